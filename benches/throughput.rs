@@ -1,0 +1,3 @@
+//! Throughput.
+
+fn main() {}

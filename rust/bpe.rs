@@ -1,0 +1,3 @@
+//! `Bpe`: the model.
+
+pub mod trainer;

@@ -1,0 +1,4 @@
+//! `BpeTrainer`: from counted pieces to merges.
+
+/// The options of training.
+pub struct BpeTrainer;

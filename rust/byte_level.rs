@@ -1,0 +1,65 @@
+//! The byte-to-character table of GPT-2, by which files write byte strings as
+//! printable text: `" a"` is `"Ġa"`.
+//!
+//! Not used while encoding: inside the crate a token is its bytes.
+//! Source: `bytes_to_unicode` of openai/gpt-2.
+
+use std::sync::LazyLock;
+
+/// The character that stands for each byte.
+pub static BYTE_TO_CHAR: LazyLock<[char; 256]> = LazyLock::new(|| {
+    let mut table = ['\0'; 256];
+    let mut next = 0x100;
+    for byte in 0..=255u8 {
+        table[usize::from(byte)] = match byte {
+            33..=126 | 161..=172 | 174..=255 => char::from(byte),
+            _ => {
+                next += 1;
+                char::from_u32(next - 1).unwrap_or('\0')
+            }
+        };
+    }
+    table
+});
+
+/// The bytes in the order of their characters' code points: the order in
+/// which Hugging Face's trainer numbers a byte-level alphabet.
+pub static BYTES_BY_CHAR: LazyLock<[u8; 256]> = LazyLock::new(|| {
+    let mut bytes: [u8; 256] = std::array::from_fn(|byte| byte as u8);
+    bytes.sort_unstable_by_key(|&byte| BYTE_TO_CHAR[usize::from(byte)]);
+    bytes
+});
+
+/// The byte a character stands for, if it stands for one.
+pub fn char_to_byte(c: char) -> Option<u8> {
+    match u32::from(c) {
+        code @ (33..=126 | 161..=172 | 174..=255) => u8::try_from(code).ok(),
+        code @ 0x100..=0x143 => BYTES_BY_CHAR.get(188 + (code - 0x100) as usize).copied(),
+        _ => None,
+    }
+}
+
+/// Writes bytes as characters.
+pub fn to_chars(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| BYTE_TO_CHAR[usize::from(byte)]).collect()
+}
+
+/// Reads characters back into bytes; `None` if one stands for no byte.
+pub fn to_bytes(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(char_to_byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_comes_back() {
+        for byte in 0..=255u8 {
+            assert_eq!(char_to_byte(BYTE_TO_CHAR[usize::from(byte)]), Some(byte));
+        }
+        assert_eq!(to_chars(b" a\n"), "ĠaĊ");
+        assert_eq!(to_bytes("ĠaĊ").as_deref(), Some(&b" a\n"[..]));
+        assert_eq!(to_bytes("\u{144}"), None);
+    }
+}

@@ -1,0 +1,1 @@
+//! Documents from files and iterables, in blocks.

@@ -1,0 +1,34 @@
+//! Train and run tokenizers: exact, deterministic, parallel, in bounded memory.
+//!
+//! The pipeline, in the order of the modules:
+//!
+//! 1. [`corpus`] reads documents from files and iterables, in blocks.
+//! 2. [`normalizer`] rewrites a text; [`normalizer::Aligned`] remembers from where.
+//! 3. [`pre_tokenizer`] cuts it into pieces that no merge may cross.
+//! 4. [`word_counts`] counts the pieces: mergeable, spillable, on disk.
+//! 5. [`bpe`] holds the model; [`bpe::trainer`] makes one from counts.
+//! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
+//! 7. [`format`](mod@format) and [`dataset`] put tokenizers and ids on disk.
+//!
+//! The Python module in `py` is glue over these and holds no logic.
+
+pub mod bpe;
+pub mod byte_level;
+pub mod corpus;
+pub mod error;
+pub mod normalizer;
+pub mod parallel;
+pub mod pipeline;
+pub mod pre_tokenizer;
+pub mod progress;
+pub mod unicode;
+pub mod vocab;
+pub mod word_counts;
+
+pub use bpe::trainer::BpeTrainer;
+pub use error::{Error, Result};
+pub use pipeline::Pipeline;
+pub use pre_tokenizer::PreTokenizer;
+pub use progress::Progress;
+pub use vocab::{TokenId, Vocab};
+pub use word_counts::WordCounts;

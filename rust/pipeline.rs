@@ -1,0 +1,76 @@
+//! `Pipeline`: what turns a document into pieces, before any model.
+//!
+//! One object serves counting, training and encoding, so that they cannot
+//! split by different rules. Count files carry it; its SHA-256 decides whether
+//! two counts may be added.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::normalizer::Normalizer;
+use crate::pre_tokenizer::PreTokenizer;
+
+/// A normalizer and a pre-tokenizer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    /// What a text becomes before it is split; `None` leaves it as it is.
+    pub normalizer: Option<Normalizer>,
+    /// Where it is split.
+    pub pre_tokenizer: PreTokenizer,
+}
+
+impl Pipeline {
+    /// A pipeline without a normalizer.
+    pub fn new(pre_tokenizer: PreTokenizer) -> Self {
+        Self { normalizer: None, pre_tokenizer }
+    }
+
+    /// The pipeline as JSON, the same text for equal pipelines.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if it cannot be written, which would be our bug.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    /// Reads what [`Pipeline::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Format`] naming what is wrong.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|error| Error::format("pipeline", error.to_string()))
+    }
+
+    /// SHA-256 of [`Pipeline::to_json`], in hexadecimal.
+    ///
+    /// # Errors
+    /// As [`Pipeline::to_json`].
+    pub fn fingerprint(&self) -> Result<String> {
+        Ok(hex(&Sha256::digest(self.to_json()?.as_bytes())))
+    }
+
+    /// Calls `f` with each piece of `document`, in order.
+    ///
+    /// # Errors
+    /// What `f` returns; [`Error::Pattern`] when a user's pattern with
+    /// look-around hits its step limit.
+    pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let normalized = self.normalizer.as_ref().and_then(|normalizer| normalizer.normalize(document));
+        let text = normalized.as_ref().map_or(document, |aligned| aligned.text.as_str());
+        let rewritten = self.pre_tokenizer.rewrite(text, true);
+        let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+        self.pre_tokenizer.for_each_piece(text, |piece| f(&text[piece]))
+    }
+}
+
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,1 @@
+//! Character classes, frozen at one Unicode version.

@@ -1,0 +1,204 @@
+//! `Vocab`: token bytes to id and back.
+//!
+//! All bytes lie in one slab; the index holds ids only, so a vocabulary of
+//! 200,000 tokens is three allocations. Ids may have small gaps. Not a place
+//! for special tokens outside the model: see `added_tokens`.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::error::{Error, Result};
+
+/// The number of a token.
+pub type TokenId = u32;
+
+/// An immutable two-way table of tokens.
+///
+/// ```
+/// let vocab = sentitok::Vocab::from_tokens(["a", "b", "ab"]).unwrap();
+/// assert_eq!(vocab.id(b"ab"), Some(2));
+/// assert_eq!(vocab.bytes(1), Some(&b"b"[..]));
+/// ```
+#[derive(Clone, Default)]
+pub struct Vocab {
+    slab: Vec<u8>,
+    /// Where each id's bytes start; one more than there are ids.
+    starts: Vec<u32>,
+    /// Which ids exist; a gap is an id without a token.
+    present: Vec<bool>,
+    index: HashTable<TokenId>,
+    hasher: DefaultHashBuilder,
+    len: usize,
+}
+
+impl Vocab {
+    /// The greatest number of ids left without a token: what a small file
+    /// with a huge id could otherwise make us allocate.
+    pub const MAX_GAPS: usize = 1 << 20;
+
+    /// Makes a vocabulary whose ids are the positions of the tokens.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a token that stands twice, or more than 4 GiB of tokens.
+    pub fn from_tokens<T: AsRef<[u8]>>(tokens: impl IntoIterator<Item = T>) -> Result<Self> {
+        let mut builder = VocabBuilder::default();
+        for token in tokens {
+            builder.push(Some(token.as_ref()))?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Makes a vocabulary of tokens with their ids, in any order.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a token or an id that stands twice, or an id so
+    /// large that more than [`Vocab::MAX_GAPS`] ids have no token.
+    pub fn from_pairs<T: AsRef<[u8]>>(mut pairs: Vec<(T, TokenId)>) -> Result<Self> {
+        if !pairs.is_sorted_by_key(|pair| pair.1) {
+            pairs.sort_by_key(|pair| pair.1);
+        }
+        if let Some(last) = pairs.last() {
+            let gaps = (last.1 as usize + 1).saturating_sub(pairs.len());
+            if gaps > Self::MAX_GAPS {
+                return Err(Error::format(
+                    "vocabulary",
+                    format!(
+                        "id {} leaves {gaps} ids without a token; at most {} may be missing",
+                        last.1,
+                        Self::MAX_GAPS
+                    ),
+                ));
+            }
+        }
+        let mut builder = VocabBuilder::default();
+        for (token, id) in &pairs {
+            while builder.next_id() < *id as usize {
+                builder.push(None)?;
+            }
+            if builder.next_id() != *id as usize {
+                return Err(Error::format("vocabulary", format!("id {id} stands twice")));
+            }
+            builder.push(Some(token.as_ref()))?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// The id of a token.
+    pub fn id(&self, bytes: &[u8]) -> Option<TokenId> {
+        let hash = self.hasher.hash_one(bytes);
+        self.index.find(hash, |&id| self.slice(id) == bytes).copied()
+    }
+
+    /// The bytes of an id; `None` for an id without a token.
+    pub fn bytes(&self, id: TokenId) -> Option<&[u8]> {
+        match self.present.get(id as usize) {
+            Some(true) => Some(self.slice(id)),
+            _ => None,
+        }
+    }
+
+    /// The number of tokens.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One more than the greatest id.
+    pub fn id_limit(&self) -> usize {
+        self.present.len()
+    }
+
+    /// Tokens with their ids, ids ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+        (0..self.id_limit() as TokenId).filter_map(|id| self.bytes(id).map(|bytes| (id, bytes)))
+    }
+
+    fn slice(&self, id: TokenId) -> &[u8] {
+        let id = id as usize;
+        &self.slab[self.starts[id] as usize..self.starts[id + 1] as usize]
+    }
+}
+
+/// Fills a [`Vocab`] id by id.
+#[derive(Default)]
+struct VocabBuilder {
+    vocab: Vocab,
+}
+
+impl VocabBuilder {
+    fn next_id(&self) -> usize {
+        self.vocab.present.len()
+    }
+
+    fn push(&mut self, token: Option<&[u8]>) -> Result<()> {
+        let vocab = &mut self.vocab;
+        if vocab.starts.is_empty() {
+            vocab.starts.push(0);
+        }
+        let bytes = token.unwrap_or_default();
+        let (Ok(id), Ok(end)) =
+            (TokenId::try_from(vocab.present.len()), u32::try_from(vocab.slab.len() + bytes.len()))
+        else {
+            return Err(Error::format("vocabulary", "more than 4 GiB of tokens; train a smaller vocabulary"));
+        };
+        vocab.slab.extend_from_slice(bytes);
+        vocab.starts.push(end);
+        vocab.present.push(token.is_some());
+        if token.is_none() {
+            return Ok(());
+        }
+        vocab.len += 1;
+        let Vocab { slab, starts, index, hasher, .. } = vocab;
+        let slice = |id: TokenId| &slab[starts[id as usize] as usize..starts[id as usize + 1] as usize];
+        let hash = hasher.hash_one(bytes);
+        match index.entry(hash, |&other| slice(other) == bytes, |&other| hasher.hash_one(slice(other))) {
+            hashbrown::hash_table::Entry::Occupied(other) => Err(Error::format(
+                "vocabulary",
+                format!(
+                    "token {:?} stands twice, as id {} and id {id}",
+                    String::from_utf8_lossy(bytes),
+                    other.get()
+                ),
+            )),
+            hashbrown::hash_table::Entry::Vacant(place) => {
+                place.insert(id);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> Vocab {
+        self.vocab
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_ids_without_a_token() {
+        let vocab = Vocab::from_pairs(vec![("x", 3), ("y", 1)]).unwrap();
+        assert_eq!((vocab.len(), vocab.id_limit()), (2, 4));
+        assert_eq!(vocab.bytes(2), None);
+        assert_eq!(vocab.bytes(9), None);
+        assert_eq!(vocab.iter().collect::<Vec<_>>(), [(1, &b"y"[..]), (3, &b"x"[..])]);
+    }
+
+    #[test]
+    fn bad_tables_are_refused() {
+        for (pairs, expected) in [
+            (vec![("a", 0), ("b", 0)], "id 0 stands twice"),
+            (vec![("a", 0), ("a", 1)], "stands twice, as id 0 and id 1"),
+            (vec![("a", u32::MAX - 1)], "without a token"),
+        ] {
+            let error = Vocab::from_pairs(pairs).err().unwrap().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
