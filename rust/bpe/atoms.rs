@@ -1,0 +1,120 @@
+//! `Atoms`: characters that may be taken as one symbol before merging starts.
+//!
+//! Text outside ASCII has two to four bytes a character, and most of its merges
+//! only rebuild the characters. A character whose inner merges all come before
+//! any merge that could cross its borders is an *atom*: starting from its token
+//! gives the same result as starting from its bytes.
+//!
+//! Proof. Let `last` be the greatest rank among the merges that build the
+//! character alone. Until it is built, a merge across its left border has on its
+//! right side a token that is a proper prefix of the character, and one across
+//! its right border has on its left side a proper suffix. If all such merges
+//! rank above `last`, the lowest merge inside the character always comes first,
+//! so the merges inside happen as in the character alone, by induction over
+//! them; and merges elsewhere do not see the difference.
+
+use super::merge::Symbols;
+use super::pairs::{Merged, PairTable};
+use crate::vocab::{TokenId, Vocab};
+
+/// No atom: the character is pushed byte by byte.
+const NONE: TokenId = TokenId::MAX;
+
+/// The atoms of the Basic Multilingual Plane by code point; empty if none.
+#[derive(Default)]
+pub(super) struct Atoms {
+    ids: Vec<TokenId>,
+}
+
+impl Atoms {
+    pub(super) fn new(vocab: &Vocab, pairs: &PairTable, byte_ids: &[TokenId; 256]) -> Self {
+        // The least rank at which each token merges as a left and a right side.
+        let mut as_left = vec![u32::MAX; vocab.id_limit()];
+        let mut as_right = vec![u32::MAX; vocab.id_limit()];
+        for (left, right, merged) in pairs.iter() {
+            let (left, right) = (&mut as_left[left as usize], &mut as_right[right as usize]);
+            *left = merged.rank.min(*left);
+            *right = merged.rank.min(*right);
+        }
+        let mut ids = Vec::new();
+        let mut symbols = Symbols::default();
+        for (id, bytes) in vocab.iter() {
+            if !(2..=3).contains(&bytes.len()) {
+                continue;
+            }
+            let Some(c) = single_char(bytes) else { continue };
+            symbols.clear();
+            bytes.iter().for_each(|&byte| symbols.push(byte_ids[usize::from(byte)], 1));
+            let Some(last) = last_rank(&symbols, pairs) else { continue };
+            symbols.merge(pairs);
+            if symbols.ids != [id] {
+                continue;
+            }
+            let crossing = (1..bytes.len()).any(|cut| {
+                let (head, tail) = bytes.split_at(cut);
+                vocab.id(head).is_some_and(|head| as_right[head as usize] <= last)
+                    || vocab.id(tail).is_some_and(|tail| as_left[tail as usize] <= last)
+            });
+            if !crossing {
+                if ids.is_empty() {
+                    ids = vec![NONE; 1 << 16];
+                }
+                ids[c as usize] = id;
+            }
+        }
+        Self { ids }
+    }
+
+    /// Pushes the symbols of a piece: atoms where there are, bytes elsewhere.
+    #[inline]
+    pub(super) fn push_symbols(&self, piece: &[u8], byte_ids: &[TokenId; 256], symbols: &mut Symbols) {
+        if self.ids.is_empty() {
+            piece.iter().for_each(|&byte| symbols.push(byte_ids[usize::from(byte)], 1));
+            return;
+        }
+        let mut at = 0;
+        while let Some(&byte) = piece.get(at) {
+            let (c, len) = match (byte, piece.get(at + 1), piece.get(at + 2)) {
+                (0xC2..=0xDF, Some(&b @ 0x80..=0xBF), _) => {
+                    (usize::from(byte & 0x1F) << 6 | usize::from(b & 0x3F), 2)
+                }
+                (0xE0..=0xEF, Some(&b @ 0x80..=0xBF), Some(&c @ 0x80..=0xBF)) => {
+                    (usize::from(byte & 0x0F) << 12 | usize::from(b & 0x3F) << 6 | usize::from(c & 0x3F), 3)
+                }
+                _ => (0, 1),
+            };
+            // An overlong form or a surrogate names no atom of its own bytes.
+            let id = if len == 1 || (len == 3 && c < 0x800) { NONE } else { self.ids[c] };
+            if id == NONE {
+                symbols.push(byte_ids[usize::from(byte)], 1);
+                at += 1;
+            } else {
+                symbols.push(id, len);
+                at += len as usize;
+            }
+        }
+    }
+}
+
+fn single_char(bytes: &[u8]) -> Option<char> {
+    let mut chars = std::str::from_utf8(bytes).ok()?.chars();
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+/// The greatest rank among the merges that rebuild a character of 2 or 3 bytes;
+/// `None` if its bytes do not merge into one symbol.
+fn last_rank(symbols: &Symbols, pairs: &PairTable) -> Option<u32> {
+    let last = match symbols.ids[..] {
+        [a, b] => pairs.get(a, b),
+        [a, b, c] => {
+            let (head, tail) = (pairs.get(a, b), pairs.get(b, c));
+            if head.rank <= tail.rank {
+                pairs.get(head.id, c).max(head)
+            } else {
+                pairs.get(a, tail.id).max(tail)
+            }
+        }
+        _ => Merged::NEVER,
+    };
+    (last.rank != u32::MAX).then_some(last.rank)
+}

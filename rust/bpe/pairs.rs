@@ -1,0 +1,131 @@
+//! `PairTable`: which two adjacent tokens merge, when, and into what.
+//!
+//! Open addressing over one flat array, at most half full: a miss, the common
+//! answer, costs one or two cache lines. Built once, never changed.
+
+use crate::vocab::TokenId;
+
+/// What a pair merges into, and when: the lowest rank merges first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Merged {
+    /// When.
+    pub rank: u32,
+    /// Into what.
+    pub id: TokenId,
+}
+
+impl Merged {
+    /// The answer for a pair that does not merge; greater than every other.
+    pub const NEVER: Self = Self { rank: u32::MAX, id: TokenId::MAX };
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    merged: Merged,
+}
+
+/// No pair has this key: ids stay below `u32::MAX`.
+const EMPTY: u64 = u64::MAX;
+
+/// An immutable table from pairs of ids to [`Merged`].
+#[derive(Clone)]
+pub struct PairTable {
+    slots: Vec<Slot>,
+    shift: u32,
+    len: usize,
+}
+
+impl PairTable {
+    /// An empty table for about `capacity` pairs.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let size = (capacity * 2).next_power_of_two().max(4);
+        Self {
+            slots: vec![Slot { key: EMPTY, merged: Merged::NEVER }; size],
+            shift: 64 - size.trailing_zeros(),
+            len: 0,
+        }
+    }
+
+    /// Sets what a pair merges into; a later call for the same pair wins, as
+    /// in Hugging Face's reader.
+    pub fn insert(&mut self, left: TokenId, right: TokenId, merged: Merged) {
+        if (self.len + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        let key = key(left, right);
+        let slot = self.slot(key);
+        if self.slots[slot].key == EMPTY {
+            self.len += 1;
+        }
+        self.slots[slot] = Slot { key, merged };
+    }
+
+    /// What a pair merges into; [`Merged::NEVER`] if it does not merge.
+    #[inline]
+    pub fn get(&self, left: TokenId, right: TokenId) -> Merged {
+        self.slots[self.slot(key(left, right))].merged
+    }
+
+    /// All pairs, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (TokenId, TokenId, Merged)> {
+        self.slots
+            .iter()
+            .filter(|slot| slot.key != EMPTY)
+            .map(|slot| ((slot.key >> 32) as TokenId, slot.key as TokenId, slot.merged))
+    }
+
+    /// The number of pairs.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The slot that holds `key`, or the empty one where it belongs.
+    #[inline]
+    fn slot(&self, key: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        // Fibonacci hashing: the high bits of the product mix both ids.
+        let mut slot = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize & mask;
+        while self.slots[slot].key != key && self.slots[slot].key != EMPTY {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    fn grow(&mut self) {
+        let mut larger = Self::with_capacity(self.slots.len());
+        for (left, right, merged) in self.iter() {
+            larger.insert(left, right, merged);
+        }
+        *self = larger;
+    }
+}
+
+#[inline]
+fn key(left: TokenId, right: TokenId) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_in_comes_out() {
+        let mut table = PairTable::with_capacity(0);
+        for i in 0..1000 {
+            table.insert(i, i * 7, Merged { rank: i, id: i + 1 });
+        }
+        table.insert(3, 21, Merged { rank: 0, id: 9 });
+        assert_eq!(table.len(), 1000);
+        assert_eq!(table.get(3, 21), Merged { rank: 0, id: 9 });
+        assert_eq!(table.get(999, 6993), Merged { rank: 999, id: 1000 });
+        assert_eq!(table.get(21, 3), Merged::NEVER);
+        assert_eq!(table.iter().count(), 1000);
+    }
+}

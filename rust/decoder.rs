@@ -1,0 +1,104 @@
+//! `Decoder`: ids to bytes to text.
+//!
+//! A decoder says what bytes a token stands for, which may depend on whether it
+//! comes first. Text is made of the bytes at the end, so a character split over
+//! tokens comes back whole. The kinds are the decoders of the files this crate
+//! reads; no clean-up of spaces happens.
+
+pub mod stream;
+
+use crate::bpe::Bpe;
+use crate::vocab::TokenId;
+
+/// The mark that stands for a space in SentencePiece's tokens.
+pub const METASPACE: char = '▁';
+
+/// How tokens become bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Decoder {
+    /// The bytes of the tokens, one after the other.
+    #[default]
+    Bytes,
+    /// As [`Decoder::Bytes`], with `▁` as a space; `strip_first` leaves out
+    /// those of the first token.
+    Metaspace {
+        /// Whether the first token's marks are left out.
+        strip_first: bool,
+    },
+    /// `▁` is a space, `<0xNN>` a byte; then at most `strip` spaces at the
+    /// start are left out (Llama, Mistral).
+    ByteFallback {
+        /// How many leading spaces go.
+        strip: usize,
+    },
+    /// The suffix that ends a word is a space, but for the last token.
+    Suffix(String),
+    /// A space between tokens, as Hugging Face joins where no decoder is named.
+    Spaced,
+}
+
+impl Decoder {
+    /// Appends the bytes of a token. `state` goes with the ids of one text.
+    pub(crate) fn push(&self, bpe: &Bpe, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) {
+        let first = !std::mem::replace(&mut state.started, true);
+        match self {
+            Self::Bytes => out.extend_from_slice(token),
+            Self::Metaspace { strip_first } => {
+                push_replaced(token, METASPACE, if first && *strip_first { b"" } else { b" " }, out);
+            }
+            Self::ByteFallback { strip } => {
+                if first {
+                    state.to_strip = *strip;
+                }
+                let from = out.len();
+                match bpe.fallback_byte(id) {
+                    Some(byte) => out.push(byte),
+                    None => push_replaced(token, METASPACE, b" ", out),
+                }
+                let spaces =
+                    out[from..].iter().take(state.to_strip).take_while(|&&byte| byte == b' ').count();
+                // The run of spaces goes on only if the whole token was spaces.
+                state.to_strip = if out.len() == from + spaces { state.to_strip - spaces } else { 0 };
+                out.drain(from..from + spaces);
+            }
+            Self::Suffix(suffix) => {
+                if std::mem::take(&mut state.space_due) {
+                    out.push(b' ');
+                }
+                match token.strip_suffix(suffix.as_bytes()) {
+                    Some(word) if !suffix.is_empty() => {
+                        out.extend_from_slice(word);
+                        state.space_due = true;
+                    }
+                    _ => out.extend_from_slice(token),
+                }
+            }
+            Self::Spaced => {
+                if !first {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(token);
+            }
+        }
+    }
+}
+
+/// What a decoder remembers between the tokens of one text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    started: bool,
+    to_strip: usize,
+    space_due: bool,
+}
+
+fn push_replaced(token: &[u8], mark: char, by: &[u8], out: &mut Vec<u8>) {
+    let mut buffer = [0; 4];
+    let mark = mark.encode_utf8(&mut buffer).as_bytes();
+    let mut end = 0;
+    for at in memchr::memmem::find_iter(token, mark) {
+        out.extend_from_slice(&token[end..at]);
+        out.extend_from_slice(by);
+        end = at + mark.len();
+    }
+    out.extend_from_slice(&token[end..]);
+}

@@ -1,0 +1,200 @@
+//! `Encoding` and `EncodingBatch`: ids as flat arrays.
+//!
+//! A batch is one array of ids and the places where its rows end: no object a
+//! token. Spans are bytes of the original text; [`char_offsets`] counts them in
+//! characters. Padding makes a rectangle, filled here.
+
+use crate::error::{Error, Result};
+use crate::vocab::TokenId;
+
+/// Where a token's text lies in the original, in bytes; empty for a special
+/// token that a template put in.
+pub type Span = [u64; 2];
+
+/// One text (or a pair) as ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// The ids.
+    pub ids: Vec<TokenId>,
+    /// The span of each id in its own text.
+    pub spans: Vec<Span>,
+    /// The number of the segment of each id.
+    pub type_ids: Vec<u32>,
+    /// Whether a template put the id in.
+    pub special_mask: Vec<bool>,
+}
+
+impl Encoding {
+    pub(crate) fn push_special(&mut self, id: TokenId, type_id: u32) {
+        self.ids.push(id);
+        self.spans.push([0, 0]);
+        self.type_ids.push(type_id);
+        self.special_mask.push(true);
+    }
+
+    pub(crate) fn push_text(&mut self, ids: &[TokenId], spans: &[Span], type_id: u32) {
+        self.ids.extend_from_slice(ids);
+        self.spans.extend_from_slice(spans);
+        self.type_ids.resize(self.ids.len(), type_id);
+        self.special_mask.resize(self.ids.len(), false);
+    }
+}
+
+/// Many texts as ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodingBatch {
+    /// The ids of all rows, one after the other.
+    pub ids: Vec<TokenId>,
+    /// Where each row starts; one more than there are rows.
+    pub row_offsets: Vec<i64>,
+    /// The span of each id in its own text, if asked for.
+    pub spans: Option<Vec<Span>>,
+}
+
+/// On which side of a row padding stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// Before the ids.
+    Left,
+    /// After the ids.
+    #[default]
+    Right,
+}
+
+impl EncodingBatch {
+    /// A batch without rows.
+    pub fn new(with_spans: bool) -> Self {
+        Self { ids: Vec::new(), row_offsets: vec![0], spans: with_spans.then(Vec::new) }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.row_offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The places of a row's ids; `None` past the last row.
+    pub fn row(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        let start = *self.row_offsets.get(row)?;
+        let end = *self.row_offsets.get(row + 1)?;
+        Some(start as usize..end as usize)
+    }
+
+    /// Ends the row that was being filled.
+    pub(crate) fn end_row(&mut self) {
+        self.row_offsets.push(self.ids.len() as i64);
+    }
+
+    /// Makes a rectangle of `length` columns, or of the longest row, rounded
+    /// up to a multiple; returns ids, mask (`true` for a real id) and columns.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a row longer than `length`, or a multiple of 0.
+    pub fn pad(
+        &self,
+        length: Option<usize>,
+        pad_id: TokenId,
+        side: Side,
+        multiple_of: Option<usize>,
+    ) -> Result<(Vec<TokenId>, Vec<bool>, usize)> {
+        let longest = (0..self.len()).filter_map(|row| self.row(row)).map(|row| row.len()).max().unwrap_or(0);
+        if let Some(length) = length
+            && longest > length
+        {
+            return Err(Error::Encode(format!(
+                "a row has {longest} ids and length is {length}; encode with max_tokens={length}, or pad to more"
+            )));
+        }
+        let columns = match multiple_of {
+            Some(0) => return Err(Error::Encode("multiple_of is 0; it must be at least 1".into())),
+            Some(multiple) => length.unwrap_or(longest).div_ceil(multiple).saturating_mul(multiple),
+            None => length.unwrap_or(longest),
+        };
+        let cells = columns.checked_mul(self.len()).filter(|&cells| cells <= isize::MAX as usize / 8);
+        let Some(cells) = cells else {
+            return Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())));
+        };
+        let mut ids = vec![pad_id; cells];
+        let mut mask = vec![false; cells];
+        for number in 0..self.len() {
+            let Some(row) = self.row(number) else { continue };
+            let start = number * columns
+                + match side {
+                    Side::Left => columns - row.len(),
+                    Side::Right => 0,
+                };
+            mask[start..start + row.len()].fill(true);
+            ids[start..start + row.len()].copy_from_slice(&self.ids[row]);
+        }
+        Ok((ids, mask, columns))
+    }
+}
+
+/// Spans in bytes as offsets in characters.
+///
+/// A span that starts or ends inside a character takes the whole character in.
+/// Spans may stand in any order; the text is read once.
+pub fn char_offsets(text: &str, spans: &[Span]) -> Vec<Span> {
+    // Characters before each 64-byte stretch, then a count inside one stretch.
+    let bytes = text.as_bytes();
+    let starts_in = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+    let mut before = Vec::with_capacity(bytes.len() / 64 + 1);
+    let mut n = 0;
+    for stretch in bytes.chunks(64) {
+        before.push(n);
+        n += starts_in(stretch);
+    }
+    before.push(n);
+    let chars_before = |at: u64| {
+        let at = (at as usize).min(bytes.len());
+        before[at / 64] + starts_in(&bytes[at / 64 * 64..at])
+    };
+    let is_inside = |at: u64| bytes.get(at as usize).is_some_and(|byte| byte & 0xC0 == 0x80);
+    spans
+        .iter()
+        .map(|&[start, end]| {
+            let first = chars_before(start) - u64::from(is_inside(start));
+            // Starts of characters before `end` count the one that `end` cuts.
+            [first, if start == end { first } else { chars_before(end) }]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(rows: &[&[TokenId]]) -> EncodingBatch {
+        let mut batch = EncodingBatch::new(false);
+        for row in rows {
+            batch.ids.extend_from_slice(row);
+            batch.end_row();
+        }
+        batch
+    }
+
+    #[test]
+    fn rectangles() {
+        let batch = batch(&[&[1, 2, 3], &[], &[4]]);
+        let (ids, mask, columns) = batch.pad(None, 9, Side::Right, None).unwrap();
+        assert_eq!((ids, columns), (vec![1, 2, 3, 9, 9, 9, 4, 9, 9], 3));
+        assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
+        let (ids, _, columns) = batch.pad(Some(3), 9, Side::Left, Some(2)).unwrap();
+        assert_eq!((ids, columns), (vec![9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4], 4));
+        assert!(batch.pad(Some(2), 9, Side::Left, None).is_err());
+        assert!(batch.pad(None, 9, Side::Left, Some(0)).is_err());
+    }
+
+    #[test]
+    fn offsets_in_characters() {
+        let text = "aé€b".repeat(40);
+        let spans = [[0, 1], [1, 3], [1, 2], [2, 3], [3, 5], [4, 6], [6, 7], [5, 5], [7, 280], [280, 280]];
+        let expected =
+            [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
+        assert_eq!(char_offsets(&text, &spans), expected);
+    }
+}

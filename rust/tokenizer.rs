@@ -1,0 +1,241 @@
+//! `Tokenizer`: text to ids and ids to text; the whole pipeline in one object.
+//!
+//! Immutable: what differs between calls is in [`EncodeOptions`]. How one text
+//! is encoded is in `encode`, how many are shared among threads in `batch`.
+
+mod batch;
+mod encode;
+
+use std::collections::HashSet;
+
+use crate::added_tokens::{AddedToken, AddedTokens, Specials};
+use crate::bpe::Bpe;
+use crate::decoder::{Decoder, State};
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::template::{Part, Template};
+use crate::vocab::TokenId;
+
+/// How one call encodes.
+#[derive(Clone, Copy, Debug)]
+pub struct EncodeOptions<'a> {
+    /// Whether the template's special tokens go around the text.
+    pub add_special_tokens: bool,
+    /// Which special tokens of the text are tokens.
+    pub specials: Specials<'a>,
+    /// The most ids a text may become, template included; the rest is cut off.
+    pub max_tokens: Option<usize>,
+    /// The seed of BPE-dropout; it changes nothing if the model has no dropout.
+    pub seed: u64,
+    /// Threads to use; `None` is all.
+    pub threads: Option<usize>,
+    /// Whether a batch keeps spans.
+    pub spans: bool,
+}
+
+impl Default for EncodeOptions<'_> {
+    fn default() -> Self {
+        Self {
+            add_special_tokens: true,
+            specials: Specials::None,
+            max_tokens: None,
+            seed: 0,
+            threads: None,
+            spans: false,
+        }
+    }
+}
+
+/// The parts a tokenizer is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// What turns a text into pieces.
+    pub pipeline: Pipeline,
+    /// What turns a piece into ids.
+    pub model: Bpe,
+    /// Tokens found in the text before all that.
+    pub added: Vec<AddedToken>,
+    /// What stands around a text.
+    pub template: Template,
+    /// How ids become text again.
+    pub decoder: Decoder,
+}
+
+/// A tokenizer. Safe to share among threads.
+///
+/// ```
+/// use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Tokenizer, WordCounts};
+/// let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2")?);
+/// let counts = WordCounts::from_texts(&pipeline, ["low lower lowest"])?;
+/// let tokenizer = Tokenizer::train_bpe(
+///     &BpeTrainer { vocab_size: 260, ..BpeTrainer::default() }, &counts, &mut sentitok::Progress::silent())?;
+/// let ids = tokenizer.encode("lower", EncodeOptions::default())?.ids;
+/// assert_eq!(tokenizer.decode(&ids, false)?, "lower");
+/// # Ok::<(), sentitok::Error>(())
+/// ```
+pub struct Tokenizer {
+    pipeline: Pipeline,
+    model: Bpe,
+    added: AddedTokens,
+    template: Template,
+    decoder: Decoder,
+    workers: batch::Workers,
+}
+
+impl Tokenizer {
+    /// Puts the parts together.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a bad template, or an added token whose id is
+    /// another token's.
+    pub fn new(parts: Parts) -> Result<Self> {
+        let Parts { pipeline, model, added, template, decoder } = parts;
+        template.check()?;
+        let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
+        let tokenizer =
+            Self { pipeline, model, added, template, decoder, workers: batch::Workers::default() };
+        let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
+        for part in special_parts {
+            if let Part::Special { id, .. } = part
+                && tokenizer.id_to_bytes(*id).is_none()
+            {
+                return Err(Error::format("$.post_processor", format!("id {id} is not in the vocabulary")));
+            }
+        }
+        Ok(tokenizer)
+    }
+
+    /// What turns a text into pieces.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Bpe {
+        &self.model
+    }
+
+    /// The added tokens.
+    pub fn added_tokens(&self) -> &[AddedToken] {
+        self.added.tokens()
+    }
+
+    /// What stands around a text.
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// How ids become text.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The number of tokens, added ones included.
+    pub fn vocab_size(&self) -> usize {
+        let vocab = self.model.vocab();
+        let outside = self.added.tokens().iter().filter(|token| vocab.bytes(token.id).is_none()).count();
+        vocab.len() + outside
+    }
+
+    /// The greatest id.
+    pub fn max_id(&self) -> TokenId {
+        let added = self.added.tokens().last().map_or(0, |token| token.id);
+        added.max(self.model.vocab().id_limit().saturating_sub(1) as TokenId)
+    }
+
+    /// The id of a token, by the bytes it stands for; added tokens by their text.
+    pub fn token_to_id(&self, token: &[u8]) -> Option<TokenId> {
+        std::str::from_utf8(token)
+            .ok()
+            .and_then(|content| self.added.by_content(content))
+            .map(|token| token.id)
+            .or_else(|| self.model.vocab().id(token))
+    }
+
+    /// The bytes of a token; those of an added token are its text.
+    pub fn id_to_bytes(&self, id: TokenId) -> Option<&[u8]> {
+        self.added.by_id(id).map(|token| token.content.as_bytes()).or_else(|| self.model.vocab().bytes(id))
+    }
+
+    /// Whether any text comes back from its ids exactly as it was.
+    pub fn is_lossless(&self) -> bool {
+        let keeps_text = match &self.decoder {
+            Decoder::Bytes => self.pipeline.normalizer.is_none(),
+            _ => false,
+        };
+        keeps_text
+            && self.model.is_lossless()
+            && self.pipeline.pre_tokenizer.keeps_all_text()
+            && !self.added.tokens().iter().any(|token| !token.special && (token.lstrip || token.rstrip))
+    }
+
+    /// The bytes of ids.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode_bytes(&self, ids: &[TokenId], skip_special: bool) -> Result<Vec<u8>> {
+        let mut state = State::default();
+        let mut bytes = Vec::with_capacity(ids.len() * 4);
+        for &id in ids {
+            self.push_bytes(&mut state, id, skip_special, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The text of ids; bytes that are no character become U+FFFD.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode(&self, ids: &[TokenId], skip_special: bool) -> Result<String> {
+        let bytes = self.decode_bytes(ids, skip_special)?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Appends the bytes of one id of a text.
+    pub(crate) fn push_bytes(
+        &self,
+        state: &mut State,
+        id: TokenId,
+        skip_special: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let token = match self.added.by_id(id) {
+            Some(token) if token.special && skip_special => return Ok(()),
+            Some(token) => token.content.as_bytes(),
+            None => self
+                .model
+                .vocab()
+                .bytes(id)
+                .ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
+        };
+        self.decoder.push(&self.model, state, id, token, out);
+        Ok(())
+    }
+
+    /// The parts of a tokenizer like this one, with more special tokens; those
+    /// that are tokens already become special, the others get the ids after
+    /// the greatest.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for an empty token; [`Error::Encode`] when ids run out.
+    pub fn added_with_specials(&self, contents: &[String]) -> Result<Vec<AddedToken>> {
+        let mut added = self.added.tokens().to_vec();
+        let mut seen = HashSet::new();
+        let mut next = self.max_id();
+        for content in contents.iter().filter(|content| seen.insert(content.as_str())) {
+            if let Some(token) = added.iter_mut().find(|token| token.content == *content) {
+                token.special = true;
+                continue;
+            }
+            let id = match self.model.vocab().id(content.as_bytes()) {
+                Some(id) => id,
+                None => {
+                    next = next.checked_add(1).ok_or_else(|| Error::Encode("no id is left".into()))?;
+                    next
+                }
+            };
+            added.push(AddedToken::special(content.clone(), id));
+        }
+        Ok(added)
+    }
+}
