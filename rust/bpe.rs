@@ -19,7 +19,7 @@ use std::fmt;
 use atoms::Atoms;
 use merge::Symbols;
 pub use pairs::{Merged, PairTable};
-pub use worker::Worker;
+pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};

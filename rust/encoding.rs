@@ -116,7 +116,10 @@ impl EncodingBatch {
         };
         let cells = columns.checked_mul(self.len()).filter(|&cells| cells <= isize::MAX as usize / 8);
         let Some(cells) = cells else {
-            return Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())));
+            return Err(Error::Encode(format!(
+                "{} rows of {columns} columns do not fit in memory",
+                self.len()
+            )));
         };
         let mut ids = vec![pad_id; cells];
         let mut mask = vec![false; cells];
@@ -193,8 +196,7 @@ mod tests {
     fn offsets_in_characters() {
         let text = "aé€b".repeat(40);
         let spans = [[0, 1], [1, 3], [1, 2], [2, 3], [3, 5], [4, 6], [6, 7], [5, 5], [7, 280], [280, 280]];
-        let expected =
-            [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
+        let expected = [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
         assert_eq!(char_offsets(&text, &spans), expected);
     }
 }

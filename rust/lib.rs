@@ -12,23 +12,31 @@
 //!
 //! The Python module in `py` is glue over these and holds no logic.
 
+pub mod added_tokens;
 pub mod bpe;
 pub mod byte_level;
 pub mod corpus;
+pub mod decoder;
+pub mod encoding;
 pub mod error;
 pub mod normalizer;
 pub mod parallel;
 pub mod pipeline;
 pub mod pre_tokenizer;
 pub mod progress;
+pub mod template;
+pub mod tokenizer;
 pub mod unicode;
 pub mod vocab;
 pub mod word_counts;
 
 pub use bpe::trainer::BpeTrainer;
+pub use decoder::stream::StreamDecoder;
+pub use encoding::{Encoding, EncodingBatch};
 pub use error::{Error, Result};
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
+pub use tokenizer::{EncodeOptions, Tokenizer};
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;

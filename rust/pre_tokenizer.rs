@@ -28,4 +28,14 @@ impl PreTokenizer {
     pub fn for_each_piece(&self, text: &str, mut f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
         if text.is_empty() { Ok(()) } else { f(0..text.len()) }
     }
+
+    /// A place to cut.
+    pub fn safe_cut(&self, _text: &str, _near: usize) -> Option<usize> {
+        None
+    }
+
+    /// Whether the pieces cover every byte.
+    pub fn keeps_all_text(&self) -> bool {
+        true
+    }
 }

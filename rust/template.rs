@@ -51,7 +51,13 @@ impl Template {
     /// [`Error::Format`] naming the part at fault.
     pub fn check(&self) -> Result<()> {
         let count = |parts: &[Part], first| {
-            parts.iter().filter(|part| matches!(part, Part::First { .. } if first) || matches!(part, Part::Second { .. } if !first)).count()
+            parts
+                .iter()
+                .filter(|part| {
+                    matches!(part, Part::First { .. } if first)
+                        || matches!(part, Part::Second { .. } if !first)
+                })
+                .count()
         };
         for (name, parts, seconds) in [("single", &self.single, 0), ("pair", &self.pair, 1)] {
             if count(parts, true) != 1 || count(parts, false) != seconds {

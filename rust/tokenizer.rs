@@ -7,6 +7,7 @@ mod batch;
 mod encode;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
 use crate::bpe::Bpe;
@@ -51,8 +52,8 @@ impl Default for EncodeOptions<'_> {
 pub struct Parts {
     /// What turns a text into pieces.
     pub pipeline: Pipeline,
-    /// What turns a piece into ids.
-    pub model: Bpe,
+    /// What turns a piece into ids; shared by tokenizers made from each other.
+    pub model: Arc<Bpe>,
     /// Tokens found in the text before all that.
     pub added: Vec<AddedToken>,
     /// What stands around a text.
@@ -75,7 +76,7 @@ pub struct Parts {
 /// ```
 pub struct Tokenizer {
     pipeline: Pipeline,
-    model: Bpe,
+    model: Arc<Bpe>,
     added: AddedTokens,
     template: Template,
     decoder: Decoder,
@@ -111,7 +112,7 @@ impl Tokenizer {
     }
 
     /// The model.
-    pub fn model(&self) -> &Bpe {
+    pub fn model(&self) -> &Arc<Bpe> {
         &self.model
     }
 
@@ -188,7 +189,8 @@ impl Tokenizer {
     /// [`Error::UnknownId`] for an id without a token.
     pub fn decode(&self, ids: &[TokenId], skip_special: bool) -> Result<String> {
         let bytes = self.decode_bytes(ids, skip_special)?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Appends the bytes of one id of a text.

@@ -1,0 +1,294 @@
+//! Many texts to ids: work cut by bytes, shared among threads, put together in
+//! order.
+//!
+//! A unit of work is a run of short texts or a part of a long one, cut where
+//! the pre-tokenizer proves that nothing changes. Threads take units by an
+//! atomic counter and share nothing else.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::encode::Output;
+use super::{EncodeOptions, Tokenizer};
+use crate::added_tokens::{Finder, Section};
+use crate::bpe::Worker;
+use crate::encoding::{EncodingBatch, Span};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::vocab::TokenId;
+
+/// Below this many bytes a batch is encoded by the calling thread: starting
+/// threads costs as much as encoding about 10 KiB.
+const INLINE_BYTES: usize = 32 << 10;
+/// Short texts are handed out in runs of about this many bytes.
+const UNIT_BYTES: usize = 64 << 10;
+/// Texts longer than this are cut.
+const LONG_BYTES: usize = 256 << 10;
+
+/// Workers at rest: their caches live on between calls.
+///
+/// Nobody waits here. A lock that is taken, perhaps by a thread that a fork
+/// left behind, only means that a new worker is made.
+#[derive(Default)]
+pub(super) struct Workers {
+    resting: Mutex<Vec<Worker>>,
+}
+
+impl Workers {
+    /// More than a machine's threads need not rest: each may hold 2 MiB.
+    const MOST: usize = 256;
+
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
+        let mut worker =
+            self.resting.try_lock().ok().and_then(|mut resting| resting.pop()).unwrap_or_default();
+        let result = work(&mut worker);
+        if let Ok(mut resting) = self.resting.try_lock()
+            && resting.len() < Self::MOST
+        {
+            resting.push(worker);
+        }
+        result
+    }
+}
+
+/// A piece of work and where its ids belong.
+enum Unit {
+    /// Whole texts.
+    Texts(Range<usize>),
+    /// A part of one text: `start..end` of its bytes, free of added tokens.
+    Part { text: usize, range: Range<usize> },
+    /// An added token of a text that is cut in parts.
+    Token { text: usize, id: TokenId, span: Span },
+}
+
+/// What a unit became; `ends` are the ends of its texts.
+#[derive(Default)]
+struct Done {
+    ids: Vec<TokenId>,
+    spans: Vec<Span>,
+    ends: Vec<usize>,
+}
+
+impl Tokenizer {
+    /// Encodes many texts, given as bytes.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`], of the first text at fault.
+    pub fn encode_batch<T: AsRef<[u8]> + Sync>(
+        &self,
+        texts: &[T],
+        options: EncodeOptions<'_>,
+    ) -> Result<EncodingBatch> {
+        let (before, after) =
+            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
+        let room = self.room(&options, before.len() + after.len())?;
+        let finder = self.added.finder(options.specials)?;
+        let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
+        let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
+        let cut_long = n_threads > 1 && room.is_none() && self.model.options().dropout.is_none();
+        let units = self.units(texts, cut_long, &finder)?;
+        let results = self.run_units(texts, &units, n_threads, room, &finder, &options)?;
+
+        let mut batch = EncodingBatch::new(options.spans);
+        let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
+        batch.ids.reserve_exact(n_ids + texts.len() * (before.len() + after.len()));
+        let mut open = None;
+        let close = |batch: &mut EncodingBatch, open: &mut Option<usize>| {
+            if open.take().is_some() {
+                push(batch, &after, &[]);
+                batch.end_row();
+            }
+        };
+        for (unit, done) in units.iter().zip(results) {
+            match unit {
+                Unit::Texts(_) => {
+                    close(&mut batch, &mut open);
+                    let mut start = 0;
+                    for end in done.ends {
+                        push(&mut batch, &before, &[]);
+                        push(
+                            &mut batch,
+                            &done.ids[start..end],
+                            done.spans.get(start..end).unwrap_or_default(),
+                        );
+                        push(&mut batch, &after, &[]);
+                        batch.end_row();
+                        start = end;
+                    }
+                }
+                Unit::Part { text, .. } | Unit::Token { text, .. } => {
+                    if open != Some(*text) {
+                        close(&mut batch, &mut open);
+                        push(&mut batch, &before, &[]);
+                        open = Some(*text);
+                    }
+                    match unit {
+                        Unit::Token { id, span, .. } => push(&mut batch, &[*id], &[*span]),
+                        _ => push(&mut batch, &done.ids, &done.spans),
+                    }
+                }
+            }
+        }
+        close(&mut batch, &mut open);
+        Ok(batch)
+    }
+
+    /// The number of ids of each text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`], of the first text at fault.
+    pub fn count_batch<T: AsRef<[u8]> + Sync>(
+        &self,
+        texts: &[T],
+        options: EncodeOptions<'_>,
+    ) -> Result<Vec<u64>> {
+        let batch = self.encode_batch(texts, EncodeOptions { spans: false, ..options })?;
+        Ok(batch.row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64).collect())
+    }
+
+    /// Texts of many ids each.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode_batch(&self, batch: &EncodingBatch, skip_special: bool) -> Result<Vec<String>> {
+        (0..batch.len())
+            .filter_map(|row| batch.row(row))
+            .map(|row| self.decode(&batch.ids[row], skip_special))
+            .collect()
+    }
+
+    fn units<T: AsRef<[u8]>>(&self, texts: &[T], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Unit>> {
+        let mut units = Vec::new();
+        let mut first = 0;
+        let mut bytes = 0;
+        for (number, text) in texts.iter().enumerate() {
+            let text = text.as_ref();
+            let long = (cut_long && text.len() > LONG_BYTES && self.pipeline.normalizer.is_none())
+                .then(|| std::str::from_utf8(text).ok())
+                .flatten();
+            if long.is_some() || bytes >= UNIT_BYTES {
+                if first < number {
+                    units.push(Unit::Texts(first..number));
+                }
+                first = number;
+                bytes = 0;
+            }
+            match long {
+                Some(long) => {
+                    self.cut(number, long, finder, &mut units)?;
+                    first = number + 1;
+                }
+                None => bytes += text.len(),
+            }
+        }
+        if first < texts.len() {
+            units.push(Unit::Texts(first..texts.len()));
+        }
+        Ok(units)
+    }
+
+    /// Cuts a long text at added tokens and at safe places.
+    fn cut(&self, number: usize, text: &str, finder: &Finder<'_>, units: &mut Vec<Unit>) -> Result<()> {
+        finder.raw(text, |Section { range, token }| {
+            if let Some(id) = token {
+                let span = [range.start as u64, range.end as u64];
+                units.push(Unit::Token { text: number, id, span });
+                return Ok(());
+            }
+            let mut start = range.start;
+            // Tokens looked for after normalization may lie across any cut.
+            while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
+                let rest = &text[start..range.end];
+                let Some(cut) = self.pipeline.pre_tokenizer.safe_cut(rest, LONG_BYTES) else { break };
+                units.push(Unit::Part { text: number, range: start..start + cut });
+                start += cut;
+            }
+            units.push(Unit::Part { text: number, range: start..range.end });
+            Ok(())
+        })
+    }
+
+    fn run_units<T: AsRef<[u8]> + Sync>(
+        &self,
+        texts: &[T],
+        units: &[Unit],
+        n_threads: usize,
+        room: Option<usize>,
+        finder: &Finder<'_>,
+        options: &EncodeOptions<'_>,
+    ) -> Result<Vec<Done>> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Vec<(usize, Result<Done>)> {
+            self.workers.lend(|worker| {
+                let mut results = Vec::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(unit) = units.get(number) else { return results };
+                    results.push((number, self.run_unit(texts, unit, room, finder, options, worker)));
+                }
+            })
+        };
+        let n_threads = n_threads.min(units.len()).max(1);
+        let mut results = std::thread::scope(|scope| -> Result<Vec<(usize, Result<Done>)>> {
+            let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+            let mut results = work();
+            for other in others {
+                let part = other.join().map_err(|_| Error::Internal("an encoding thread panicked".into()))?;
+                results.extend(part);
+            }
+            Ok(results)
+        })?;
+        results.sort_unstable_by_key(|(number, _)| *number);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn run_unit<T: AsRef<[u8]>>(
+        &self,
+        texts: &[T],
+        unit: &Unit,
+        room: Option<usize>,
+        finder: &Finder<'_>,
+        options: &EncodeOptions<'_>,
+        worker: &mut Worker,
+    ) -> Result<Done> {
+        let mut done = Done::default();
+        match unit {
+            Unit::Token { .. } => {}
+            Unit::Part { text, range } => {
+                worker.set_dropout(None);
+                let mut output = Output::new(options.spans, None);
+                let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
+                let part = std::str::from_utf8(part)
+                    .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
+                self.encode_section(part, range.start, finder, worker, &mut output)?;
+                done.ids = output.ids;
+                done.spans = output.spans.unwrap_or_default();
+            }
+            Unit::Texts(range) => {
+                for number in range.clone() {
+                    // Each text has its own seed, so that neighbours do not matter.
+                    let seed = options.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F));
+                    worker.set_dropout(self.dropout(seed));
+                    let mut output = Output::new(options.spans, room);
+                    std::mem::swap(&mut output.ids, &mut done.ids);
+                    output.start_at(output.ids.len());
+                    self.encode_bytes(texts[number].as_ref(), finder, worker, &mut output)?;
+                    done.ids = output.ids;
+                    done.spans.extend(output.spans.unwrap_or_default());
+                    done.ends.push(done.ids.len());
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+fn push(batch: &mut EncodingBatch, ids: &[TokenId], spans: &[Span]) {
+    batch.ids.extend_from_slice(ids);
+    if let Some(all) = &mut batch.spans {
+        all.extend_from_slice(spans);
+        // What a template puts in has no place in the text.
+        all.resize(batch.ids.len(), [0, 0]);
+    }
+}

@@ -1,0 +1,432 @@
+//! One text to ids: added tokens, normalizer, pieces, model, template.
+
+use super::{EncodeOptions, Tokenizer};
+use crate::added_tokens::{Finder, Section};
+use crate::bpe::{Bpe, Dropout, Worker};
+use crate::encoding::{Encoding, EncodingBatch, Span};
+use crate::error::{Error, Result};
+use crate::normalizer::Aligned;
+use crate::template::Part;
+use crate::vocab::TokenId;
+
+/// Where ids go, with a limit at which encoding stops.
+pub(super) struct Output {
+    pub(super) ids: Vec<TokenId>,
+    pub(super) spans: Option<Vec<Span>>,
+    /// The number of ids at which to stop, those that were there included.
+    limit: usize,
+    /// The ids that were there before this text.
+    start: usize,
+    lens: Vec<u32>,
+}
+
+impl Output {
+    pub(super) fn new(with_spans: bool, limit: Option<usize>) -> Self {
+        Self {
+            ids: Vec::new(),
+            spans: with_spans.then(Vec::new),
+            limit: limit.unwrap_or(usize::MAX),
+            start: 0,
+            lens: Vec::new(),
+        }
+    }
+
+    /// Sets the limit to count from ids that are there already.
+    pub(super) fn start_at(&mut self, n_ids: usize) {
+        self.limit = self.limit.saturating_add(n_ids);
+        self.start = n_ids;
+    }
+
+    fn is_full(&self) -> bool {
+        self.ids.len() >= self.limit
+    }
+
+    fn push_token(&mut self, id: TokenId, start: usize, end: usize) {
+        self.ids.push(id);
+        if let Some(spans) = &mut self.spans {
+            spans.push([start as u64, end as u64]);
+        }
+    }
+}
+
+/// A stretch of rewritten text and the way back to the original.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    /// Where the stretch's source begins in the source of `normalized`, or in
+    /// the original.
+    start: usize,
+    normalized: Option<&'a Aligned>,
+    rewritten: Option<&'a Aligned>,
+    /// Where the source of `normalized` begins in the original.
+    base: usize,
+}
+
+impl Origin<'_> {
+    fn span(&self, start: usize, end: usize) -> Span {
+        let mut range = start..end;
+        if let Some(rewritten) = self.rewritten {
+            range = rewritten.to_original(range);
+        }
+        range = range.start + self.start..range.end + self.start;
+        if let Some(normalized) = self.normalized {
+            range = normalized.to_original(range);
+        }
+        [(range.start + self.base) as u64, (range.end + self.base) as u64]
+    }
+}
+
+impl Tokenizer {
+    /// Encodes a text, given as bytes; those that are no UTF-8 are encoded as
+    /// pieces of their own.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a special token found under
+    /// [`crate::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
+    /// user's pattern hits its step limit.
+    pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
+        let around = self.template.single.len() - 1;
+        let output = self.encode_text(text, &options, options.add_special_tokens, around, true)?;
+        let spans = output.spans.unwrap_or_default();
+        let mut encoding = Encoding::default();
+        for part in &self.template.single {
+            match *part {
+                Part::Special { id, type_id } if options.add_special_tokens => {
+                    encoding.push_special(id, type_id);
+                }
+                Part::First { type_id } => encoding.push_text(&output.ids, &spans, type_id),
+                _ => {}
+            }
+        }
+        Ok(encoding)
+    }
+
+    /// Encodes two texts by the template for pairs. `max_tokens` shortens the
+    /// longer one first, as Hugging Face's `LongestFirst` does.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_pair(&self, first: &[u8], second: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
+        let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
+        let room = self.room(&options, around)?;
+        let whole = EncodeOptions { max_tokens: room, ..options };
+        let mut texts = [
+            self.encode_text(first, &whole, false, 0, true)?,
+            self.encode_text(second, &whole, false, 0, true)?,
+        ];
+        if let Some(room) = room {
+            let lens = longest_first([texts[0].ids.len(), texts[1].ids.len()], room);
+            for (text, len) in texts.iter_mut().zip(lens) {
+                text.ids.truncate(len);
+                if let Some(spans) = &mut text.spans {
+                    spans.truncate(len);
+                }
+            }
+        }
+        let [first, second] = texts;
+        let mut encoding = Encoding::default();
+        for part in &self.template.pair {
+            match *part {
+                Part::Special { id, type_id } if options.add_special_tokens => {
+                    encoding.push_special(id, type_id);
+                }
+                Part::Special { .. } => {}
+                Part::First { type_id } => {
+                    encoding.push_text(&first.ids, first.spans.as_deref().unwrap_or_default(), type_id);
+                }
+                Part::Second { type_id } => {
+                    encoding.push_text(&second.ids, second.spans.as_deref().unwrap_or_default(), type_id);
+                }
+            }
+        }
+        Ok(encoding)
+    }
+
+    /// The number of ids a text becomes.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn count(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<usize> {
+        let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
+        Ok(self.encode_text(text, &options, options.add_special_tokens, around, false)?.ids.len() + around)
+    }
+
+    /// Whether a text becomes at most `limit` ids; stops reading when it does not.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn fits(&self, text: &[u8], limit: usize, options: EncodeOptions<'_>) -> Result<bool> {
+        let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
+        let Some(room) = limit.checked_sub(around) else { return Ok(false) };
+        let mut output = Output::new(false, Some(room.saturating_add(1)));
+        let finder = self.added.finder(options.specials)?;
+        self.with_worker(options.seed, |worker| self.encode_bytes(text, &finder, worker, &mut output))?;
+        Ok(output.ids.len() <= room)
+    }
+
+    /// Cuts a long text into windows of `size` ids, template included, each
+    /// beginning `size - template - stride` ids after the one before: `stride`
+    /// is the overlap, as in Hugging Face's truncation.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] when `stride` leaves no step; else as [`Tokenizer::encode`].
+    pub fn windows(
+        &self,
+        text: &[u8],
+        size: usize,
+        stride: usize,
+        options: EncodeOptions<'_>,
+    ) -> Result<EncodingBatch> {
+        let (before, after) =
+            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
+        let step = size.checked_sub(before.len() + after.len() + stride).filter(|&step| step > 0);
+        let Some(step) = step else {
+            return Err(Error::Encode(format!(
+                "windows of {size} ids with {} special tokens and an overlap of {stride} leave no step; \
+                 ask for a larger size or a smaller stride",
+                before.len() + after.len()
+            )));
+        };
+        let whole = EncodeOptions { max_tokens: None, ..options };
+        let output = self.encode_text(text, &whole, false, 0, true)?;
+        let spans = output.spans.unwrap_or_default();
+        let room = step + stride;
+        let mut batch = EncodingBatch::new(true);
+        let mut start = 0;
+        loop {
+            let end = (start + room).min(output.ids.len());
+            for (ids, row_spans) in [
+                (&before[..], &vec![[0, 0]; before.len()][..]),
+                (&output.ids[start..end], &spans[start..end]),
+                (&after[..], &vec![[0, 0]; after.len()][..]),
+            ] {
+                batch.ids.extend_from_slice(ids);
+                if let Some(all) = &mut batch.spans {
+                    all.extend_from_slice(row_spans);
+                }
+            }
+            batch.end_row();
+            if end == output.ids.len() {
+                return Ok(batch);
+            }
+            start += step;
+        }
+    }
+
+    /// How many ids of text fit beside a template of `around` ids.
+    pub(super) fn room(&self, options: &EncodeOptions<'_>, around: usize) -> Result<Option<usize>> {
+        match options.max_tokens {
+            None => Ok(None),
+            Some(max) => match max.checked_sub(around) {
+                Some(room) => Ok(Some(room)),
+                None => Err(Error::Encode(format!(
+                    "max_tokens={max} is less than the {around} special tokens of the template; \
+                     ask for more, or pass add_special_tokens=False"
+                ))),
+            },
+        }
+    }
+
+    fn encode_text(
+        &self,
+        text: &[u8],
+        options: &EncodeOptions<'_>,
+        with_template: bool,
+        around: usize,
+        with_spans: bool,
+    ) -> Result<Output> {
+        let room = self.room(options, if with_template { around } else { 0 })?;
+        let finder = self.added.finder(options.specials)?;
+        let mut output = Output::new(with_spans, room);
+        self.with_worker(options.seed, |worker| self.encode_bytes(text, &finder, worker, &mut output))?;
+        Ok(output)
+    }
+
+    /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
+    pub(super) fn with_worker<T>(&self, seed: u64, work: impl FnOnce(&mut Worker) -> T) -> T {
+        self.workers.lend(|worker| {
+            worker.set_dropout(self.dropout(seed));
+            work(worker)
+        })
+    }
+
+    pub(super) fn dropout(&self, seed: u64) -> Option<Dropout> {
+        self.model.options().dropout.map(|p| Dropout::new(p, seed))
+    }
+
+    /// Appends the ids of a text, up to the output's limit.
+    pub(super) fn encode_bytes(
+        &self,
+        text: &[u8],
+        finder: &Finder<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
+        let mut base = 0;
+        for chunk in text.utf8_chunks() {
+            let valid = chunk.valid();
+            if !valid.is_empty() {
+                self.encode_str(valid, base, finder, worker, output)?;
+            }
+            base += valid.len();
+            let invalid = chunk.invalid();
+            if !invalid.is_empty() && !output.is_full() {
+                self.encode_piece(
+                    invalid,
+                    0,
+                    invalid.len(),
+                    Origin { start: 0, normalized: None, rewritten: None, base },
+                    worker,
+                    output,
+                );
+            }
+            base += invalid.len();
+        }
+        output.truncate();
+        Ok(())
+    }
+
+    fn encode_str(
+        &self,
+        text: &str,
+        base: usize,
+        finder: &Finder<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
+        let result = finder.raw(text, |Section { range, token }| {
+            let start = base + range.start;
+            match token {
+                Some(id) => output.push_token(id, start, base + range.end),
+                None => self.encode_section(&text[range], start, finder, worker, output)?,
+            }
+            stop_if(output.is_full())
+        });
+        unless_full(result, output)
+    }
+
+    /// Encodes a stretch of the original text without raw added tokens.
+    pub(super) fn encode_section(
+        &self,
+        section: &str,
+        base: usize,
+        finder: &Finder<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
+        let normalized = self.pipeline.normalizer.as_ref().and_then(|step| step.normalize(section));
+        let text = normalized.as_ref().map_or(section, |aligned| aligned.text.as_str());
+        let origin = Origin { start: 0, normalized: normalized.as_ref(), rewritten: None, base };
+        if !finder.cuts_normalized() {
+            return self.encode_pieces(text, base == 0, origin, worker, output);
+        }
+        finder.normalized(text, |Section { range, token }| {
+            match token {
+                Some(id) => {
+                    let [start, end] = origin.span(range.start, range.end);
+                    output.push_token(id, start as usize, end as usize);
+                }
+                None => {
+                    let origin = Origin { start: range.start, ..origin };
+                    let at_start = base == 0 && range.start == 0;
+                    self.encode_pieces(&text[range], at_start, origin, worker, output)?;
+                }
+            }
+            stop_if(output.is_full())
+        })
+    }
+
+    fn encode_pieces(
+        &self,
+        text: &str,
+        at_start: bool,
+        origin: Origin<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
+        let rewritten = self.pipeline.pre_tokenizer.rewrite(text, at_start);
+        let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+        let origin = Origin { rewritten: rewritten.as_ref(), ..origin };
+        if output.spans.is_none() && output.limit == usize::MAX {
+            // The plain case, alone so that nothing but the model is in its loop.
+            return self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
+                worker.encode(&self.model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
+                Ok(())
+            });
+        }
+        self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
+            self.encode_piece(text.as_bytes(), piece.start, piece.end, origin, worker, output);
+            stop_if(output.is_full())
+        })
+    }
+
+    fn encode_piece(
+        &self,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        origin: Origin<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) {
+        let model: &Bpe = &self.model;
+        let Output { ids, spans, lens, .. } = output;
+        let Some(spans) = spans else {
+            worker.encode(model, text, start, end, ids);
+            return;
+        };
+        let from = ids.len();
+        let mut at = start;
+        let mut push = |len: usize| {
+            spans.push(origin.span(at, at + len));
+            at += len;
+        };
+        if model.lens_are_token_lens() {
+            worker.encode(model, text, start, end, ids);
+            for &id in &ids[from..] {
+                push(model.vocab().bytes(id).map_or(0, <[u8]>::len));
+            }
+        } else {
+            lens.clear();
+            worker.encode_with_lens(model, &text[start..end], ids, lens);
+            lens.iter().for_each(|&len| push(len as usize));
+        }
+    }
+}
+
+impl Output {
+    fn truncate(&mut self) {
+        self.ids.truncate(self.limit);
+        if let Some(spans) = &mut self.spans {
+            spans.truncate(self.limit - self.start);
+        }
+    }
+}
+
+/// Ends the walk over pieces early; [`unless_full`] takes the error back.
+fn stop_if(full: bool) -> Result<()> {
+    if full { Err(Error::Cancelled) } else { Ok(()) }
+}
+
+fn unless_full(result: Result<()>, output: &Output) -> Result<()> {
+    match result {
+        Err(Error::Cancelled) if output.is_full() => Ok(()),
+        other => other,
+    }
+}
+
+/// Takes ids from the longer of two texts until both fit in `room`.
+fn longest_first(lens: [usize; 2], room: usize) -> [usize; 2] {
+    let [first, second] = lens;
+    if first + second <= room {
+        return lens;
+    }
+    let half = room / 2;
+    if first <= half {
+        [first, room - first]
+    } else if second <= half {
+        [room - second, second]
+    } else {
+        // Hugging Face gives the odd id to the second text.
+        [half, room - half]
+    }
+}
