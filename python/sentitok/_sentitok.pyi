@@ -1,0 +1,323 @@
+"""Types of the extension module; its classes are the package's public classes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, Protocol, Self, SupportsIndex, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Encoding",
+    "EncodingBatch",
+    "PreTokenizer",
+    "Special",
+    "StreamDecoder",
+    "Tokenizer",
+    "WordCounts",
+    "AddedToken",
+    "TrainReport",
+    "DecodeError",
+    "EncodeError",
+    "FormatError",
+    "InternalError",
+    "SentitokError",
+    "TrainError",
+    "count",
+    "encode_files",
+    "train_bpe",
+    "merge_counts",
+    "__version__",
+]
+
+__version__: str
+
+type _Path = str | PathLike[str]
+type _Text = str | bytes | bytearray | memoryview
+type _Specials = Literal["none", "all", "raise"] | set[str] | frozenset[str] | list[str] | tuple[str, ...]
+type _Unit = Literal["bytes", "chars"]
+type _Progress = Callable[[str, int, int], object]
+type _Errors = Literal["replace", "strict"]
+
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+type _Source = _Path | Sequence[_Path] | Iterable[str] | Iterable[bytes] | _ArrowStream
+
+class SentitokError(Exception): ...
+class TrainError(SentitokError, ValueError): ...
+class FormatError(SentitokError, ValueError): ...
+class EncodeError(SentitokError, ValueError): ...
+class DecodeError(SentitokError, ValueError): ...
+class InternalError(SentitokError, RuntimeError): ...
+
+@final
+class PreTokenizer:
+    """Where a text is cut into pieces that no merge may cross."""
+
+    def __new__(cls, name: str = "gpt2", *, pattern: str | None = None, look_around: bool = False) -> Self: ...
+    @staticmethod
+    def names() -> list[str]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pattern(self) -> str | None: ...
+    def split(self, text: str) -> list[tuple[int, int]]: ...  # character offsets
+    def pieces(self, text: str) -> list[str]: ...
+
+@final
+class Special:
+    """A special token among the segments of `Tokenizer.encode_segments`."""
+
+    def __new__(cls, content: str) -> Self: ...
+    @property
+    def content(self) -> str: ...
+
+@final
+class AddedToken:
+    def __new__(
+        cls,
+        content: str,
+        id: int,
+        *,
+        special: bool = True,
+        single_word: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        normalized: bool = False,
+    ) -> Self: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def special(self) -> bool: ...
+    @property
+    def single_word(self) -> bool: ...
+    @property
+    def lstrip(self) -> bool: ...
+    @property
+    def rstrip(self) -> bool: ...
+    @property
+    def normalized(self) -> bool: ...
+
+@final
+class Encoding:
+    @property
+    def ids(self) -> NDArray[np.uint32]: ...
+    @property
+    def tokens(self) -> list[str]: ...
+    @property
+    def type_ids(self) -> NDArray[np.uint32]: ...
+    @property
+    def special_tokens_mask(self) -> NDArray[np.bool_]: ...
+    def offsets(self, unit: _Unit = "chars", *, trim: bool = False) -> NDArray[np.uint64]: ...
+    def __len__(self) -> int: ...
+
+@final
+class EncodingBatch:
+    @property
+    def ids(self) -> NDArray[np.uint32]: ...
+    @property
+    def row_offsets(self) -> NDArray[np.int64]: ...
+    def offsets(self, unit: _Unit = "chars") -> NDArray[np.uint64]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, row: SupportsIndex) -> NDArray[np.uint32]: ...
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]: ...
+    def pad(
+        self,
+        length: int | None = None,
+        pad_id: int | None = None,
+        side: Literal["left", "right"] = "right",
+        multiple_of: int | None = None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]: ...
+    def to_list(self) -> list[list[int]]: ...
+    def to_arrow(self) -> Any: ...
+
+@final
+class StreamDecoder:
+    def push(self, id: int) -> str: ...
+    def finish(self) -> str: ...
+
+@final
+class WordCounts(Mapping[bytes, int]):  # at runtime: registered with collections.abc.Mapping
+    def __new__(
+        cls, counts: Mapping[str, int] | Mapping[bytes, int], *, pre_tokenizer: str | PreTokenizer = "gpt2"
+    ) -> Self: ...
+    @staticmethod
+    def load(path: _Path) -> WordCounts: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> WordCounts: ...
+    @staticmethod
+    def from_arrow(table: object, *, pre_tokenizer: str | PreTokenizer = "gpt2") -> WordCounts: ...
+    def save(self, path: _Path) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def to_arrow(self) -> Any: ...
+    @property
+    def pipeline(self) -> str: ...
+    @property
+    def pipeline_hash(self) -> str: ...
+    @property
+    def totals(self) -> dict[str, int]: ...
+    def __add__(self, other: WordCounts) -> WordCounts: ...
+    def __getitem__(self, piece: bytes | str) -> int: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, piece: object) -> bool: ...
+
+@final
+class TrainReport:
+    """What training found: `tok.report` of a tokenizer just trained."""
+
+    @property
+    def stop(self) -> str: ...  # why training ended, in words
+    @property
+    def totals(self) -> dict[str, int]: ...
+    @property
+    def distinct_pieces(self) -> int: ...
+    @property
+    def merges(self) -> int: ...
+    @property
+    def seconds(self) -> dict[str, float]: ...  # "count", "merge"
+
+@final
+class Tokenizer:
+    @staticmethod
+    def from_file(path: _Path) -> Tokenizer: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Tokenizer: ...
+    @staticmethod
+    def from_tiktoken(
+        path: _Path, pattern: str, special_tokens: Mapping[str, int] | None = None
+    ) -> Tokenizer: ...
+    @staticmethod
+    def from_gpt2(vocab: _Path, merges: _Path) -> Tokenizer: ...
+    def to_bytes(self) -> bytes: ...
+    def save(self, path: _Path, format: str | None = None) -> list[str]: ...  # files written
+    def encode(
+        self,
+        text: _Text,
+        pair: _Text | None = None,
+        *,
+        add_special_tokens: bool = True,
+        specials: _Specials = "none",
+        max_tokens: int | None = None,
+        errors: _Errors = "replace",
+        seed: int = 0,
+    ) -> Encoding: ...
+    def encode_batch(
+        self,
+        texts: Iterable[_Text] | _ArrowStream,
+        *,
+        threads: int | None = None,
+        add_special_tokens: bool = True,
+        specials: _Specials = "none",
+        max_tokens: int | None = None,
+        errors: _Errors = "replace",
+        offsets: bool = False,
+        seed: int = 0,
+    ) -> EncodingBatch: ...
+    def encode_segments(self, segments: Sequence[_Text | Special], *, errors: _Errors = "replace") -> Encoding: ...
+    def windows(
+        self,
+        text: _Text,
+        size: int,
+        stride: int = 0,
+        *,
+        add_special_tokens: bool = True,
+        specials: _Specials = "none",
+        errors: _Errors = "replace",
+    ) -> EncodingBatch: ...
+    def count(self, text: _Text, *, add_special_tokens: bool = True, specials: _Specials = "none") -> int: ...
+    def count_batch(
+        self,
+        texts: Iterable[_Text] | _ArrowStream,
+        *,
+        threads: int | None = None,
+        add_special_tokens: bool = True,
+        specials: _Specials = "none",
+    ) -> NDArray[np.uint64]: ...
+    def fits(
+        self, text: _Text, limit: int, *, add_special_tokens: bool = True, specials: _Specials = "none"
+    ) -> bool: ...
+    def decode(self, ids: Iterable[int] | NDArray[Any], *, skip_special_tokens: bool = False) -> str: ...
+    def decode_bytes(self, ids: Iterable[int] | NDArray[Any], *, skip_special_tokens: bool = False) -> bytes: ...
+    def decode_batch(
+        self, batch: EncodingBatch | Iterable[Iterable[int]], *, skip_special_tokens: bool = False
+    ) -> list[str]: ...
+    def stream_decoder(self, *, skip_special_tokens: bool = False) -> StreamDecoder: ...
+    def token_to_id(self, token: str | bytes) -> int | None: ...  # str: as the file spells it, else plain text
+    def id_to_token(self, id: int) -> str | None: ...  # as tokenizer.json spells it ("Ġfilm")
+    def id_to_bytes(self, id: int) -> bytes | None: ...
+    def vocab(self) -> dict[str, int]: ...
+    def merges(self) -> list[tuple[bytes, bytes]]: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def is_lossless(self) -> bool: ...
+    @property
+    def pre_tokenizer(self) -> PreTokenizer: ...
+    @property
+    def added_tokens(self) -> list[AddedToken]: ...
+    @property
+    def report(self) -> TrainReport | None: ...
+    def info(self) -> dict[str, Any]: ...
+    def with_specials(self, tokens: Sequence[str]) -> Tokenizer: ...
+    def with_dropout(self, p: float | None) -> Tokenizer: ...
+
+def train_bpe(
+    source: _Source | None = None,
+    *,
+    counts: WordCounts | Mapping[str, int] | Mapping[bytes, int] | None = None,
+    vocab_size: int = 32_000,
+    min_frequency: int = 0,
+    special_tokens: Sequence[str] = (),
+    pre_tokenizer: str | PreTokenizer = "gpt2",
+    initial_alphabet: Literal["bytes", "none"] | Sequence[str] | None = None,
+    limit_alphabet: int | None = None,
+    max_token_length: int | None = None,
+    continuing_subword_prefix: str | None = None,
+    end_of_word_suffix: str | None = None,
+    byte_fallback: bool = False,
+    unit: Literal["bytes", "chars"] | None = None,
+    unk_token: str | None = None,
+    tie_break: Literal["huggingface", "bytes", "sentencepiece"] = "huggingface",
+    extend: Tokenizer | None = None,
+    format: str | None = None,
+    invalid_utf8: Literal["error", "replace", "bytes"] = "error",
+    max_memory: int | None = None,
+    max_piece_bytes: int | None = None,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> Tokenizer: ...
+def count(
+    source: _Source,
+    *,
+    pre_tokenizer: str | PreTokenizer = "gpt2",
+    format: str | None = None,
+    invalid_utf8: Literal["error", "replace", "bytes"] = "error",
+    shard: tuple[int, int] | None = None,
+    max_memory: int | None = None,
+    max_piece_bytes: int | None = None,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    out: _Path | None = None,
+) -> WordCounts | None: ...
+def merge_counts(paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None) -> dict[str, int]: ...
+def encode_files(
+    paths: _Path | Sequence[_Path],
+    out_dir: _Path,
+    tokenizer: Tokenizer,
+    *,
+    format: str | None = None,
+    layout: Literal["sentitok", "nanogpt", "megatron", "text"] = "sentitok",
+    separator: str | None = None,
+    invalid_utf8: Literal["error", "replace", "bytes"] = "error",
+    shard: tuple[int, int] | None = None,
+    shard_tokens: int | None = None,
+    resume: bool = True,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> dict[str, Any]: ...
