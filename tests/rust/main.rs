@@ -1,1 +1,3 @@
-//! One integration binary.
+//! The crate from outside: one binary, one module for each part.
+
+mod bpe;
