@@ -29,10 +29,11 @@ use crate::vocab::{TokenId, Vocab};
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Its bytes: the byte-level BPE of GPT-2.
+    /// Its bytes: the byte-level BPE of GPT-2. In training they are numbered by
+    /// the code points of their [`crate::byte_level`] characters.
     #[default]
     Bytes,
-    /// Its Unicode characters.
+    /// Its Unicode characters, numbered by code point.
     Chars,
 }
 
