@@ -1,1 +1,4 @@
 //! One integration binary.
+
+#[cfg(test)]
+mod pre_tokenizer;
