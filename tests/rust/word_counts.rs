@@ -131,7 +131,8 @@ fn shards_merge_to_the_whole() {
 
 #[test]
 fn long_pieces_are_cut_between_characters() {
-    let cases: &[(&[u8], usize, &[&[u8]], u64)] = &[
+    type Case<'a> = (&'a [u8], usize, &'a [&'a [u8]], u64);
+    let cases: &[Case] = &[
         (b"abcdefgh", 4, &[b"abcd", b"efgh"], 1),
         (b"abcd", 4, &[b"abcd"], 0),
         ("aé€😀b".as_bytes(), 4, &["aé".as_bytes(), "€".as_bytes(), "😀".as_bytes(), b"b"], 1),
