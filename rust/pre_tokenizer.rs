@@ -200,14 +200,15 @@ impl PreTokenizer {
         }
     }
 
-    /// A place to cut.
-    pub fn safe_cut(&self, _text: &str, _near: usize) -> Option<usize> {
-        None
+    /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
+    /// then not those of the pieces.
+    pub fn rewrites(&self) -> bool {
+        matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. })
     }
 
-    /// Whether the pieces cover every byte.
+    /// Whether every character of a text lies in a piece.
     pub fn keeps_all_text(&self) -> bool {
-        true
+        !matches!(self, Self::Whitespace | Self::WhitespaceSplit | Self::Bert)
     }
 }
 
