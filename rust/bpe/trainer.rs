@@ -15,6 +15,7 @@ mod layout;
 mod literal;
 mod merger;
 mod replay;
+mod scan;
 mod tokens;
 mod window;
 
@@ -245,7 +246,7 @@ impl BpeTrainer {
             (None, _) => Vec::new(),
             (Some(prefix), unit) => unit.affix("continuing_subword_prefix", prefix)?,
         };
-        let mut tokens = Tokens::new(self.unit, prefix);
+        let mut tokens = Tokens::new(self.unit, prefix, self.max_token_length.unwrap_or(usize::MAX));
         if let Some(base) = &self.extend {
             for token in &base.tokens {
                 tokens.push_base(token.as_deref())?;

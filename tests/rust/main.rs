@@ -1,1 +1,3 @@
 //! One integration binary.
+
+mod bpe_trainer;
