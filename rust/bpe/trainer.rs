@@ -208,7 +208,7 @@ impl BpeTrainer {
         // cursor over the few distinct ones, not stored for each place.
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
         let mut tokens = self.base_tokens()?;
-        let symbols = Symbols::new(self, &pieces, &mut tokens)?;
+        let symbols = Symbols::new(self, &pieces, &mut tokens, progress)?;
         self.check_size(&tokens)?;
         let n_initial = tokens.len();
         let limits = Limits {
@@ -217,10 +217,9 @@ impl BpeTrainer {
             max_token_length: self.max_token_length.unwrap_or(usize::MAX),
             threads: parallel::n_threads(self.threads),
         };
-        progress.tick(Stage::Merge, n_initial as u64, self.vocab_size as u64)?;
 
         let mut layout = match &self.extend {
-            None => Layout::new(&pieces, &symbols)?,
+            None => Layout::new(&pieces, &symbols, progress)?,
             Some(base) => replay::replay(base, &pieces, &symbols, &mut tokens, progress)?,
         };
         drop(pieces);

@@ -242,7 +242,7 @@ fn merges_of_known_corpora() {
                 ..seen(12)
             },
             vec![("abc", 3), ("ab", 5)],
-            "a ##b</w>, ##b ##c</w>, a ##bc</w>",
+            "a ##b</w>, a ##b, ab ##c</w>",
         ),
         (
             "characters left out let their neighbours meet",

@@ -20,12 +20,16 @@ use rustc_hash::FxHashMap;
 use super::Merge;
 use super::alphabet::Symbols;
 use crate::error::{Error, Result};
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// The greatest id a slot can hold.
 pub(super) const MAX_ID: TokenId = SPAN - 1;
 /// Between runs.
 pub(super) const SEPARATOR: u32 = u32::MAX;
+
+/// Pieces written between two looks at the clock.
+const TICK: usize = 1 << 12;
 
 const END: u32 = 1 << 31;
 const SPAN: u32 = 1 << 30;
@@ -42,10 +46,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Writes pieces, which come by weight, greatest first.
-    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols) -> Result<Self> {
+    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols, progress: &mut Progress) -> Result<Self> {
         let mut layout = Self::with_capacity(pieces);
         let mut run = Vec::new();
-        for &(piece, weight) in pieces {
+        for (at, &(piece, weight)) in pieces.iter().enumerate() {
+            if at % TICK == 0 {
+                progress.tick(Stage::Merge, 0, 0)?;
+            }
             symbols.for_each(piece, |id| match id {
                 Some(id) => run.push(id),
                 None if symbols.unknown_breaks => layout.push_run(&mut run, weight),

@@ -131,7 +131,7 @@ impl<'a> Merger<'a> {
             let id = self.tokens.intern(&bytes);
             self.tokens.set_length(id, length);
             let positions = self.window.take(self.tokens, best);
-            self.merge(best, id, &positions, progress)?;
+            self.merge(best, id, positions.as_slice(), progress)?;
             if reused {
                 self.recount(id);
             }

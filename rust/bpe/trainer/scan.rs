@@ -17,7 +17,7 @@ use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// Slots read between two looks at the clock.
-const PAUSE: usize = 1 << 19;
+const PAUSE: usize = 1 << 16;
 /// Threads are not worth starting for fewer slots each.
 const SHARE: usize = 1 << 16;
 
@@ -26,8 +26,53 @@ const SHARE: usize = 1 << 16;
 pub(super) struct Pair {
     /// Its present count.
     pub(super) count: u64,
-    /// Where it began at its birth, ascending; some may be stale.
-    pub(super) positions: Vec<u32>,
+    /// Where it began at its birth; some places may be stale.
+    pub(super) positions: Positions,
+}
+
+/// Ascending positions. Most pairs have one, which needs no list.
+pub(super) enum Positions {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Default for Positions {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Positions {
+    /// An empty list with room for `n`.
+    pub(super) fn with_room(n: usize) -> Self {
+        Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, position: u32) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, position]),
+            Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
+            Self::Many(list) => list.push(position),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(position) => std::slice::from_ref(position),
+            Self::Many(list) => list,
+        }
+    }
+
+    fn append(&mut self, others: &Self) {
+        others.as_slice().iter().for_each(|&position| self.push(position));
+    }
+
+    fn shrink_to_fit(&mut self) {
+        if let Self::Many(list) = self {
+            list.shrink_to_fit();
+        }
+    }
 }
 
 /// Pairs, and where each one is.
@@ -92,7 +137,7 @@ impl Scan<'_> {
         let mut pairs = found.next().unwrap_or_default();
         for mut other in found {
             for (key, at) in other.index {
-                let mut other = std::mem::take(&mut other.list[at as usize]);
+                let other = std::mem::take(&mut other.list[at as usize]);
                 match pairs.index.entry(key) {
                     Entry::Vacant(place) => {
                         place.insert(pairs.list.len() as u32);
@@ -102,7 +147,7 @@ impl Scan<'_> {
                         let pair = &mut pairs.list[*place.get() as usize];
                         pair.count =
                             self.sum(pair.count, other.count, (key >> 32) as TokenId, key as TokenId)?;
-                        pair.positions.append(&mut other.positions);
+                        pair.positions.append(&other.positions);
                     }
                 }
             }

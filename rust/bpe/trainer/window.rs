@@ -12,7 +12,7 @@ use super::TieBreak;
 use super::heap::{Candidate, Heap};
 use super::layout::{Layout, Weights};
 use super::merger::Limits;
-use super::scan::{Pair, Pairs, Scan, key};
+use super::scan::{Pair, Pairs, Positions, Scan, key};
 use super::tokens::Tokens;
 use crate::error::Result;
 use crate::progress::Progress;
@@ -31,7 +31,7 @@ impl Pair {
     fn count_apart(&self, layout: &Layout, symbol: TokenId) -> u64 {
         let mut weights = Weights::default();
         let (mut count, mut free) = (0, 0);
-        for &position in &self.positions {
+        for &position in self.positions.as_slice() {
             let position = position as usize;
             if position < free || layout.at(position) != symbol {
                 continue;
@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// Takes out the pair that [`Window::best`] gave, with its positions.
-    pub(super) fn take(&mut self, tokens: &Tokens, best: Candidate) -> Vec<u32> {
+    pub(super) fn take(&mut self, tokens: &Tokens, best: Candidate) -> Positions {
         self.heap.pop(tokens);
         self.pairs.index.remove(&key(best.left, best.right));
         std::mem::take(&mut self.pairs.list[best.index as usize]).positions
@@ -126,7 +126,7 @@ impl Window {
         n: u32,
     ) -> u32 {
         let index = self.pairs.list.len() as u32;
-        self.pairs.list.push(Pair { count, positions: Vec::with_capacity(n as usize) });
+        self.pairs.list.push(Pair { count, positions: Positions::with_room(n as usize) });
         self.pairs.index.insert(key(left, right), index);
         self.heap.push(tokens, Candidate { count, left, right, index });
         index
