@@ -21,6 +21,7 @@ from .output import peak_memory
 # Encodes documents in a batch; turns what came back into one array per document.
 Encode = Callable[[list[str]], Any]
 Rows = Callable[[Any], Sequence[Sequence[int]]]
+Loader = Callable[[dict[str, Any]], tuple[Encode, Rows]]
 
 RIVALS = ("sentitok", "tokenizers", "tiktoken", "sentencepiece")
 
@@ -87,7 +88,7 @@ def _sentencepiece(job: dict[str, Any]) -> tuple[Encode, Rows]:
     )
 
 
-_LOADERS: dict[str, Callable[[dict[str, Any]], tuple[Encode, Rows]]] = {
+LOADERS: dict[str, Loader] = {
     "sentitok": _sentitok,
     "tokenizers": _tokenizers,
     "tiktoken": _tiktoken,
@@ -95,14 +96,14 @@ _LOADERS: dict[str, Callable[[dict[str, Any]], tuple[Encode, Rows]]] = {
 }
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+def run(job: dict[str, Any], loaders: dict[str, Loader] = LOADERS) -> dict[str, Any]:
     """Loads one library, encodes the documents twice, saves the ids."""
     name = job["rival"]
     with open(job["documents"], encoding="utf-8") as file:
         texts: list[str] = json.load(file)
     try:
         started = time.perf_counter()
-        encode, rows = _LOADERS[name](job)
+        encode, rows = loaders[name](job)
         load_s = time.perf_counter() - started
         release = version(name)
     except CannotLoad as error:
@@ -130,13 +131,13 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(loaders: dict[str, Loader] = LOADERS) -> None:
     """Reads the job, does it, writes the result."""
     job = json.load(sys.stdin)
     # A library that prints must not spoil the result.
     result_fd = os.dup(1)
     os.dup2(2, 1)
-    result = run(job)
+    result = run(job, loaders)
     with os.fdopen(result_fd, "w") as out:
         json.dump(result, out)
 
