@@ -7,6 +7,7 @@
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyIterator;
 
 /// The texts of a column, end to end.
 #[derive(Default)]
@@ -24,64 +25,135 @@ impl Column {
         })
     }
 
-    /// Appends the rows of a `pyarrow.LargeBinaryArray`.
-    pub fn extend(&mut self, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Forgets the rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.data.clear();
+        self.ends.clear();
+    }
+
+    /// Appends the rows of a `pyarrow.LargeBinaryArray`; `before` is the
+    /// number of rows that came before these.
+    pub fn extend(&mut self, chunk: &Bound<'_, PyAny>, before: u64) -> PyResult<()> {
         let py = chunk.py();
         let n_rows = chunk.len()?;
         if n_rows == 0 {
             return Ok(());
         }
         if chunk.getattr("null_count")?.extract::<u64>()? > 0 {
-            let row = self.ends.len() + chunk.call_method0("is_null")?.call_method1("index", (true,))?.call_method0("as_py")?.extract::<usize>()?;
+            let first = chunk.call_method0("is_null")?.call_method1("index", (true,))?;
+            let row = before + first.call_method0("as_py")?.extract::<u64>()?;
             return Err(PyValueError::new_err(format!(
                 "row {row} is null, not a text; drop or fill missing values first"
             )));
         }
         let first: usize = chunk.getattr("offset")?.extract()?;
         let buffers = chunk.call_method0("buffers")?;
-        let offsets = PyBuffer::<u8>::get(&buffers.get_item(1)?)?.to_vec(py)?;
-        let offsets: Vec<usize> = offsets
-            .chunks_exact(8)
-            .skip(first)
-            .take(n_rows + 1)
-            .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()) as usize)
+        // Cut in Arrow, so that no more than these rows is copied.
+        let bytes_of = |buffer: usize, start: usize, end: usize| {
+            let slice = buffers.get_item(buffer)?.call_method1("slice", (start, end - start))?;
+            PyBuffer::<u8>::get(&slice)?.to_vec(py)
+        };
+        let offsets: Vec<usize> = bytes_of(1, first * 8, (first + n_rows + 1) * 8)?
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|offset| u64::from_le_bytes(*offset) as usize)
             .collect();
         let (Some(&start), Some(&end)) = (offsets.first(), offsets.last()) else {
-            return Err(PyValueError::new_err("an Arrow column without offsets"));
+            return Err(PyValueError::new_err("an Arrow array without offsets"));
         };
+        let base = self.data.len();
         if start < end {
-            // The slice is cut in Arrow, so that no more than these rows is copied.
-            let data = buffers.get_item(2)?.call_method1("slice", (start, end - start))?;
-            let copied = PyBuffer::<u8>::get(&data)?.to_vec(py)?;
-            let base = self.data.len();
-            self.data.extend_from_slice(&copied);
-            self.ends.extend(offsets[1..].iter().map(|offset| base + offset - start));
-        } else {
-            self.ends.extend(std::iter::repeat_n(self.data.len(), n_rows));
+            self.data.append(&mut bytes_of(2, start, end)?);
         }
+        self.ends.extend(offsets.iter().skip(1).map(|offset| base + offset - start));
         Ok(())
     }
 }
 
-/// An iterator over the chunks of an Arrow object, each a
-/// `pyarrow.LargeBinaryArray`; `None` if the object is not Arrow's.
-pub(super) fn chunks<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = object.py();
-    if !object.hasattr("__arrow_c_stream__")? && !object.hasattr("__arrow_c_array__")? {
-        return Ok(None);
-    }
-    let pyarrow = match py.import("pyarrow") {
-        Ok(module) => module,
-        // A series of pandas or Polars can be iterated as well.
-        Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => {
-            if object.hasattr("dtype")? {
+/// The chunks of an Arrow object, each made a `pyarrow.LargeBinaryArray`.
+pub(super) struct Chunks<'py> {
+    chunks: Bound<'py, PyIterator>,
+    large_binary: Bound<'py, PyAny>,
+}
+
+impl<'py> Chunks<'py> {
+    /// The chunks of an object; `None` if it is not Arrow's, or if it can be
+    /// iterated as well and pyarrow is not installed.
+    pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let py = object.py();
+        let is_stream = object.hasattr("__arrow_c_stream__")?;
+        if !is_stream && !object.hasattr("__arrow_c_array__")? {
+            return Ok(None);
+        }
+        let pyarrow = match import(py) {
+            Ok(pyarrow) => pyarrow,
+            // A series of pandas or Polars gives its values one by one, too.
+            Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) && object.hasattr("dtype")? => {
                 return Ok(None);
             }
-            return Err(PyModuleNotFoundError::new_err(
-                "reading Arrow data needs pyarrow; install it with: pip install \"sentitok[arrow]\"",
-            ));
+            Err(error) => return Err(error),
+        };
+        // A table is read batch by batch; from_stream refuses what is none.
+        let table =
+            is_stream.then(|| pyarrow.getattr("RecordBatchReader")?.call_method1("from_stream", (object,)));
+        let chunks = match table {
+            Some(Ok(reader)) => {
+                one_column(reader.getattr("schema")?.len()?)?;
+                reader
+            }
+            _ => pyarrow.call_method1("chunked_array", (object,))?.getattr("chunks")?,
+        };
+        Ok(Some(Self { chunks: chunks.try_iter()?, large_binary: pyarrow.call_method0("large_binary")? }))
+    }
+
+    fn as_binary(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        // A record batch has columns, an array of structs fields.
+        let chunk = if chunk.hasattr("num_columns")? {
+            chunk.call_method1("column", (0,))?
+        } else if let Ok(n_fields) = chunk.getattr("type")?.getattr("num_fields")?.extract::<usize>()
+            && n_fields > 0
+            && chunk.hasattr("field")?
+        {
+            one_column(n_fields)?;
+            chunk.call_method1("field", (0,))?
+        } else {
+            chunk
+        };
+        let kind = chunk.getattr("type")?;
+        chunk.call_method1("cast", (&self.large_binary,)).map_err(|_| {
+            PyTypeError::new_err(format!("an Arrow column of {kind}; it must be of strings or binary"))
+        })
+    }
+}
+
+impl<'py> Iterator for Chunks<'py> {
+    type Item = PyResult<Bound<'py, PyAny>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let chunk = self.chunks.next()?;
+        Some(chunk.and_then(|chunk| self.as_binary(chunk)))
+    }
+}
+
+/// The module `pyarrow`, or an error that names the extra to install.
+pub(super) fn import(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("pyarrow").map_err(|error| {
+        if !error.is_instance_of::<PyModuleNotFoundError>(py) {
+            return error;
         }
-        Err(error) => return Err(error),
-    };
-    Ok(Some(Bound::new(py, Chunks { chunks: py_chunks(&pyarrow, object)?.unbind(), binary: pyarrow.call_method0("large_binary")?.unbind() })?.into_any()))
+        let needed =
+            PyModuleNotFoundError::new_err("Arrow needs pyarrow; install it: pip install \"sentitok[arrow]\"");
+        needed.set_cause(py, Some(error));
+        needed
+    })
+}
+
+fn one_column(n_columns: usize) -> PyResult<()> {
+    if n_columns == 1 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "a table of {n_columns} columns; select the column of text, as in table.select([\"text\"])"
+    )))
 }

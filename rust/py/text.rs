@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-use super::arrow;
+use super::arrow::{Chunks, Column};
 use crate::error::Error;
 
 /// What happens to a text that is not Unicode.
@@ -141,7 +141,7 @@ pub(super) enum Texts {
     /// Objects, one a text.
     Objects(Vec<Text>),
     /// A copy of an Arrow column.
-    Column(arrow::Column),
+    Column(Column),
 }
 
 impl Texts {
@@ -150,10 +150,11 @@ impl Texts {
         if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
         }
-        if let Some(chunks) = arrow::chunks(object)? {
-            let mut column = arrow::Column::default();
-            for chunk in chunks.try_iter()? {
-                column.extend(&chunk?)?;
+        if let Some(chunks) = Chunks::new(object)? {
+            let mut column = Column::default();
+            for chunk in chunks {
+                let before = column.rows().len() as u64;
+                column.extend(&chunk?, before)?;
             }
             return Ok(Self::Column(column));
         }

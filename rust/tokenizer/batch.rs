@@ -13,7 +13,7 @@ use super::encode::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
 use crate::bpe::Worker;
-use crate::encoding::{EncodingBatch, Span};
+use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::vocab::TokenId;
@@ -151,10 +151,10 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode_batch(&self, batch: &EncodingBatch, skip_special: bool) -> Result<Vec<String>> {
-        (0..batch.len())
-            .filter_map(|row| batch.row(row))
-            .map(|row| self.decode(&batch.ids[row], skip_special))
+    pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
+        (0..rows.len())
+            .filter_map(|row| rows.row(row))
+            .map(|row| self.decode(&rows.ids[row], skip_special))
             .collect()
     }
 
