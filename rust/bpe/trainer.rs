@@ -18,6 +18,7 @@ mod replay;
 mod tokens;
 mod window;
 
+pub use super::Unit;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
@@ -94,15 +95,6 @@ impl Default for BpeTrainer {
             threads: None,
         }
     }
-}
-
-/// What a piece is made of before the first merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes, numbered by the code points of their [`crate::byte_level`] characters.
-    Bytes,
-    /// Unicode characters, numbered by code point.
-    Chars,
 }
 
 /// Symbols that are in the vocabulary whether the pieces hold them or not.

@@ -1,1 +1,4 @@
-//! One integration binary.
+//! The crate from outside: one binary, one module for each part.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod bpe;

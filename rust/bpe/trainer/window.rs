@@ -264,9 +264,10 @@ impl Window {
         let Self { least, pairs, index, .. } = self;
         layout.for_each_pair(0..layout.len(), pause, |position, left, right, _| {
             if sketch.bound(left, right) >= *least
-                && let Some(&at) = index.get(&key(left, right)) {
-                    pairs[at as usize].positions.push(position as u32);
-                }
+                && let Some(&at) = index.get(&key(left, right))
+            {
+                pairs[at as usize].positions.push(position as u32);
+            }
             Ok(())
         })
     }
