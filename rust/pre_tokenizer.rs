@@ -200,14 +200,13 @@ impl PreTokenizer {
         }
     }
 
-    /// A place to cut.
-    pub fn safe_cut(&self, _text: &str, _near: usize) -> Option<usize> {
-        None
-    }
-
-    /// Whether the pieces cover every byte.
+    /// Whether the pieces, end to end, are the text: nothing dropped or put in.
     pub fn keeps_all_text(&self) -> bool {
-        true
+        match self {
+            Self::Bytes | Self::Cl100k { .. } | Self::O200k | Self::Tekken | Self::Regex(_) => true,
+            Self::Gpt2 { add_prefix_space } => !add_prefix_space,
+            Self::Whitespace | Self::WhitespaceSplit | Self::Bert | Self::Metaspace { .. } => false,
+        }
     }
 }
 

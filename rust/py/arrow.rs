@@ -19,16 +19,29 @@ pub(super) struct Column {
 impl Column {
     /// The rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.ends.len()).map(|row| {
-            let start = if row == 0 { 0 } else { self.ends[row - 1] };
-            &self.data[start..self.ends[row]]
-        })
+        (0..self.n_rows()).map(|row| self.row(row))
     }
 
-    /// Forgets the rows, keeps the memory.
-    pub fn clear(&mut self) {
-        self.data.clear();
-        self.ends.clear();
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of all rows.
+    pub fn n_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// A row.
+    pub fn row(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.data[start..self.ends[row]]
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, text: &[u8]) {
+        self.data.extend_from_slice(text);
+        self.ends.push(self.data.len());
     }
 
     /// Appends the rows of a `pyarrow.LargeBinaryArray`; `before` is the
@@ -71,9 +84,12 @@ impl Column {
     }
 }
 
-/// The chunks of an Arrow object, each made a `pyarrow.LargeBinaryArray`.
+/// The chunks of an Arrow object, in arrays of few rows, each made a
+/// `pyarrow.LargeBinaryArray`.
 pub(super) struct Chunks<'py> {
     chunks: Bound<'py, PyIterator>,
+    /// A chunk and how many of its rows were given.
+    current: Option<(Bound<'py, PyAny>, usize)>,
     large_binary: Bound<'py, PyAny>,
 }
 
@@ -104,7 +120,26 @@ impl<'py> Chunks<'py> {
             }
             _ => pyarrow.call_method1("chunked_array", (object,))?.getattr("chunks")?,
         };
-        Ok(Some(Self { chunks: chunks.try_iter()?, large_binary: pyarrow.call_method0("large_binary")? }))
+        Ok(Some(Self { chunks: chunks.try_iter()?, current: None, large_binary: pyarrow.call_method0("large_binary")? }))
+    }
+
+    /// The most rows in one array, so that a large chunk is copied in parts.
+    const ROWS: usize = 1 << 14;
+
+    fn advance(&mut self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        loop {
+            if let Some((chunk, given)) = &mut self.current
+                && *given < chunk.len()?
+            {
+                let rows = chunk.call_method1("slice", (*given, Self::ROWS))?;
+                *given += Self::ROWS;
+                return self.as_binary(rows).map(Some);
+            }
+            match self.chunks.next() {
+                Some(chunk) => self.current = Some((chunk?, 0)),
+                None => return Ok(None),
+            }
+        }
     }
 
     fn as_binary(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -131,8 +166,7 @@ impl<'py> Iterator for Chunks<'py> {
     type Item = PyResult<Bound<'py, PyAny>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let chunk = self.chunks.next()?;
-        Some(chunk.and_then(|chunk| self.as_binary(chunk)))
+        self.advance().transpose()
     }
 }
 

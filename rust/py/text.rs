@@ -153,7 +153,7 @@ impl Texts {
         if let Some(chunks) = Chunks::new(object)? {
             let mut column = Column::default();
             for chunk in chunks {
-                let before = column.rows().len() as u64;
+                let before = column.n_rows() as u64;
                 column.extend(&chunk?, before)?;
             }
             return Ok(Self::Column(column));
