@@ -8,6 +8,7 @@
 //! Not a tokenizer: it knows no text, only pieces.
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
+mod agenda;
 mod atoms;
 mod cuts;
 mod merge;

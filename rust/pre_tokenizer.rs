@@ -200,13 +200,15 @@ impl PreTokenizer {
         }
     }
 
-    /// Whether the pieces, end to end, are the text: nothing dropped or put in.
+    /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
+    /// then not those of the pieces.
+    pub fn rewrites(&self) -> bool {
+        matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. })
+    }
+
+    /// Whether every character of a text lies in a piece.
     pub fn keeps_all_text(&self) -> bool {
-        match self {
-            Self::Bytes | Self::Cl100k { .. } | Self::O200k | Self::Tekken | Self::Regex(_) => true,
-            Self::Gpt2 { add_prefix_space } => !add_prefix_space,
-            Self::Whitespace | Self::WhitespaceSplit | Self::Bert | Self::Metaspace { .. } => false,
-        }
+        !matches!(self, Self::Whitespace | Self::WhitespaceSplit | Self::Bert)
     }
 }
 

@@ -154,9 +154,10 @@ impl FileSource {
             (start, Box::new(metered(Box::new(file))))
         } else {
             let pipe = if path == Path::new("-") {
-                Pipe::new(std::io::stdin(), self.meter.clone())
+                Pipe::new(|| Ok(std::io::stdin()), self.meter.clone())
             } else {
-                File::open(path).and_then(|file| Pipe::new(file, self.meter.clone()))
+                let path = path.clone();
+                Pipe::new(|| File::open(path), self.meter.clone())
             };
             let mut pipe = pipe.map_err(|error| Error::io(path, error))?;
             let start = peek(&mut pipe).map_err(|error| place.error(&self.meter, error))?;

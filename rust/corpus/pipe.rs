@@ -23,10 +23,22 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Starts to read `input`, one block ahead.
-    pub fn new(mut input: impl Read + Send + 'static, meter: Arc<Meter>) -> Result<Self> {
+    /// Starts to read what `open` opens, one block ahead. Opening is part of
+    /// it: a named pipe opens only when someone writes to it.
+    pub fn new<R: Read>(
+        open: impl FnOnce() -> Result<R> + Send + 'static,
+        meter: Arc<Meter>,
+    ) -> Result<Self> {
         let (sender, blocks) = sync_channel(1);
         std::thread::Builder::new().name("sentitok-pipe".to_owned()).spawn(move || {
+            let mut input = match open() {
+                Ok(input) => input,
+                Err(error) => {
+                    // Fails only if nobody waits for it any more.
+                    let _ = sender.send(Err(error));
+                    return;
+                }
+            };
             loop {
                 // Not `read_to_end`: what a slow pipe has given should not wait.
                 let mut block = vec![0; BLOCK_BYTES / 16];

@@ -86,7 +86,11 @@ impl Tokenizer {
         let finder = self.added.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long = n_threads > 1 && room.is_none() && self.model.options().dropout.is_none();
+        let cut_long = n_threads > 1
+            && room.is_none()
+            && self.model.options().dropout.is_none()
+            && self.pipeline.normalizer.is_none()
+            && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
         let results = self.run_units(texts, &units, n_threads, room, &finder, &options)?;
 
@@ -164,9 +168,8 @@ impl Tokenizer {
         let mut bytes = 0;
         for (number, text) in texts.iter().enumerate() {
             let text = text.as_ref();
-            let long = (cut_long && text.len() > LONG_BYTES && self.pipeline.normalizer.is_none())
-                .then(|| std::str::from_utf8(text).ok())
-                .flatten();
+            let long =
+                (cut_long && text.len() > LONG_BYTES).then(|| std::str::from_utf8(text).ok()).flatten();
             if long.is_some() || bytes >= UNIT_BYTES {
                 if first < number {
                     units.push(Unit::Texts(first..number));

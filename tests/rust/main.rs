@@ -2,3 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod bpe;
+mod corpus;
+mod pre_tokenizer;
+mod word_counts;
