@@ -5,7 +5,10 @@
 
 mod batch;
 mod encode;
+mod segments;
 mod train;
+
+pub use segments::Segment;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -4,7 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::error::entry;
+use super::text::{Errors, Text};
 use crate::added_tokens::AddedToken;
+use crate::tokenizer::Segment;
 use crate::vocab::TokenId;
 
 /// A special token among the segments of `Tokenizer.encode_segments`.
@@ -133,5 +135,27 @@ impl PyAddedToken {
     fn _from_state(content: String, id: TokenId, rules: [bool; 5]) -> Self {
         let [special, single_word, lstrip, rstrip, normalized] = rules;
         Self::new(content, id, special, single_word, lstrip, rstrip, normalized)
+    }
+}
+
+/// A segment of `Tokenizer.encode_segments`, kept alive.
+pub(super) enum Part {
+    Special(Py<PySpecial>),
+    Text(Text),
+}
+
+impl Part {
+    pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        match object.cast::<PySpecial>() {
+            Ok(special) => Ok(Self::Special(special.clone().unbind())),
+            Err(_) => Text::new(object, errors).map(Self::Text),
+        }
+    }
+
+    pub fn segment<'a>(&'a self, py: Python<'a>) -> PyResult<Segment<'a>> {
+        match self {
+            Self::Special(special) => Ok(Segment::Special(&special.get().content)),
+            Self::Text(text) => text.bytes(py).map(Segment::Text),
+        }
     }
 }

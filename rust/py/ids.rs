@@ -64,3 +64,12 @@ fn unknown(id: i128, max: TokenId) -> PyErr {
     }
     .into()
 }
+
+/// Takes an id to look up; `None` for an int that can be none.
+pub(super) fn lookup(object: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
+    match extract_one(object, 0) {
+        Ok(id) => Ok(Some(id)),
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
+        Err(_) => Ok(None),
+    }
+}

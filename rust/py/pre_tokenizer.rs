@@ -14,8 +14,8 @@ use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 
 /// Where a text is cut into pieces that no merge may cross.
 ///
-/// Either a name of `PreTokenizer.names()`, or a `pattern` whose matches, and
-/// what lies between them, are the pieces. A pattern runs on an engine whose
+/// A name of `PreTokenizer.names()`; or, in its place, a `pattern` whose matches,
+/// and what lies between them, are the pieces. A pattern runs on an engine whose
 /// time is linear in the text; look-around needs `look_around=True` and an
 /// engine that backtracks, whose step limit raises rather than hangs.
 #[pyclass(frozen, module = "sentitok", name = "PreTokenizer")]
@@ -61,18 +61,15 @@ impl PyPreTokenizer {
 #[pymethods]
 impl PyPreTokenizer {
     #[new]
-    #[pyo3(signature = (name = None, *, pattern = None, look_around = false))]
-    fn new(name: Option<&str>, pattern: Option<&str>, look_around: bool) -> PyResult<Self> {
+    #[pyo3(signature = (name = "gpt2", *, pattern = None, look_around = false))]
+    fn new(name: &str, pattern: Option<&str>, look_around: bool) -> PyResult<Self> {
         entry(|| {
-            let pre_tokenizer = match (name, pattern) {
-                (Some(_), Some(_)) => {
-                    return Err(PyTypeError::new_err("name and pattern are both given; pass one of them"));
-                }
-                (_, Some(pattern)) if look_around => {
+            let pre_tokenizer = match pattern {
+                None => PreTokenizer::from_name(name)?,
+                Some(pattern) if look_around => {
                     PreTokenizer::Regex(SplitPattern::new(pattern, look_around)?)
                 }
-                (_, Some(pattern)) => PreTokenizer::from_pattern(pattern)?,
-                (name, None) => PreTokenizer::from_name(name.unwrap_or("gpt2"))?,
+                Some(pattern) => PreTokenizer::from_pattern(pattern)?,
             };
             Ok(Self { pre_tokenizer })
         })

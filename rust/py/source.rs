@@ -89,6 +89,14 @@ impl<'py> Documents<'py> {
         }
     }
 
+    /// How many files or iterables there are.
+    pub fn n_sources(&self) -> usize {
+        match self {
+            Self::Files(paths) => paths.len(),
+            Self::Items(_) | Self::Column(_) => 1,
+        }
+    }
+
     /// Runs a job on a source of these documents.
     pub fn run<T: Send>(
         self,

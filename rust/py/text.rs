@@ -56,6 +56,12 @@ impl Text {
         }
     }
 
+    /// Takes a piece of text, where a lone surrogate has no place and any bytes do.
+    pub fn piece(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let is_str = object.is_instance_of::<PyString>();
+        Self::new(object, if is_str { Errors::Strict } else { Errors::Replace })
+    }
+
     /// Takes a text; `None` if the object is none.
     fn take(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Option<Self>> {
         let py = object.py();

@@ -76,7 +76,7 @@ impl Tokenizer {
     /// What a trainer needs to go on from this tokenizer.
     ///
     /// # Errors
-    /// [`Error::Option`] for a vocabulary that is not made of merges alone.
+    /// [`Error::Internal`] for an id that is no `u32`, which would be our bug.
     pub fn base(&self) -> Result<Base> {
         let vocab = self.model.vocab();
         let limit = self.max_id() as usize + 1;
@@ -84,7 +84,7 @@ impl Tokenizer {
         for id in 0..limit {
             tokens.push(vocab.bytes(id_of(id)?).map(<[u8]>::to_vec));
         }
-        let pairs = self.merge_list()?;
+        let pairs = self.merge_list();
         let mut merges = Vec::with_capacity(pairs.len());
         for (left, right) in pairs {
             merges.push((left, right, self.model.pairs().get(left, right).id));
@@ -94,19 +94,12 @@ impl Tokenizer {
         Ok(Base { tokens, merges, special_tokens })
     }
 
-    /// The pairs that merge, in order of rank.
-    ///
-    /// # Errors
-    /// [`Error::Option`] for a vocabulary in rank order with a token that no
-    /// two earlier tokens merge into.
-    pub fn merge_list(&self) -> Result<Vec<(TokenId, TokenId)>> {
+    /// The pairs that merge, in order of rank: of a vocabulary in rank order,
+    /// the last merge of each token, which encode the same.
+    pub fn merge_list(&self) -> Vec<(TokenId, TokenId)> {
         match self.model.order() {
-            MergeOrder::List(merges) => Ok(merges.clone()),
-            MergeOrder::Ranks => Err(Error::Option {
-                option: "merges",
-                value: "a vocabulary in rank order".to_owned(),
-                reason: "it has no list of merges; convert it to tokenizer.json first".to_owned(),
-            }),
+            MergeOrder::List(merges) => merges.clone(),
+            MergeOrder::Ranks => self.model.last_merges().into_iter().flatten().collect(),
         }
     }
 }
