@@ -11,6 +11,7 @@
 mod agenda;
 mod atoms;
 mod cuts;
+mod last_merge;
 mod merge;
 pub mod pairs;
 pub mod trainer;
@@ -251,7 +252,8 @@ impl Bpe {
     }
 
     fn has_affixes(&self) -> bool {
-        self.options.continuing_subword_prefix.is_some() || self.options.end_of_word_suffix.is_some()
+        let adds = |affix: &Option<String>| affix.as_deref().is_some_and(|text| !text.is_empty());
+        adds(&self.options.continuing_subword_prefix) || adds(&self.options.end_of_word_suffix)
     }
 
     /// Pushes one symbol a unit, with prefix and suffix, or what stands for a

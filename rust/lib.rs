@@ -19,6 +19,7 @@ pub mod corpus;
 pub mod decoder;
 pub mod encoding;
 pub mod error;
+pub mod format;
 pub mod normalizer;
 pub mod parallel;
 pub mod pipeline;

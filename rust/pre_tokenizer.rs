@@ -14,7 +14,7 @@ mod contraction;
 mod gpt2;
 mod metaspace;
 mod o200k;
-mod oniguruma;
+pub(crate) mod oniguruma;
 #[doc(hidden)]
 pub mod oracle;
 mod published;

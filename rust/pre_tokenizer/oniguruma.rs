@@ -8,7 +8,7 @@
 use crate::error::{Error, Result};
 
 /// Refuses a pattern that means something else here than to Oniguruma.
-pub(super) fn check(pattern: &str) -> Result<()> {
+pub(crate) fn check(pattern: &str) -> Result<()> {
     match difference(pattern) {
         None => Ok(()),
         Some(reason) => Err(Error::Pattern { pattern: pattern.to_owned(), reason: reason.to_owned() }),
