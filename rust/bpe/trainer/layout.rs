@@ -1,0 +1,257 @@
+//! `Layout`: the symbols of all distinct pieces in one flat array.
+//!
+//! A symbol keeps the slots of the first symbols it was made of, so positions
+//! never move and a merge writes in place. A run of symbols ends at a
+//! separator. What a slot holds:
+//!
+//! ```text
+//! 1 slot    [id]
+//! 2 slots   [id] [id|END]
+//! 3 slots   [id] [3|SPAN] [id|END]
+//! n slots   [id] [n|SPAN] dead ... [n|SPAN] [id|END]
+//! ```
+//!
+//! So both neighbours of a symbol are found in constant time, and a bare id is
+//! a symbol's first slot and nothing else: a remembered position is checked by
+//! looking at it. Pieces lie by weight, greatest first.
+
+use rustc_hash::FxHashMap;
+
+use super::Merge;
+use super::alphabet::Symbols;
+use crate::error::{Error, Result};
+use crate::vocab::TokenId;
+
+/// The greatest id a slot can hold.
+pub(super) const MAX_ID: TokenId = SPAN - 1;
+/// Between runs.
+pub(super) const SEPARATOR: u32 = u32::MAX;
+
+/// Slots scanned between two looks at the clock.
+const PAUSE: usize = 1 << 20;
+
+const END: u32 = 1 << 31;
+const SPAN: u32 = 1 << 30;
+/// Inside a symbol of five slots or more.
+const DEAD: u32 = END | SPAN;
+
+/// Runs of symbols with their weights.
+pub(super) struct Layout {
+    slots: Vec<u32>,
+    /// Where each weight begins, ascending.
+    weight_starts: Vec<u32>,
+    weights: Vec<u64>,
+}
+
+impl Layout {
+    /// Writes pieces, which come by weight, greatest first.
+    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols) -> Result<Self> {
+        let mut layout = Self::with_capacity(pieces);
+        let mut run = Vec::new();
+        for &(piece, weight) in pieces {
+            symbols.for_each(piece, |id| match id {
+                Some(id) => run.push(id),
+                None if symbols.unknown_breaks => layout.push_run(&mut run, weight),
+                None => {}
+            })?;
+            layout.push_run(&mut run, weight);
+        }
+        layout.check()
+    }
+
+    pub(super) fn with_capacity(pieces: &[(&[u8], u64)]) -> Self {
+        let bytes: usize =
+            pieces.iter().map(|(piece, _)| if piece.len() > 1 { piece.len() + 1 } else { 0 }).sum();
+        let mut slots = Vec::with_capacity(bytes + 1);
+        slots.push(SEPARATOR);
+        Self { slots, weight_starts: Vec::new(), weights: Vec::new() }
+    }
+
+    /// Appends a run and empties it. A run of one symbol has no pair.
+    pub(super) fn push_run(&mut self, run: &mut Vec<TokenId>, weight: u64) {
+        if run.len() > 1 {
+            self.begin_weight(weight);
+            self.slots.extend_from_slice(run);
+            self.slots.push(SEPARATOR);
+        }
+        run.clear();
+    }
+
+    /// Appends a run whose symbols already span slots: what begins at a place
+    /// of span 0 is inside the symbol before.
+    pub(super) fn push_spans(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
+        if spans.first().is_none_or(|&span| span as usize == symbols.len()) {
+            return;
+        }
+        self.begin_weight(weight);
+        let start = self.slots.len();
+        self.slots.extend_from_slice(symbols);
+        self.slots.push(SEPARATOR);
+        for (at, &span) in spans.iter().enumerate() {
+            let span = span as usize;
+            if span > 1 {
+                self.slots[start + at + 1..start + at + span].fill(DEAD);
+                self.join(start + at, 1, span - 1, symbols[at]);
+            }
+        }
+    }
+
+    /// Refuses more slots than a position can name.
+    pub(super) fn check(self) -> Result<Self> {
+        if u32::try_from(self.slots.len()).is_err() {
+            return Err(Error::Option {
+                option: "pieces",
+                value: format!("{} symbols in distinct pieces", self.slots.len()),
+                reason: "at most 2^32 can be trained on; raise the least count of a piece, or sample"
+                    .to_owned(),
+            });
+        }
+        Ok(self)
+    }
+
+    fn begin_weight(&mut self, weight: u64) {
+        if self.weights.last() != Some(&weight) {
+            self.weight_starts.push(self.slots.len() as u32);
+            self.weights.push(weight);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// What stands at a position: an id where a symbol begins, else a mark.
+    #[inline]
+    pub(super) fn at(&self, position: usize) -> u32 {
+        self.slots[position]
+    }
+
+    /// The number of slots of the symbol that begins at `position`.
+    #[inline]
+    pub(super) fn span(&self, position: usize) -> usize {
+        let next = self.slots[position + 1];
+        match next & DEAD {
+            END => 2,
+            SPAN => (next & !SPAN) as usize,
+            // The next symbol, or a separator.
+            _ => 1,
+        }
+    }
+
+    /// The symbol before `position`, and where it begins.
+    #[inline]
+    pub(super) fn before(&self, position: usize) -> Option<(TokenId, usize)> {
+        let last = self.slots[position - 1];
+        if last == SEPARATOR {
+            return None;
+        }
+        if last & END == 0 {
+            return Some((last, position - 1));
+        }
+        let inner = self.slots[position - 2];
+        let span = if inner & DEAD == SPAN { (inner & !SPAN) as usize } else { 2 };
+        Some((last & !END, position - span))
+    }
+
+    /// Makes the two symbols at `position` one, of `left + right` slots.
+    #[inline]
+    pub(super) fn join(&mut self, position: usize, left: usize, right: usize, id: TokenId) {
+        let span = left + right;
+        let end = position + span - 1;
+        let middle = position + left;
+        if span > 2 {
+            self.slots[middle - 1] = DEAD;
+            self.slots[middle] = DEAD;
+            self.slots[position + 1] = SPAN | span as u32;
+            self.slots[end - 1] = SPAN | span as u32;
+        }
+        self.slots[position] = id;
+        self.slots[end] = id | END;
+    }
+
+    /// Calls `f` with each pair of neighbours in `range`, which begins and ends
+    /// at separators: position, left, right and weight. Calls `pause` each
+    /// [`PAUSE`] slots.
+    #[inline]
+    pub(super) fn for_each_pair(
+        &self,
+        range: std::ops::Range<usize>,
+        mut pause: impl FnMut() -> Result<()>,
+        mut f: impl FnMut(usize, TokenId, TokenId, u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut weights = Weights::default();
+        let mut position = range.start;
+        while position < range.end {
+            let stop = range.end.min(position + PAUSE);
+            while position < stop {
+                let left = self.slots[position];
+                if left == SEPARATOR {
+                    position += 1;
+                    continue;
+                }
+                let next = position + self.span(position);
+                let right = self.slots[next];
+                if right != SEPARATOR {
+                    f(position, left, right, weights.at(self, position))?;
+                }
+                position = next;
+            }
+            pause()?;
+        }
+        Ok(())
+    }
+
+    /// Takes merges back, none of which made a token that stood in a piece before.
+    pub(super) fn unmerge(&mut self, merges: &[Merge]) {
+        let parts: FxHashMap<TokenId, (TokenId, TokenId)> =
+            merges.iter().map(|merge| (merge.id, (merge.left, merge.right))).collect();
+        let mut stack = Vec::new();
+        let mut position = 0;
+        while position < self.slots.len() {
+            stack.push(self.slots[position]);
+            while let Some(id) = stack.pop() {
+                if let Some(&(left, right)) = parts.get(&id) {
+                    stack.extend([right, left]);
+                } else {
+                    self.slots[position] = id;
+                    position += 1;
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with each run's symbols and its weight.
+    pub(super) fn for_each_run(&self, mut f: impl FnMut(&[TokenId], u64)) {
+        let mut weights = Weights::default();
+        let mut start = 1;
+        for run in self.slots[1..].split(|&slot| slot == SEPARATOR) {
+            if !run.is_empty() {
+                f(run, weights.at(self, start));
+            }
+            start += run.len() + 1;
+        }
+    }
+}
+
+/// A cursor that finds weights at ascending positions.
+#[derive(Default)]
+pub(super) struct Weights {
+    weight: u64,
+    from: u32,
+    to: u32,
+}
+
+impl Weights {
+    /// The weight at a position; quickest when positions ascend.
+    #[inline]
+    pub(super) fn at(&mut self, layout: &Layout, position: usize) -> u64 {
+        let position = position as u32;
+        if position < self.from || position >= self.to {
+            let next = layout.weight_starts.partition_point(|&start| start <= position);
+            self.from = layout.weight_starts[next - 1];
+            self.to = layout.weight_starts.get(next).copied().unwrap_or(u32::MAX);
+            self.weight = layout.weights[next - 1];
+        }
+        self.weight
+    }
+}

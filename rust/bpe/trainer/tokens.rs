@@ -1,0 +1,178 @@
+//! `Tokens`: the vocabulary while it grows.
+//!
+//! Not the [`crate::Vocab`] of a finished model: here ids are only appended,
+//! special tokens may have no byte form, and each token knows its length in
+//! first symbols. All bytes lie in one slab.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use super::Unit;
+use crate::byte_level;
+use crate::error::{Error, Result};
+use crate::vocab::TokenId;
+
+/// Texts of special tokens with their ids.
+type SpecialTokens = Vec<(String, TokenId)>;
+
+/// Tokens by id, ids by bytes.
+pub(super) struct Tokens {
+    unit: Unit,
+    /// Dropped from the right part of a merge.
+    prefix: Vec<u8>,
+    slab: Vec<u8>,
+    ends: Vec<usize>,
+    /// Whether the id has a byte form and so is in `index`.
+    named: Vec<bool>,
+    /// Lengths in first symbols; 0 until the token stands in a piece.
+    lengths: Vec<u32>,
+    index: HashTable<TokenId>,
+    special_tokens: SpecialTokens,
+}
+
+impl Tokens {
+    pub(super) fn new(unit: Unit, prefix: Vec<u8>) -> Self {
+        Self {
+            unit,
+            prefix,
+            slab: Vec::new(),
+            ends: Vec::new(),
+            named: Vec::new(),
+            lengths: Vec::new(),
+            index: HashTable::new(),
+            special_tokens: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn bytes(&self, id: TokenId) -> &[u8] {
+        let id = id as usize;
+        let start = if id == 0 { 0 } else { self.ends[id - 1] };
+        &self.slab[start..self.ends[id]]
+    }
+
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<TokenId> {
+        self.index.find(hash(bytes), |&id| self.bytes(id) == bytes).copied()
+    }
+
+    /// The length in first symbols; 0 for a token that stands in no piece.
+    pub(super) fn length(&self, id: TokenId) -> usize {
+        self.lengths[id as usize] as usize
+    }
+
+    /// Notes that a token stands in pieces, with so many first symbols.
+    pub(super) fn set_length(&mut self, id: TokenId, length: usize) {
+        let known = &mut self.lengths[id as usize];
+        if *known == 0 {
+            *known = u32::try_from(length).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// The id of these bytes, appended if they are new.
+    pub(super) fn intern(&mut self, bytes: &[u8]) -> TokenId {
+        self.find(bytes).unwrap_or_else(|| self.push(Some(bytes)))
+    }
+
+    /// The bytes of the token two others become.
+    pub(super) fn joined(&self, left: TokenId, right: TokenId) -> Vec<u8> {
+        let right = self.bytes(right);
+        let right = right.strip_prefix(self.prefix.as_slice()).unwrap_or(right);
+        [self.bytes(left), right].concat()
+    }
+
+    /// Adds a special token, unless its text is known.
+    pub(super) fn add_special(&mut self, text: &str) {
+        if self.special_tokens.iter().any(|(known, _)| known == text) {
+            return;
+        }
+        let id = match self.special_bytes(text) {
+            Some(bytes) => self.intern(&bytes),
+            None => self.push(None),
+        };
+        self.special_tokens.push((text.to_owned(), id));
+    }
+
+    /// Appends a token of a base vocabulary; `None` keeps an id free.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a token that stands twice.
+    pub(super) fn push_base(&mut self, token: Option<&[u8]>) -> Result<()> {
+        if let Some(known) = token.and_then(|bytes| self.find(bytes)) {
+            return Err(Error::Option {
+                option: "extend",
+                value: format!("{:?}", String::from_utf8_lossy(token.unwrap_or_default())),
+                reason: format!("the base has this token twice, as id {known} and id {}", self.len()),
+            });
+        }
+        self.push(token);
+        Ok(())
+    }
+
+    /// Notes the text of a base's special token.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id the base does not have.
+    pub(super) fn name_special(&mut self, text: &str, id: TokenId) -> Result<()> {
+        if id as usize >= self.len() {
+            return Err(Error::UnknownId { id: id.into(), max: (self.len() as TokenId).saturating_sub(1) });
+        }
+        self.special_tokens.push((text.to_owned(), id));
+        Ok(())
+    }
+
+    /// Forgets all ids from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        while self.len() > len {
+            let id = (self.len() - 1) as TokenId;
+            let hash = hash(self.bytes(id));
+            if let Ok(entry) = self.index.find_entry(hash, |&other| other == id) {
+                entry.remove();
+            }
+            self.ends.pop();
+            self.named.pop();
+            self.lengths.pop();
+        }
+        self.slab.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// The tokens by id, and the special tokens.
+    pub(super) fn into_parts(self) -> (Vec<Option<Vec<u8>>>, SpecialTokens) {
+        let tokens =
+            (0..self.len()).map(|id| self.named[id].then(|| self.bytes(id as TokenId).to_vec())).collect();
+        (tokens, self.special_tokens)
+    }
+
+    /// The bytes a special token shares with tokens of the same spelling.
+    fn special_bytes(&self, text: &str) -> Option<Vec<u8>> {
+        match self.unit {
+            Unit::Bytes => byte_level::to_bytes(text),
+            Unit::Chars => Some(text.as_bytes().to_vec()),
+        }
+    }
+
+    fn push(&mut self, bytes: Option<&[u8]>) -> TokenId {
+        let id = self.len() as TokenId;
+        self.slab.extend_from_slice(bytes.unwrap_or_default());
+        self.ends.push(self.slab.len());
+        self.named.push(bytes.is_some());
+        self.lengths.push(0);
+        if let Some(bytes) = bytes {
+            let Self { slab, ends, index, .. } = self;
+            let slice = |id: TokenId| {
+                let id = id as usize;
+                &slab[if id == 0 { 0 } else { ends[id - 1] }..ends[id]]
+            };
+            index.insert_unique(hash(bytes), id, |&other| hash(slice(other)));
+        }
+        id
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(bytes)
+}

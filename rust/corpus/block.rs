@@ -1,0 +1,337 @@
+//! `Block`: some documents of a source, and where they stood.
+//!
+//! A source puts raw bytes in; the worker that owns the block finds the
+//! documents, checks that they are UTF-8 and applies the policy when they are
+//! not. A buffer is reused for the next block, so nothing is allocated per
+//! document.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{InvalidUtf8, jsonl};
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+
+/// What reading met, beside the documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Documents.
+    pub documents: u64,
+    /// Bytes of documents.
+    pub bytes: u64,
+    /// Blank lines of JSONL, which hold no record.
+    pub skipped: u64,
+    /// Invalid parts replaced by U+FFFD.
+    pub replaced: u64,
+    /// Bytes that are not UTF-8, replaced or kept.
+    pub invalid_bytes: u64,
+    /// Byte order marks taken off the start of a file.
+    pub byte_order_marks: u64,
+}
+
+/// How the bytes of a block are divided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Documents pushed one by one, from an iterable.
+    #[default]
+    Iterable,
+    /// Documents pushed one by one, from records at [`Block::places`].
+    Records,
+    /// One document, or a part of one.
+    Whole,
+    /// Lines with their line ends.
+    Lines,
+    /// A field of each line.
+    Jsonl(Arc<str>),
+}
+
+/// Where a pushed document or a record starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub offset: u64,
+    /// From 1: the line of a row, or the number of a document of an iterable.
+    /// From 0, and from the block's start: the line of a JSON record.
+    pub line: u64,
+}
+
+/// Where a block starts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origin {
+    pub name: Arc<str>,
+    /// Of the block's first byte, in the decompressed source.
+    pub offset: u64,
+    /// Line feeds before the block.
+    pub lines: u64,
+    /// Bytes of this file were skipped; their lines are counted when an
+    /// error has to name its line, and only then.
+    pub skipped: Option<(PathBuf, u64)>,
+}
+
+impl Origin {
+    /// The number, from 1, of a line that many line feeds into the block.
+    fn line(&self, line_feeds: u64) -> u64 {
+        self.before() + self.lines + line_feeds + 1
+    }
+
+    fn before(&self) -> u64 {
+        let Some((path, bytes)) = &self.skipped else { return 0 };
+        let Ok(file) = std::fs::File::open(path) else { return 0 };
+        let mut rest = file.take(*bytes);
+        let (mut buffer, mut lines) = (vec![0; 1 << 16], 0);
+        while let Ok(n @ 1..) = rest.read(&mut buffer) {
+            lines += line_feeds(&buffer[..n]);
+        }
+        lines
+    }
+}
+
+/// A document, as a worker sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document<'a> {
+    /// Text.
+    Text(&'a str),
+    /// Not UTF-8; only under [`InvalidUtf8::Bytes`].
+    Bytes(&'a [u8]),
+}
+
+impl Document<'_> {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Calls `f` with each piece, in order; see [`InvalidUtf8::Bytes`] for
+    /// what the pieces of bytes are.
+    ///
+    /// # Errors
+    /// As [`Pipeline::for_each_piece`].
+    pub fn for_each_piece(&self, pipeline: &Pipeline, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let bytes = match self {
+            Self::Text(text) => return pipeline.for_each_piece(text, |piece| f(piece.as_bytes())),
+            Self::Bytes(bytes) => bytes,
+        };
+        let mut invalid = 0..0;
+        for chunk in bytes.utf8_chunks() {
+            if !chunk.valid().is_empty() {
+                if !invalid.is_empty() {
+                    f(&bytes[invalid.clone()])?;
+                }
+                pipeline.for_each_piece(chunk.valid(), |piece| f(piece.as_bytes()))?;
+                invalid.start = invalid.end + chunk.valid().len();
+                invalid.end = invalid.start;
+            }
+            invalid.end += chunk.invalid().len();
+        }
+        if invalid.is_empty() { Ok(()) } else { f(&bytes[invalid]) }
+    }
+}
+
+/// Bytes of some documents; filled by a source, read by a worker.
+#[derive(Debug, Default)]
+pub struct Block {
+    pub(super) data: Vec<u8>,
+    pub(super) layout: Layout,
+    /// Where each document ends; made from `data` for lines.
+    pub(super) ends: Vec<usize>,
+    pub(super) places: Vec<Place>,
+    pub(super) origin: Origin,
+    pub(super) invalid_utf8: InvalidUtf8,
+    /// The last document goes on in the next block.
+    pub(super) continues: bool,
+    pub(super) byte_order_marks: u64,
+    /// The fields taken out of JSON; swapped with `data`.
+    fields: Vec<u8>,
+}
+
+impl Block {
+    /// Forgets the documents, keeps the memory.
+    pub(super) fn clear(&mut self, layout: Layout, origin: Origin, invalid_utf8: InvalidUtf8) {
+        self.data.clear();
+        self.ends.clear();
+        self.places.clear();
+        (self.layout, self.origin, self.invalid_utf8) = (layout, origin, invalid_utf8);
+        (self.continues, self.byte_order_marks) = (false, 0);
+    }
+
+    /// Adds one document.
+    pub(super) fn push(&mut self, document: &[u8]) {
+        self.data.extend_from_slice(document);
+        self.ends.push(self.data.len());
+    }
+
+    /// Calls `f` with each document, in order, and adds to `tally`. To be
+    /// called once for each time a source has filled the block.
+    ///
+    /// # Errors
+    /// [`Error::Record`] for a bad line of JSON, [`Error::InvalidText`] for
+    /// bytes that are not UTF-8 where these are not allowed, and what `f` returns.
+    pub fn for_each_document(
+        &mut self,
+        tally: &mut Tally,
+        mut f: impl FnMut(Document) -> Result<()>,
+    ) -> Result<()> {
+        tally.byte_order_marks += self.byte_order_marks;
+        self.find_documents(tally)?;
+        tally.documents += (self.ends.len() - usize::from(self.continues)) as u64;
+        let mut start = 0;
+        match std::str::from_utf8(&self.data) {
+            // Also every end must lie between characters: two documents may
+            // be a valid whole where each is not.
+            Ok(text) if self.ends.iter().all(|&end| text.is_char_boundary(end)) => {
+                tally.bytes += text.len() as u64;
+                for &end in &self.ends {
+                    f(Document::Text(&text[start..end]))?;
+                    start = end;
+                }
+            }
+            _ => {
+                for (index, &end) in self.ends.iter().enumerate() {
+                    self.checked(index, start, end, tally, &mut f)?;
+                    start = end;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One document of a block that holds invalid UTF-8 somewhere.
+    fn checked(
+        &self,
+        index: usize,
+        start: usize,
+        end: usize,
+        tally: &mut Tally,
+        f: &mut impl FnMut(Document) -> Result<()>,
+    ) -> Result<()> {
+        let bytes = &self.data[start..end];
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                tally.bytes += text.len() as u64;
+                return f(Document::Text(text));
+            }
+            Err(error) => error,
+        };
+        if self.invalid_utf8 == InvalidUtf8::Error {
+            return Err(self.invalid_text(index, start, start + error.valid_up_to()));
+        }
+        for invalid in bytes.utf8_chunks().map(|chunk| chunk.invalid()).filter(|part| !part.is_empty()) {
+            tally.invalid_bytes += invalid.len() as u64;
+            tally.replaced += u64::from(self.invalid_utf8 == InvalidUtf8::Replace);
+        }
+        if self.invalid_utf8 == InvalidUtf8::Replace {
+            let text = String::from_utf8_lossy(bytes);
+            tally.bytes += text.len() as u64;
+            f(Document::Text(&text))
+        } else {
+            tally.bytes += bytes.len() as u64;
+            f(Document::Bytes(bytes))
+        }
+    }
+
+    /// Makes `ends` (and for JSON `data` and `places`) from what was read.
+    fn find_documents(&mut self, tally: &mut Tally) -> Result<()> {
+        match &self.layout {
+            Layout::Iterable | Layout::Records => {}
+            Layout::Whole => self.ends.push(self.data.len()),
+            Layout::Lines => {
+                self.ends.extend(memchr::memchr_iter(b'\n', &self.data).map(|at| at + 1));
+                if self.ends.last().copied().unwrap_or(0) < self.data.len() {
+                    self.ends.push(self.data.len());
+                }
+            }
+            Layout::Jsonl(field) => {
+                self.fields.clear();
+                let mut start = 0;
+                for (number, line) in self.data.split_inclusive(|&byte| byte == b'\n').enumerate() {
+                    let offset = self.origin.offset + start as u64;
+                    start += line.len();
+                    if line.iter().all(u8::is_ascii_whitespace) {
+                        tally.skipped += 1;
+                        continue;
+                    }
+                    if let Err(reason) = jsonl::field_of(line, field, &mut self.fields) {
+                        let line = self.origin.line(number as u64);
+                        return Err(Error::Record {
+                            source_name: self.origin.name.to_string(),
+                            line,
+                            offset,
+                            reason,
+                        });
+                    }
+                    self.ends.push(self.fields.len());
+                    self.places.push(Place { offset, line: number as u64 });
+                }
+                std::mem::swap(&mut self.data, &mut self.fields);
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of invalid bytes at `at`, in the document that starts at `start`.
+    fn invalid_text(&self, index: usize, start: usize, at: usize) -> Error {
+        let reason = "invalid UTF-8".to_owned();
+        let place = self.places.get(index).copied().unwrap_or(Place { offset: 0, line: 0 });
+        let (source_name, offset, line) = match &self.layout {
+            Layout::Iterable => (
+                format!("{}, document {}", self.origin.name, place.line),
+                (at - start) as u64,
+                line_feeds(&self.data[start..at]) + 1,
+            ),
+            Layout::Whole | Layout::Lines => (
+                self.origin.name.to_string(),
+                self.origin.offset + at as u64,
+                self.origin.line(line_feeds(&self.data[..at])),
+            ),
+            // The bytes of the record are not those of the file: it is named by its start.
+            Layout::Records | Layout::Jsonl(_) => {
+                let line = match self.layout {
+                    Layout::Records => place.line,
+                    _ => self.origin.line(place.line),
+                };
+                return Error::InvalidText {
+                    source_name: self.origin.name.to_string(),
+                    offset: place.offset,
+                    line,
+                    reason: format!("{reason} in the record"),
+                };
+            }
+        };
+        Error::InvalidText { source_name, offset, line, reason }
+    }
+}
+
+/// The number of line feeds.
+pub(super) fn line_feeds(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pre_tokenizer::PreTokenizer;
+
+    #[test]
+    fn each_run_of_invalid_bytes_is_a_piece() {
+        let pipeline = Pipeline::new(PreTokenizer::Bytes);
+        let cases: &[(&[u8], &[&[u8]])] = &[
+            (b"\xff", &[b"\xff"]),
+            (b"a\xff\xfe\xe2\x82b\xc3", &[b"a", b"\xff\xfe\xe2\x82", b"b", b"\xc3"]),
+            (b"\x80\x80a", &[b"\x80\x80", b"a"]),
+            (b"", &[]),
+        ];
+        for (bytes, expected) in cases {
+            let mut pieces = Vec::new();
+            Document::Bytes(bytes)
+                .for_each_piece(&pipeline, |piece| {
+                    pieces.push(piece.to_vec());
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(pieces, *expected, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `Compression`: what a file is compressed with, and its decoder.
+//!
+//! Content decides: the magic bytes of gzip, zstd and xz are no UTF-8 text,
+//! and those of bzip2 no likely one. A suffix that promises compression while
+//! the content has none is an error, so that a damaged file is not read as
+//! text. Members after the first are read on; a truncated one is an error.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// A way to compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Bzip2,
+    Zstd,
+    Xz,
+}
+
+impl Compression {
+    /// How many bytes [`Compression::of_magic`] looks at.
+    pub const MAGIC_BYTES: usize = 10;
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+        }
+    }
+
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_string_lossy().to_ascii_lowercase().as_str() {
+            "gz" => Some(Self::Gzip),
+            "bz2" => Some(Self::Bzip2),
+            "zst" => Some(Self::Zstd),
+            "xz" => Some(Self::Xz),
+            _ => None,
+        }
+    }
+
+    /// RFC 1952; bzip2's block magic, or its end magic when it is empty;
+    /// RFC 8878 with its skippable frames; the .xz format, 2.1.1.1.
+    pub fn of_magic(start: &[u8]) -> Option<Self> {
+        match start {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Self::Bzip2),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            _ => None,
+        }
+    }
+
+    /// What a file starting with `start` is compressed with.
+    pub fn of(path: &Path, start: &[u8]) -> Result<Option<Self>> {
+        let found = Self::of_magic(start);
+        match Self::of_path(path) {
+            Some(promised) if found.is_none() => Err(Error::format(
+                path.display().to_string(),
+                format!(
+                    "the name promises {} data, but the content is {}; rename the file or get it again",
+                    promised.name(),
+                    if start.is_empty() { "empty" } else { "not compressed, or damaged at its start" }
+                ),
+            )),
+            _ => Ok(found),
+        }
+    }
+
+    /// A reader of the text inside.
+    pub fn decoder(self, path: &Path, input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+        match self {
+            Self::Gzip => Ok(Box::new(flate2::read::MultiGzDecoder::new(input))),
+            Self::Bzip2 => Ok(Box::new(bzip2::read::MultiBzDecoder::new(input))),
+            Self::Zstd | Self::Xz => self.c_decoder(path, input),
+        }
+    }
+
+    #[cfg(feature = "compression")]
+    fn c_decoder(self, path: &Path, input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+        if self == Self::Xz {
+            return Ok(Box::new(liblzma::read::XzDecoder::new_multi_decoder(input)));
+        }
+        match zstd::Decoder::new(input) {
+            Ok(decoder) => Ok(Box::new(decoder)),
+            Err(error) => Err(Error::io(path, error)),
+        }
+    }
+
+    #[cfg(not(feature = "compression"))]
+    fn c_decoder(self, path: &Path, _input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+        Err(Error::format(
+            path.display().to_string(),
+            format!(
+                "it is {0} data, and this build was made without the Cargo feature `compression`; build with it, or decompress the file first",
+                self.name()
+            ),
+        ))
+    }
+}

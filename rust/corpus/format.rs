@@ -1,0 +1,126 @@
+//! `Format`: how a file is divided into documents.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use super::compression::Compression;
+use crate::error::{Error, Result};
+
+/// What a document of a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The whole file.
+    Text,
+    /// A line with its line feed, as Hugging Face's `train(files)` reads: only
+    /// LF ends a line, so `\r\n` keeps its `\r` and a lone `\r` ends nothing.
+    Lines,
+    /// A string field of the object on each line; blank lines are skipped.
+    Jsonl {
+        /// Name of the field.
+        field: String,
+    },
+    /// A column of a table with a header row and commas.
+    Csv {
+        /// Name of the column.
+        column: String,
+    },
+    /// A column of a table with a header row and tabs.
+    Tsv {
+        /// Name of the column.
+        column: String,
+    },
+}
+
+impl Format {
+    /// The field of JSONL when none is named.
+    pub const DEFAULT_FIELD: &'static str = "text";
+
+    /// The format a file name asks for; [`Format::Lines`] if none in particular.
+    ///
+    /// A suffix of compression is ignored: `a.jsonl.gz` is JSONL.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a table: its column has to be named.
+    pub fn of_path(path: &Path) -> Result<Self> {
+        let mut name = path.to_path_buf();
+        if Compression::of_path(path).is_some() {
+            name.set_extension("");
+        }
+        let suffix = name.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
+        match suffix.as_deref() {
+            Some("jsonl" | "ndjson") => Ok(Self::Jsonl { field: Self::DEFAULT_FIELD.to_owned() }),
+            Some(table @ ("csv" | "tsv")) => Err(Error::Option {
+                option: "format",
+                value: path.display().to_string(),
+                reason: format!("name the column of text, as in {table}:text"),
+            }),
+            _ => Ok(Self::Lines),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    /// Reads `text`, `lines`, `jsonl`, `jsonl:field`, `csv:column`, `tsv:column`.
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, part) = match text.split_once(':') {
+            Some((name, part)) => (name, Some(part.to_owned())),
+            None => (text, None),
+        };
+        match (name, part) {
+            ("text", None) => Ok(Self::Text),
+            ("lines", None) => Ok(Self::Lines),
+            ("jsonl", None) => Ok(Self::Jsonl { field: Self::DEFAULT_FIELD.to_owned() }),
+            ("jsonl", Some(field)) => Ok(Self::Jsonl { field }),
+            ("csv", Some(column)) => Ok(Self::Csv { column }),
+            ("tsv", Some(column)) => Ok(Self::Tsv { column }),
+            ("csv" | "tsv", None) => Err(Error::Option {
+                option: "format",
+                value: text.to_owned(),
+                reason: format!("name the column of text, as in {text}:text"),
+            }),
+            _ => Err(Error::Option {
+                option: "format",
+                value: text.to_owned(),
+                reason: "it is one of text, lines, jsonl:FIELD, csv:COLUMN, tsv:COLUMN".to_owned(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_suffixes_are_understood() {
+        let jsonl = |field: &str| Format::Jsonl { field: field.to_owned() };
+        for (text, expected) in [
+            ("text", Some(Format::Text)),
+            ("lines", Some(Format::Lines)),
+            ("jsonl", Some(jsonl("text"))),
+            ("jsonl:a:b", Some(jsonl("a:b"))),
+            ("csv:x", Some(Format::Csv { column: "x".into() })),
+            ("tsv:x", Some(Format::Tsv { column: "x".into() })),
+            ("csv", None),
+            ("lines:x", None),
+            ("parquet", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse::<Format>().ok(), expected, "{text}");
+        }
+        for (path, expected) in [
+            ("a.txt", Some(Format::Lines)),
+            ("a", Some(Format::Lines)),
+            ("-", Some(Format::Lines)),
+            ("a.JSONL", Some(jsonl("text"))),
+            ("a.jsonl.gz", Some(jsonl("text"))),
+            ("a.txt.zst", Some(Format::Lines)),
+            ("a.csv", None),
+            ("a.tsv.xz", None),
+        ] {
+            assert_eq!(Format::of_path(Path::new(path)).ok(), expected, "{path}");
+        }
+    }
+}

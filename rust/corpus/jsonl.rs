@@ -1,0 +1,167 @@
+//! One string field out of one line of JSON, without building the rest.
+//!
+//! The field is taken as bytes: invalid UTF-8 and lone surrogates inside it
+//! are left to the policy for invalid UTF-8. A field that stands twice counts
+//! with its last value, as in Python's `json`.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+/// Appends the value of `field` in `line` to `out`; the error is a reason.
+pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<(), String> {
+    let start = out.len();
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let found = Object { field, out, start }.deserialize(&mut json).and_then(|found| {
+        json.end()?;
+        Ok(found)
+    });
+    match found {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("no field {field:?}; the fields are {}", fields_of(line))),
+        Err(error) => {
+            let reason = error.to_string();
+            // serde_json counts lines inside this one line.
+            let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+            Err(format!("{reason}, at column {}", error.column()))
+        }
+    }
+}
+
+/// The names of the fields, for a message.
+fn fields_of(line: &[u8]) -> String {
+    match serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(line) {
+        Ok(map) if !map.is_empty() => map.keys().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(", "),
+        _ => "none".to_owned(),
+    }
+}
+
+struct Object<'a> {
+    field: &'a str,
+    out: &'a mut Vec<u8>,
+    start: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "an object with the field {:?}", self.field)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        let mut found = false;
+        while let Some(is_field) = map.next_key_seed(Key(self.field))? {
+            if is_field {
+                self.out.truncate(self.start);
+                map.next_value_seed(Text { field: self.field, out: self.out })?;
+                found = true;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a key is the field.
+struct Key<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
+        Ok(key == self.0)
+    }
+}
+
+/// The value, as bytes.
+struct Text<'a> {
+    field: &'a str,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'de> DeserializeSeed<'de> for Text<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_bytes(self)
+    }
+}
+
+impl Visitor<'_> for Text<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a string in the field {:?}", self.field)
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<(), E> {
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_or_explained() {
+        type Case<'a> = (&'a [u8], Result<&'a [u8], &'a str>);
+        let cases: &[Case] = &[
+            (br#"{"text":"a\u00e9\n"}"#, Ok("aé\n".as_bytes())),
+            (br#" {"x":[{"text":"no"}],"text":"yes","y":null} "#, Ok(b"yes")),
+            (br#"{"text":"one","text":"two"}"#, Ok(b"two")),
+            (br#"{"text":""}"#, Ok(b"")),
+            (b"{\"x\":\"\xff\",\"text\":\"\xff\"}", Ok(b"\xff")),
+            (br#"{"text":"\ud800"}"#, Ok(b"\xed\xa0\x80")),
+            (br#"{"a":1,"b":2}"#, Err(r#"no field "text"; the fields are "a", "b""#)),
+            (br#"{}"#, Err("the fields are none")),
+            (br#"{"text":5}"#, Err("invalid type: integer `5`, expected a string in the field")),
+            (br#"{"text":null}"#, Err("invalid type: null")),
+            (br#"{"text":[1,2]}"#, Err("invalid type: sequence")),
+            (br#"{"text":{}}"#, Err("invalid type: map")),
+            (br#"["text"]"#, Err("expected an object with the field")),
+            (br#"{"text":"a"} x"#, Err("trailing characters, at column 14")),
+            (br#"{"text":"a"#, Err("EOF")),
+            (br#"not json"#, Err("at column")),
+        ];
+        for (line, expected) in cases {
+            let mut out = b"kept".to_vec();
+            match (field_of(line, "text", &mut out), expected) {
+                (Ok(()), Ok(expected)) => assert_eq!(out, [b"kept", *expected].concat()),
+                (Err(reason), Err(part)) => assert!(reason.contains(part), "{reason}"),
+                (got, _) => panic!("{}: {got:?}", String::from_utf8_lossy(line)),
+            }
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_no_danger() {
+        let line = format!(r#"{{"x":{}{},"text":"a"}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let mut out = Vec::new();
+        // Ignored values are skipped without recursion; either answer is fine.
+        let _ = field_of(line.as_bytes(), "text", &mut out);
+    }
+}

@@ -1,0 +1,208 @@
+//! Blocks out of one stream of text: lines, JSON lines, or one long document.
+//!
+//! A block ends after the last line feed in it. Where there is none (or in a
+//! whole-file document) it ends at a place where the pre-tokenizer is proven
+//! to split the same; where there is none of those either, the block doubles
+//! until there is, so that looking for a cut stays linear.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::block::{Block, Layout, Origin, line_feeds};
+use super::{InvalidUtf8, Meter};
+use crate::error::{Error, Result};
+use crate::pre_tokenizer::PreTokenizer;
+
+/// Where a text may be cut, however it goes on.
+pub(super) type Cut = dyn Fn(&str) -> Option<usize> + Send;
+
+/// One stream being read.
+pub(super) struct Stream {
+    pub reader: Box<dyn Read + Send>,
+    pub layout: Layout,
+    /// Where the next block starts.
+    pub origin: Origin,
+    pub invalid_utf8: InvalidUtf8,
+    pub byte_order_marks: u64,
+    /// Read, but not yet given.
+    pub carry: Vec<u8>,
+}
+
+impl Stream {
+    /// A stream that starts at byte `offset` of a file.
+    pub fn new(
+        reader: Box<dyn Read + Send>,
+        layout: Layout,
+        name: Arc<str>,
+        offset: u64,
+        skipped: Option<(PathBuf, u64)>,
+        invalid_utf8: InvalidUtf8,
+    ) -> Self {
+        let origin = Origin { name, offset, lines: 0, skipped };
+        Self { reader, layout, origin, invalid_utf8, byte_order_marks: 0, carry: Vec::new() }
+    }
+
+    /// Fills `block`; `false` at the end.
+    pub fn fill(
+        &mut self,
+        block: &mut Block,
+        block_bytes: usize,
+        cut: Option<&Cut>,
+        meter: &Meter,
+        io: impl Fn(std::io::Error) -> Error,
+    ) -> Result<bool> {
+        block.clear(self.layout.clone(), self.origin.clone(), self.invalid_utf8);
+        block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
+        let data = &mut block.data;
+        data.append(&mut self.carry);
+        let mut target = block_bytes.max(1);
+        let mut searched = 0;
+        loop {
+            while data.len() < target {
+                meter.check()?;
+                let step = (target - data.len()).min(block_bytes.max(1 << 16));
+                data.reserve(step);
+                let read = match (&mut self.reader).take(step as u64).read_to_end(data) {
+                    Ok(read) => read,
+                    Err(error) => return Err(io(error)),
+                };
+                if read < step {
+                    return Ok(self.advance(block));
+                }
+            }
+            let line_end = match self.layout {
+                Layout::Whole => None,
+                _ => memchr::memrchr(b'\n', &data[searched..]).map(|at| searched + at + 1),
+            };
+            searched = data.len();
+            let part = || match self.layout {
+                Layout::Jsonl(_) => None,
+                _ => cut.and_then(|cut| cut_in(data, cut)),
+            };
+            if let Some(end) = line_end.or_else(part) {
+                self.carry.extend_from_slice(&data[end..]);
+                data.truncate(end);
+                block.continues = line_end.is_none();
+                return Ok(self.advance(block));
+            }
+            target *= 2;
+        }
+    }
+
+    /// Moves on behind the block; whether there is anything in it.
+    fn advance(&mut self, block: &Block) -> bool {
+        self.origin.offset += block.data.len() as u64;
+        self.origin.lines += line_feeds(&block.data);
+        !block.data.is_empty()
+    }
+}
+
+/// Where `text` may be cut however it goes on; late in it, if anywhere.
+pub(super) fn safe_cut(_pre_tokenizer: &PreTokenizer, _text: &str) -> Option<usize> {
+    None
+}
+
+/// A cut inside the last valid stretch of text in `data`.
+fn cut_in(data: &[u8], cut: &Cut) -> Option<usize> {
+    let (mut start, mut valid) = (0, "");
+    if let Ok(text) = std::str::from_utf8(data) {
+        valid = text;
+    } else {
+        let mut at = 0;
+        for chunk in data.utf8_chunks() {
+            if !chunk.valid().is_empty() {
+                (start, valid) = (at, chunk.valid());
+            }
+            at += chunk.valid().len() + chunk.invalid().len();
+        }
+    }
+    let end = start + cut(valid).filter(|&end| end > 0 && end < valid.len())?;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Tally;
+
+    /// What comes out: for each block its documents, and whether it goes on.
+    fn blocks(
+        text: &[u8],
+        layout: Layout,
+        block_bytes: usize,
+        cut: Option<&Cut>,
+    ) -> Vec<(Vec<String>, bool)> {
+        let reader = Box::new(std::io::Cursor::new(text.to_vec()));
+        let mut stream = Stream::new(reader, layout, "x".into(), 0, None, InvalidUtf8::Replace);
+        let (mut block, mut tally, mut out) = (Block::default(), Tally::default(), Vec::new());
+        let io = |error| Error::io("x", error);
+        while stream.fill(&mut block, block_bytes, cut, &Meter::default(), io).unwrap() {
+            let mut documents = Vec::new();
+            block
+                .for_each_document(&mut tally, |document| {
+                    documents.push(String::from_utf8_lossy(document.as_bytes()).into_owned());
+                    Ok(())
+                })
+                .unwrap();
+            out.push((documents, block.continues));
+        }
+        out
+    }
+
+    #[test]
+    fn blocks_end_where_they_may() {
+        let cut: &Cut = &|text| text.rfind('|');
+        type Blocks<'a> = &'a [(&'a [&'a str], bool)];
+        let cases: &[(&str, &[u8], Layout, Blocks)] = &[
+            (
+                "lines",
+                b"a\nbb\nccccccccccccc\nddd",
+                Layout::Lines,
+                &[(&["a\n", "bb\n"], false), (&["ccccccccccccc\n"], false), (&["ddd"], false)],
+            ),
+            (
+                "a long line in parts",
+                b"aaa|bbb|ccc|ddd\ne",
+                Layout::Lines,
+                &[(&["aaa|bbb"], true), (&["|ccc"], true), (&["|ddd\n", "e"], false)],
+            ),
+            (
+                "one document",
+                b"aaa|bbb\n|cccccccccccc",
+                Layout::Whole,
+                &[(&["aaa"], true), (&["|bbb\n"], true), (&["|cccccccccccc"], false)],
+            ),
+            (
+                "no cut beside invalid bytes",
+                b"aa|\xff\xffbbbbbbbbb",
+                Layout::Whole,
+                &[(&["aa|\u{fffd}\u{fffd}bbbbbbbbb"], false)],
+            ),
+            ("nothing", b"", Layout::Lines, &[]),
+        ];
+        for (name, text, layout, expected) in cases {
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(documents, more)| (documents.iter().map(|d| d.to_string()).collect(), *more))
+                .collect();
+            assert_eq!(blocks(text, layout.clone(), 8, Some(cut)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn joined_parts_are_the_text() {
+        let text = "añb|c\nd€e||f\n\n|".repeat(20);
+        for layout in [Layout::Lines, Layout::Whole] {
+            for block_bytes in 1..40 {
+                for cut in [None, Some(&(|text: &str| text.rfind('|')) as &Cut)] {
+                    let joined: String = blocks(text.as_bytes(), layout.clone(), block_bytes, cut)
+                        .into_iter()
+                        .flat_map(|(documents, _)| documents)
+                        .collect();
+                    assert_eq!(joined, text, "{layout:?} {block_bytes}");
+                }
+            }
+        }
+    }
+}

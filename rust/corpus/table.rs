@@ -1,0 +1,105 @@
+//! Rows of CSV and TSV.
+//!
+//! Rows are found under the source's lock: a quoted field may hold line ends,
+//! so a block cannot be cut without parsing from the start.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use super::InvalidUtf8;
+use super::block::{Block, Layout, Origin, Place};
+use crate::error::{Error, Result};
+
+/// One table being read.
+pub(super) struct Table {
+    reader: csv::Reader<Box<dyn Read + Send>>,
+    path: PathBuf,
+    column: usize,
+    record: csv::ByteRecord,
+    byte_order_marks: u64,
+    ended: bool,
+}
+
+impl Table {
+    /// Reads the header.
+    pub fn open(
+        path: PathBuf,
+        input: Box<dyn Read + Send>,
+        delimiter: u8,
+        column: &str,
+        byte_order_marks: u64,
+        io: impl Fn(std::io::Error) -> Error,
+    ) -> Result<Self> {
+        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(input);
+        let headers = match reader.byte_headers() {
+            Ok(headers) => headers,
+            Err(error) => return Err(row_error(&path, error, io)),
+        };
+        let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
+            let columns: Vec<_> =
+                headers.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+            return Err(Error::Record {
+                source_name: path.display().to_string(),
+                line: 1,
+                offset: 0,
+                reason: if columns.is_empty() {
+                    format!("no header row, so no column {column:?}")
+                } else {
+                    format!("no column {column:?}; the columns are {}", columns.join(", "))
+                },
+            });
+        };
+        let record = csv::ByteRecord::new();
+        Ok(Self { reader, path, column: at, record, byte_order_marks, ended: false })
+    }
+
+    /// Fills `block` with rows; `false` when there are none left.
+    pub fn fill(
+        &mut self,
+        block: &mut Block,
+        invalid_utf8: InvalidUtf8,
+        block_bytes: usize,
+        io: impl Fn(std::io::Error) -> Error,
+    ) -> Result<bool> {
+        let name = self.path.display().to_string().into();
+        block.clear(Layout::Records, Origin { name, ..Origin::default() }, invalid_utf8);
+        block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
+        while !self.ended && block.data.len() < block_bytes && block.ends.len() < block_bytes / 16 + 1 {
+            match self.reader.read_byte_record(&mut self.record) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.ended = true;
+                    break;
+                }
+                Err(error) => return Err(row_error(&self.path, error, io)),
+            }
+            // All rows are as long as the header, or they are an error.
+            block.push(self.record.get(self.column).unwrap_or_default());
+            let place = self.record.position();
+            block.places.push(Place {
+                offset: place.map_or(0, csv::Position::byte),
+                line: place.map_or(0, csv::Position::line),
+            });
+        }
+        Ok(!block.ends.is_empty())
+    }
+}
+
+fn row_error(path: &std::path::Path, error: csv::Error, io: impl Fn(std::io::Error) -> Error) -> Error {
+    let place = error.position().cloned();
+    let reason = match error.into_kind() {
+        csv::ErrorKind::Io(error) => return io(error),
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!(
+                "a row of {len} fields under a header of {expected_len}; quote fields that hold the separator"
+            )
+        }
+        kind => format!("{kind:?}"),
+    };
+    Error::Record {
+        source_name: path.display().to_string(),
+        line: place.as_ref().map_or(0, csv::Position::line),
+        offset: place.as_ref().map_or(0, csv::Position::byte),
+        reason,
+    }
+}

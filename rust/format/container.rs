@@ -1,0 +1,128 @@
+//! Our own file: everything a tokenizer is, in deterministic bytes.
+//!
+//! A header line, then tokenizer.json without line breaks. The header holds
+//! what tokenizer.json has no words for: rank order, the exact pre-tokenizer
+//! (of hand-written splitters, and options of patterns) and decoder. Equal
+//! tokenizers have equal bytes, so their SHA-256 is the fingerprint.
+
+use serde::{Deserialize, Serialize};
+
+use super::tokenizer_json::{self, Header};
+use crate::bpe::{MergeOrder, Unit};
+use crate::decoder::Decoder;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::tokenizer::{Parts, Tokenizer};
+
+/// How the file begins.
+pub(super) const MAGIC: &str = "#sentitok-tokenizer ";
+const VERSION: &str = "1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Ranks,
+    List,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenUnit {
+    Bytes,
+    Chars,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+enum WrittenDecoder {
+    Bytes,
+    Metaspace { strip_first: bool },
+    ByteFallback { strip: usize },
+    Suffix { suffix: String },
+    Spaced,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenHeader {
+    order: Order,
+    unit: WrittenUnit,
+    pipeline: Pipeline,
+    decoder: WrittenDecoder,
+}
+
+impl From<&Decoder> for WrittenDecoder {
+    fn from(decoder: &Decoder) -> Self {
+        match decoder {
+            Decoder::Bytes => Self::Bytes,
+            Decoder::Metaspace { strip_first } => Self::Metaspace { strip_first: *strip_first },
+            Decoder::ByteFallback { strip } => Self::ByteFallback { strip: *strip },
+            Decoder::Suffix(suffix) => Self::Suffix { suffix: suffix.clone() },
+            Decoder::Spaced => Self::Spaced,
+        }
+    }
+}
+
+impl From<WrittenDecoder> for Decoder {
+    fn from(decoder: WrittenDecoder) -> Self {
+        match decoder {
+            WrittenDecoder::Bytes => Self::Bytes,
+            WrittenDecoder::Metaspace { strip_first } => Self::Metaspace { strip_first },
+            WrittenDecoder::ByteFallback { strip } => Self::ByteFallback { strip },
+            WrittenDecoder::Suffix { suffix } => Self::Suffix(suffix),
+            WrittenDecoder::Spaced => Self::Spaced,
+        }
+    }
+}
+
+/// The bytes of a tokenizer.
+pub(super) fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
+    let model = tokenizer.model();
+    let header = WrittenHeader {
+        order: match model.order() {
+            MergeOrder::Ranks => Order::Ranks,
+            MergeOrder::List(_) => Order::List,
+        },
+        unit: match model.options().unit {
+            Unit::Bytes => WrittenUnit::Bytes,
+            Unit::Chars => WrittenUnit::Chars,
+        },
+        pipeline: tokenizer.pipeline().clone(),
+        decoder: tokenizer.decoder().into(),
+    };
+    let header = serde_json::to_string(&header).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut bytes = format!("{MAGIC}{VERSION} {header}\n").into_bytes();
+    tokenizer_json::write_compact(tokenizer, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads what [`write`] wrote.
+pub(super) fn read(bytes: &[u8]) -> Result<Parts> {
+    let error = |reason: String| Error::format("sentitok tokenizer, line 1", reason);
+    let text = super::utf8(bytes)?;
+    let (line, rest) = text
+        .split_once('\n')
+        .ok_or_else(|| error("the file ends after the header; it was cut off".into()))?;
+    let header = line.strip_prefix(MAGIC).ok_or_else(|| error(format!("expected {MAGIC:?} at the start")))?;
+    let (version, header) = header.split_once(' ').unwrap_or((header, ""));
+    if version != VERSION {
+        return Err(Error::Version {
+            what: "sentitok tokenizer".into(),
+            found: version.into(),
+            supported: VERSION.into(),
+        });
+    }
+    let header: WrittenHeader = serde_json::from_str(header).map_err(|found| error(found.to_string()))?;
+    tokenizer_json::read_with(
+        rest,
+        Some(Header {
+            ranks: matches!(header.order, Order::Ranks),
+            unit: match header.unit {
+                WrittenUnit::Bytes => Unit::Bytes,
+                WrittenUnit::Chars => Unit::Chars,
+            },
+            pipeline: header.pipeline,
+            decoder: header.decoder.into(),
+        }),
+    )
+}

@@ -1,0 +1,221 @@
+//! `.tiktoken`: a line a token, its bytes in base64 and its rank.
+//!
+//! The file holds no pattern and no special tokens; these live in code. It
+//! means rank order, so a tokenizer with a list of merges is written only where
+//! both orders are proven to be the same.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::added_tokens::AddedToken;
+use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::byte_level;
+use crate::decoder::Decoder;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
+use crate::template::Template;
+use crate::tokenizer::{Parts, Tokenizer};
+use crate::vocab::{TokenId, Vocab};
+
+/// The format's name in messages.
+const NAME: &str = ".tiktoken";
+
+/// The pre-tokenizer that a name or a pattern means. A pattern with
+/// look-around, as tiktoken's have, runs with a step limit.
+///
+/// # Errors
+/// [`Error::Pattern`] if it is no name and does not compile.
+pub fn pre_tokenizer(name_or_pattern: &str) -> Result<PreTokenizer> {
+    PreTokenizer::from_name(name_or_pattern).or_else(|_| PreTokenizer::from_pattern(name_or_pattern)).or_else(
+        |error| match SplitPattern::new(name_or_pattern, true) {
+            Ok(pattern) => Ok(PreTokenizer::Regex(pattern)),
+            Err(_) => Err(error),
+        },
+    )
+}
+
+/// Reads a file of ranks.
+///
+/// # Errors
+/// [`Error::Format`] with the line at fault, for a byte without a token, or for
+/// a special token whose id or text is a token's.
+pub fn read(
+    bytes: &[u8],
+    pre_tokenizer: PreTokenizer,
+    special_tokens: &[(String, TokenId)],
+) -> Result<Parts> {
+    let mut slab = Vec::with_capacity(bytes.len());
+    let mut entries = Vec::new();
+    let lines = bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let start = slab.len();
+        let rank = parse_line(line, &mut slab).map_err(|reason| at_line(number, &reason))?;
+        entries.push((start..slab.len(), rank));
+    }
+    let vocab = Vocab::from_pairs(entries.into_iter().map(|(range, rank)| (&slab[range], rank)).collect())
+        .map_err(|error| match error {
+            Error::Format { reason, .. } => Error::format(NAME, reason),
+            other => other,
+        })?;
+    if let Some(byte) = missing_byte(&vocab) {
+        return Err(Error::format(
+            NAME,
+            format!("the byte 0x{byte:02X} has no rank; all 256 must have one, or some text has no ids"),
+        ));
+    }
+    for (content, id) in special_tokens {
+        if let Some(token) = vocab.bytes(*id) {
+            return Err(Error::format(
+                "special tokens",
+                format!("{content:?} has id {id}, the rank of {:?}", byte_level::to_chars(token)),
+            ));
+        }
+    }
+    let options = BpeOptions::default();
+    Ok(Parts {
+        pipeline: Pipeline::new(pre_tokenizer),
+        model: std::sync::Arc::new(Bpe::new(vocab, MergeOrder::Ranks, options)?),
+        added: special_tokens.iter().map(|(content, id)| AddedToken::special(content, *id)).collect(),
+        template: Template::default(),
+        decoder: Decoder::Bytes,
+    })
+}
+
+fn at_line(number: usize, reason: &str) -> Error {
+    Error::format(format!("{NAME}, line {}", number + 1), reason)
+}
+
+/// Appends the token of a line and returns its rank.
+fn parse_line(line: &[u8], slab: &mut Vec<u8>) -> std::result::Result<TokenId, String> {
+    let found = || format!("expected base64, a space and a rank, found {:?}", String::from_utf8_lossy(line));
+    let space = memchr::memchr(b' ', line).ok_or_else(found)?;
+    let (token, rank) = (&line[..space], &line[space + 1..]);
+    let start = slab.len();
+    STANDARD.decode_vec(token, slab).map_err(|error| format!("{error}: {}", found()))?;
+    if slab.len() == start {
+        return Err("a token without bytes".into());
+    }
+    if rank.is_empty() || !rank.iter().all(u8::is_ascii_digit) {
+        return Err(found());
+    }
+    let rank = std::str::from_utf8(rank).ok().and_then(|rank| rank.parse().ok());
+    rank.filter(|&rank| rank < TokenId::MAX).ok_or_else(|| format!("the rank is too large; {}", found()))
+}
+
+fn missing_byte(vocab: &Vocab) -> Option<u8> {
+    (0..=255u8).find(|&byte| vocab.id(&[byte]).is_none())
+}
+
+/// Writes the ranks of a tokenizer.
+///
+/// # Errors
+/// [`Error::NotRepresentable`] saying why ranks alone would give other ids.
+pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
+    let vocab = ranks(tokenizer)?;
+    let mut text = String::with_capacity(vocab.len() * 16);
+    for (id, bytes) in vocab.iter() {
+        STANDARD.encode_string(bytes, &mut text);
+        text.push(' ');
+        text.push_str(&id.to_string());
+        text.push('\n');
+    }
+    Ok(text.into_bytes())
+}
+
+/// The tokens by rank, if rank order gives this tokenizer's ids.
+fn ranks(tokenizer: &Tokenizer) -> Result<Vocab> {
+    let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
+    let model = tokenizer.model();
+    let options = model.options();
+    if options.unit != Unit::Bytes {
+        return refuse("its tokens are made of characters, not of bytes".into());
+    }
+    if options.dropout.is_some_and(|p| p > 0.0) {
+        return refuse("it has BPE-dropout; take it off first".into());
+    }
+    let affixes = [&options.continuing_subword_prefix, &options.end_of_word_suffix];
+    if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
+        return refuse("it has a prefix or suffix for parts of words".into());
+    }
+    let pipeline = tokenizer.pipeline();
+    let rewrites = matches!(
+        pipeline.pre_tokenizer,
+        PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::Metaspace { .. }
+    );
+    if pipeline.normalizer.is_some() || rewrites {
+        return refuse("it rewrites the text before splitting it, which tiktoken cannot".into());
+    }
+    let is_added = |id: TokenId| tokenizer.added_tokens().binary_search_by_key(&id, |token| token.id).is_ok();
+    let vocab = Vocab::from_pairs(
+        model.vocab().iter().filter(|(id, _)| !is_added(*id)).map(|(id, b)| (b, id)).collect(),
+    )?;
+    if let Some(byte) = missing_byte(&vocab) {
+        return refuse(format!("the byte 0x{byte:02X} is no token; all 256 must be"));
+    }
+    if let Some((left, right, merged)) = model.pairs().iter().find(|&(_, _, merged)| is_added(merged.id)) {
+        return refuse(format!(
+            "ids {left} and {right} merge into the added token {}, which stands outside the ranks",
+            merged.id
+        ));
+    }
+    if let MergeOrder::List(merges) = model.order()
+        && let Err(reason) = check_list(model, merges, &vocab)
+    {
+        return refuse(reason);
+    }
+    Ok(vocab)
+}
+
+/// Proves that a list of merges gives the ids that ranks give, or says why not.
+///
+/// By rank, a token comes only from its last merge ([`Bpe::last_merges`]). If
+/// the list holds all these, and results in ascending order of ids, then at
+/// each step the listed pair of lowest rank is the pair that ranks choose: any
+/// other pair of that result, or of a lower one, is not there to be merged.
+fn check_list(model: &Bpe, merges: &[(TokenId, TokenId)], vocab: &Vocab) -> std::result::Result<(), String> {
+    let by_rank = Bpe::new(vocab.clone(), MergeOrder::Ranks, BpeOptions::default())
+        .map_err(|error| error.to_string())?;
+    let last = by_rank.last_merges();
+    let name =
+        |id: TokenId| format!("{id} ({:?})", byte_level::to_chars(vocab.bytes(id).unwrap_or_default()));
+    let mut listed = vec![false; last.len()];
+    let mut before = 0;
+    for (number, &(left, right)) in merges.iter().enumerate() {
+        let merged = model.pairs().get(left, right);
+        if merged.rank as usize != number {
+            continue;
+        }
+        if merged.id < before {
+            return Err(format!(
+                "merge {number} makes the token {}, a later one came before it; tiktoken merges in the order of ids",
+                name(merged.id)
+            ));
+        }
+        before = merged.id;
+        if last[merged.id as usize] == Some((left, right)) {
+            listed[merged.id as usize] = true;
+        }
+    }
+    for (id, bytes) in vocab.iter().filter(|(_, bytes)| bytes.len() > 1) {
+        match last[id as usize] {
+            Some((left, right)) if !listed[id as usize] => {
+                return Err(format!(
+                    "by rank the token {} comes from {} and {}, a merge this tokenizer does not have",
+                    name(id),
+                    name(left),
+                    name(right)
+                ));
+            }
+            None if !model.options().ignore_merges => {
+                return Err(format!(
+                    "the token {} comes from no merge, and tiktoken would take it for a whole piece of {} bytes",
+                    name(id),
+                    bytes.len()
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! tokenizer.json, the file of Hugging Face's `tokenizers` 0.23.
+//!
+//! Read as that library reads it, written as that library writes it, byte for
+//! byte. What this crate does not run is refused by its path and name; nothing
+//! is read half. Truncation and padding are arguments of calls here: they are
+//! checked on reading and written as `null`.
+
+mod added;
+pub(super) mod model;
+mod node;
+mod split;
+mod stages;
+mod write;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
+
+use self::model::{ModelSeed, Place, RawModel, TextSeed};
+use self::node::Node;
+pub(super) use self::write::Reader;
+pub use self::write::spelling;
+use crate::bpe::Unit;
+use crate::decoder::Decoder;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::template::Template;
+use crate::tokenizer::{Parts, Tokenizer};
+
+/// The format's name in messages.
+pub(super) const NAME: &str = "tokenizer.json";
+
+/// What a header says about a file that the file itself has no words for.
+pub(super) struct Header {
+    pub(super) ranks: bool,
+    pub(super) unit: Unit,
+    pub(super) pipeline: Pipeline,
+    pub(super) decoder: Decoder,
+}
+
+/// Reads a tokenizer.
+///
+/// # Errors
+/// [`Error::Format`] with the path, what was expected and what was found;
+/// [`Error::Version`] for a version other than 1.0.
+pub fn read(text: &str) -> Result<Parts> {
+    read_with(text, None)
+}
+
+/// Writes a tokenizer.
+///
+/// # Errors
+/// [`Error::NotRepresentable`] naming what tokenizers has no equal for.
+pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
+    let document = write::document(tokenizer, Reader::HuggingFace)?;
+    serde_json::to_vec_pretty(&document).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// Appends what [`read_with`] reads beside a header.
+pub(super) fn write_compact(tokenizer: &Tokenizer, out: &mut Vec<u8>) -> Result<()> {
+    let document = write::document(tokenizer, Reader::Sentitok)?;
+    serde_json::to_writer(out, &document).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// Reads a tokenizer; a header goes before what the file says.
+pub(super) fn read_with(text: &str, header: Option<Header>) -> Result<Parts> {
+    let place = Place::default();
+    place.set("$");
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let document = DocumentSeed(&place)
+        .deserialize(&mut deserializer)
+        .and_then(|document| deserializer.end().map(|()| document))
+        .map_err(|error| place.error(&error))?;
+    document.into_parts(header)
+}
+
+/// The file: its small parts as values, the model as it is.
+#[derive(Default)]
+struct Document<'a> {
+    parts: Vec<(&'static str, Value)>,
+    model: Option<RawModel<'a>>,
+}
+
+const KEYS: [&str; 8] = [
+    "version",
+    "truncation",
+    "padding",
+    "added_tokens",
+    "normalizer",
+    "pre_tokenizer",
+    "post_processor",
+    "decoder",
+];
+
+struct DocumentSeed<'p>(&'p Place);
+
+impl<'de> DeserializeSeed<'de> for DocumentSeed<'_> {
+    type Value = Document<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> std::result::Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for DocumentSeed<'_> {
+    type Value = Document<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a model")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut document = Document::default();
+        while let Some(key) = map.next_key_seed(TextSeed)? {
+            self.0.set(&format!("$.{key}"));
+            if key == "model" {
+                document.model = Some(map.next_value_seed(ModelSeed(self.0))?);
+            } else if let Some(known) = KEYS.iter().find(|known| **known == key) {
+                document.parts.push((known, map.next_value()?));
+            } else {
+                return Err(A::Error::custom(format!(
+                    "this field is not known; the fields are {} and model",
+                    KEYS.join(", ")
+                )));
+            }
+            self.0.set("$");
+        }
+        Ok(document)
+    }
+}
+
+impl Document<'_> {
+    /// A part that is there and not null; of two the last counts.
+    fn part(&self, key: &str) -> Option<Node<'_>> {
+        let (key, value) = self.parts.iter().rfind(|(known, _)| *known == key)?;
+        Some(Node::top(key, value)).filter(|node| !node.is_null())
+    }
+
+    fn into_parts(mut self, header: Option<Header>) -> Result<Parts> {
+        self.check_version()?;
+        self.check_call_arguments()?;
+        let Some(mut model) = self.model.take() else {
+            return Err(Error::format("$", "the field \"model\" is missing: not a tokenizer.json"));
+        };
+        let normalizer = self.part("normalizer").map(|node| stages::normalizer(&node)).transpose()?;
+        let template = self
+            .part("post_processor")
+            .map_or_else(|| Ok(Template::default()), |node| added::template(&node))?;
+        let from_file = header.is_none();
+        let header = match header {
+            Some(header) => header,
+            None => {
+                let (pre_tokenizer, unit) = split::read(self.part("pre_tokenizer").as_ref())?;
+                let decoder = stages::decoder(self.part("decoder").as_ref(), unit)?;
+                Header { ranks: false, unit, pipeline: Pipeline { normalizer, pre_tokenizer }, decoder }
+            }
+        };
+        let added_node = self.part("added_tokens");
+        let added = added_node.as_ref().map_or_else(|| Ok(Vec::new()), added::tokens)?;
+        let contents: HashSet<&str> = added.iter().map(|token| token.content.as_str()).collect();
+        let tokens = model.tokens(header.unit, &contents)?;
+        if let Some(node) = added_node.filter(|_| from_file) {
+            added::check_ids(&node, &added, &tokens, header.unit)?;
+        }
+        let model = model.build(tokens.vocab, header.unit, header.ranks)?;
+        Ok(Parts {
+            pipeline: header.pipeline,
+            model: Arc::new(model),
+            added,
+            template,
+            decoder: header.decoder,
+        })
+    }
+
+    fn check_version(&self) -> Result<()> {
+        match self.part("version") {
+            None => Ok(()),
+            Some(node) => match node.str()? {
+                "1.0" => Ok(()),
+                found => Err(Error::Version {
+                    what: "tokenizer.json, $.version".into(),
+                    found: found.into(),
+                    supported: "1.0".into(),
+                }),
+            },
+        }
+    }
+
+    /// Truncation and padding are not used, but a file is read whole or not at all.
+    fn check_call_arguments(&self) -> Result<()> {
+        if let Some(truncation) = self.part("truncation") {
+            truncation.require("max_length")?.u32()?;
+            truncation.require("stride")?.u32()?;
+            truncation.require("strategy")?.str()?;
+        }
+        if let Some(padding) = self.part("padding") {
+            padding.require("pad_id")?.u32()?;
+            padding.require("pad_token")?.str()?;
+            padding.require("strategy")?;
+        }
+        Ok(())
+    }
+}

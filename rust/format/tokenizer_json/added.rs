@@ -1,0 +1,225 @@
+//! Added tokens and post-processors of tokenizer.json, both directions.
+//!
+//! tokenizers does not read the ids of added tokens: a token that is not in the
+//! vocabulary gets the next free id. A file whose ids are others is refused,
+//! and a tokenizer whose ids are others is written with these tokens in the
+//! vocabulary.
+
+use serde_json::{Map, Value, json};
+
+use super::model::Tokens;
+use super::node::Node;
+use crate::added_tokens::AddedToken;
+use crate::bpe::Unit;
+use crate::error::Result;
+use crate::template::{Part, Template, TrimOffsets};
+use crate::vocab::TokenId;
+
+const POST_PROCESSORS: &[&str] =
+    &["ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing", "Sequence"];
+
+/// Reads the added tokens with the ids of the file.
+pub(super) fn tokens(node: &Node<'_>) -> Result<Vec<AddedToken>> {
+    let mut tokens: Vec<AddedToken> = Vec::new();
+    let mut seen = std::collections::HashMap::new();
+    for node in node.elements()? {
+        let flag = |key| node.require(key)?.bool();
+        let token = AddedToken {
+            content: node.require("content")?.str()?.to_owned(),
+            id: node.require("id")?.u32()?,
+            special: flag("special")?,
+            single_word: flag("single_word")?,
+            lstrip: flag("lstrip")?,
+            rstrip: flag("rstrip")?,
+            normalized: flag("normalized")?,
+        };
+        // tokenizers passes over empty tokens, and of two with one text the
+        // rules of the last count.
+        if token.content.is_empty() {
+            continue;
+        }
+        match seen.insert(token.content.clone(), tokens.len()) {
+            Some(first) if tokens[first].id == token.id => {
+                seen.insert(token.content.clone(), first);
+                tokens[first] = token;
+            }
+            Some(_) => return Err(node.error(format!("{:?} stands twice, with two ids", token.content))),
+            None => tokens.push(token),
+        }
+    }
+    Ok(tokens)
+}
+
+/// Refuses ids that tokenizers would not give these tokens.
+pub(super) fn check_ids(node: &Node<'_>, added: &[AddedToken], tokens: &Tokens, unit: Unit) -> Result<()> {
+    let mut next = NextId::new(tokens.len());
+    for token in added {
+        let expected = next.take(tokens.id(&token.content, unit));
+        if u64::from(token.id) != expected {
+            return Err(node.error(format!(
+                "{:?} has id {} in this list, but Hugging Face's tokenizers takes it as id {expected}; \
+                 put it into $.model.vocab with the id meant, or correct the id",
+                token.content, token.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Which ids tokenizers gives to added tokens, in the order of the file.
+pub(super) struct NextId {
+    vocab_len: u64,
+    next: u64,
+}
+
+impl NextId {
+    pub(super) fn new(vocab_len: usize) -> Self {
+        Self { vocab_len: vocab_len as u64, next: vocab_len as u64 }
+    }
+
+    /// The id of the next token, `known` if the vocabulary has it.
+    pub(super) fn take(&mut self, known: Option<TokenId>) -> u64 {
+        let id = known.map_or(self.next, u64::from);
+        if id >= self.vocab_len {
+            self.next = self.next.max(id + 1);
+        }
+        id
+    }
+}
+
+/// An added token as JSON.
+pub(super) fn token_json(token: &AddedToken) -> Value {
+    json!({
+        "id": token.id,
+        "content": token.content,
+        "single_word": token.single_word,
+        "lstrip": token.lstrip,
+        "rstrip": token.rstrip,
+        "normalized": token.normalized,
+        "special": token.special,
+    })
+}
+
+/// Reads a post-processor.
+pub(super) fn template(node: &Node<'_>) -> Result<Template> {
+    let mut template = Template::default();
+    let mut is_set = false;
+    template_steps(node, &mut template, &mut is_set)?;
+    template.check()?;
+    Ok(template)
+}
+
+fn template_steps(node: &Node<'_>, template: &mut Template, is_set: &mut bool) -> Result<()> {
+    let kind = node.kind()?;
+    match kind {
+        "ByteLevel" => {
+            template.trim_offsets = trim_offsets(node)?;
+            return Ok(());
+        }
+        "Sequence" => {
+            let steps = node.require("processors")?.elements()?;
+            return steps.iter().try_for_each(|step| template_steps(step, template, is_set));
+        }
+        "TemplateProcessing" => {
+            let specials = node.require("special_tokens")?;
+            template.single = parts(&node.require("single")?, &specials)?;
+            template.pair = parts(&node.require("pair")?, &specials)?;
+        }
+        "BertProcessing" | "RobertaProcessing" => {
+            let id = |key| {
+                let pair = node.require(key)?;
+                match &pair.elements()?[..] {
+                    [token, id] if token.str().is_ok() => id.u32(),
+                    _ => Err(pair.expected("a token and its id")),
+                }
+            };
+            let (sep, cls) = (id("sep")?, id("cls")?);
+            let special = |id, type_id| Part::Special { id, type_id };
+            template.single = vec![special(cls, 0), Part::First { type_id: 0 }, special(sep, 0)];
+            template.pair = template.single.clone();
+            if kind == "BertProcessing" {
+                template.pair.extend([Part::Second { type_id: 1 }, special(sep, 1)]);
+            } else {
+                template.pair.extend([special(sep, 0), Part::Second { type_id: 0 }, special(sep, 0)]);
+                template.trim_offsets = trim_offsets(node)?;
+            }
+        }
+        other => return Err(node.unsupported(other, POST_PROCESSORS)),
+    }
+    if std::mem::replace(is_set, true) {
+        return Err(node.error("a second template in a sequence is not supported"));
+    }
+    Ok(())
+}
+
+fn trim_offsets(node: &Node<'_>) -> Result<TrimOffsets> {
+    let trims = node.require("trim_offsets")?.bool()?;
+    let after_prefix = node.require("add_prefix_space")?.bool()?;
+    Ok(match (trims, after_prefix) {
+        (false, _) => TrimOffsets::No,
+        (true, false) => TrimOffsets::Yes,
+        (true, true) => TrimOffsets::AfterPrefixSpace,
+    })
+}
+
+fn parts(node: &Node<'_>, specials: &Node<'_>) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for node in node.elements()? {
+        if let Some(sequence) = node.get("Sequence")? {
+            let type_id = sequence.require("type_id")?.u32()?;
+            parts.push(match sequence.require("id")?.str()? {
+                "A" => Part::First { type_id },
+                "B" => Part::Second { type_id },
+                _ => return Err(sequence.expected("the sequence A or B")),
+            });
+        } else if let Some(special) = node.get("SpecialToken")? {
+            let type_id = special.require("type_id")?.u32()?;
+            // A name may stand for several tokens.
+            for id in specials.require(special.require("id")?.str()?)?.require("ids")?.elements()? {
+                parts.push(Part::Special { id: id.u32()?, type_id });
+            }
+        } else {
+            return Err(node.expected("a Sequence or a SpecialToken"));
+        }
+    }
+    Ok(parts)
+}
+
+/// A template as JSON; `name` gives the text of a special token.
+pub(super) fn template_json(template: &Template, name: impl Fn(TokenId) -> Result<String>) -> Result<Value> {
+    let trims = match template.trim_offsets {
+        TrimOffsets::No => None,
+        TrimOffsets::Yes => Some(super::split::byte_level_json(false, true)),
+        TrimOffsets::AfterPrefixSpace => Some(super::split::byte_level_json(true, true)),
+    };
+    let plain = Template::default();
+    if template.single == plain.single && template.pair == plain.pair {
+        return Ok(trims.unwrap_or(Value::Null));
+    }
+    let mut specials = std::collections::BTreeMap::new();
+    let mut write = |parts: &[Part]| -> Result<Value> {
+        let mut written = Vec::with_capacity(parts.len());
+        for part in parts {
+            written.push(match *part {
+                Part::First { type_id } => json!({"Sequence": {"id": "A", "type_id": type_id}}),
+                Part::Second { type_id } => json!({"Sequence": {"id": "B", "type_id": type_id}}),
+                Part::Special { id, type_id } => {
+                    let token = name(id)?;
+                    let value = json!({"id": token, "ids": [id], "tokens": [token]});
+                    specials.insert(token.clone(), value);
+                    json!({"SpecialToken": {"id": token, "type_id": type_id}})
+                }
+            });
+        }
+        Ok(Value::Array(written))
+    };
+    let (single, pair) = (write(&template.single)?, write(&template.pair)?);
+    let specials: Map<String, Value> = specials.into_iter().collect();
+    let template = json!({
+        "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": specials,
+    });
+    Ok(match trims {
+        None => template,
+        Some(trims) => json!({"type": "Sequence", "processors": [trims, template]}),
+    })
+}

@@ -1,0 +1,344 @@
+//! Count files: readable, sorted, mergeable in constant memory.
+//!
+//! The first line is `#sentitok-counts 1 ` and a JSON object with the
+//! pipeline and the totals; then one line `base64(piece) SP count` for each
+//! piece, pieces strictly ascending by bytes. The same counts are the same
+//! bytes. The totals hold the sum of all counts, so that a file cut short
+//! between two lines is seen.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::run::{self, Run};
+use super::{Totals, WordCounts, same_pipeline};
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::progress::Progress;
+
+/// How a count file of this version starts.
+const MAGIC: &str = "#sentitok-counts ";
+const VERSION: &str = "1";
+
+/// The longest line read: a piece of 192 MiB. What a damaged file could
+/// otherwise make us hold.
+const MAX_LINE: u64 = 1 << 28;
+
+/// What the first line of a count file says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// What made the pieces.
+    pub pipeline: Pipeline,
+    /// What was counted in all.
+    pub totals: Totals,
+}
+
+/// The header of a count file, without reading the rest.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Format`], [`Error::Version`].
+pub fn read_header(path: &Path) -> Result<Header> {
+    Ok(CountsReader::open(path)?.header)
+}
+
+/// Adds count files up into another, in constant memory.
+///
+/// # Errors
+/// [`Error::PipelineMismatch`], [`Error::CountOverflow`], and what reading
+/// and writing count files meet; then there is no output.
+pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut Progress) -> Result<Header> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::Option {
+            option: "inputs",
+            value: "none".to_owned(),
+            reason: "name at least one count file".to_owned(),
+        });
+    };
+    // All headers first: a mismatch is found before any work is done.
+    let mut header = read_header(first.as_ref())?;
+    for input in &inputs[1..] {
+        let other = read_header(input.as_ref())?;
+        same_pipeline(&header.pipeline, &other.pipeline)?;
+        header.totals = header.totals.add(&other.totals)?;
+    }
+    let mut writer = CountsWriter::create(output, &header)?;
+    let dir = writer.dir.clone();
+    let runs = inputs.iter().map(|input| Run::Path(input.as_ref().to_path_buf())).collect();
+    run::merge(runs, &dir, progress, |piece, count| writer.push(piece, count))?;
+    writer.finish()?;
+    Ok(header)
+}
+
+/// Reads a count file piece by piece.
+pub struct CountsReader<R> {
+    input: R,
+    name: String,
+    header: Header,
+    line: Vec<u8>,
+    number: u64,
+    piece: Vec<u8>,
+    before: Vec<u8>,
+    count: u64,
+    sum: u64,
+}
+
+impl CountsReader<BufReader<File>> {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Format`], [`Error::Version`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        Self::new(BufReader::with_capacity(1 << 16, file), &path.display().to_string())
+    }
+}
+
+impl<R: BufRead> CountsReader<R> {
+    /// Reads the header; `name` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Format`], [`Error::Version`].
+    pub fn new(input: R, name: &str) -> Result<Self> {
+        let header = Header {
+            pipeline: Pipeline::new(crate::pre_tokenizer::PreTokenizer::Bytes),
+            totals: Totals::default(),
+        };
+        let mut reader = Self {
+            input,
+            name: name.to_owned(),
+            header,
+            line: Vec::new(),
+            number: 0,
+            piece: Vec::new(),
+            before: Vec::new(),
+            count: 0,
+            sum: 0,
+        };
+        let has_line = reader.read_line()?;
+        let rest = std::str::from_utf8(&reader.line).ok().and_then(|line| line.strip_prefix(MAGIC));
+        let Some((version, json)) = rest.filter(|_| has_line).and_then(|rest| rest.split_once(' ')) else {
+            return Err(reader.error(format!("no count file: it does not start with {MAGIC:?}")));
+        };
+        if version != VERSION {
+            return Err(Error::Version {
+                what: reader.name,
+                found: version.to_owned(),
+                supported: VERSION.to_owned(),
+            });
+        }
+        match serde_json::from_str(json) {
+            Ok(header) => reader.header = header,
+            Err(error) => return Err(reader.error(format!("bad header: {error}"))),
+        }
+        Ok(reader)
+    }
+
+    /// What the first line says.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Goes to the next piece; `false` at the end of a sound file.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] naming the line.
+    pub fn advance(&mut self) -> Result<bool> {
+        if !self.read_line()? {
+            if self.sum != self.header.totals.pieces {
+                let (sum, pieces) = (self.sum, self.header.totals.pieces);
+                return Err(self.error(format!(
+                    "the counts add up to {sum}, but the header says {pieces}; the file was cut short or changed"
+                )));
+            }
+            return Ok(false);
+        }
+        let Some(space) = memchr::memchr(b' ', &self.line) else {
+            return Err(self.error("expected base64(piece), a space, and the count"));
+        };
+        std::mem::swap(&mut self.piece, &mut self.before);
+        self.piece.clear();
+        if let Err(error) = STANDARD.decode_vec(&self.line[..space], &mut self.piece) {
+            return Err(self.error(format!("the piece is no base64: {error}")));
+        }
+        let Some(count) = parse_count(&self.line[space + 1..]) else {
+            let count = String::from_utf8_lossy(&self.line[space + 1..]).into_owned();
+            return Err(self.error(format!("the count is {count:?}, expected 1 to 2^64 - 1")));
+        };
+        if self.piece <= self.before {
+            // Before the first piece stands the empty one, which is none.
+            return Err(self.error(if self.piece.is_empty() {
+                "the piece is empty"
+            } else {
+                "the piece is not greater than the one before; sort by piece bytes, each piece once"
+            }));
+        }
+        let Some(sum) = self.sum.checked_add(count) else {
+            return Err(Error::CountOverflow { what: "all pieces".to_owned() });
+        };
+        (self.count, self.sum) = (count, sum);
+        Ok(true)
+    }
+
+    /// The current piece.
+    pub fn piece(&self) -> &[u8] {
+        &self.piece
+    }
+
+    /// Its count.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Reads a line without its line feed; `false` at the end.
+    fn read_line(&mut self) -> Result<bool> {
+        self.number += 1;
+        self.line.clear();
+        match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.line) {
+            Ok(0) => Ok(false),
+            Ok(_) if self.line.pop() == Some(b'\n') => Ok(true),
+            Ok(_) => Err(self.error("the line has no end; the file was cut short, or is no count file")),
+            Err(error) => Err(Error::io(&self.name, error)),
+        }
+    }
+
+    fn error(&self, reason: impl std::fmt::Display) -> Error {
+        Error::format(&self.name, format!("line {}: {reason}", self.number))
+    }
+}
+
+/// Reads a count as it is written: digits, no leading zero, not 0.
+fn parse_count(digits: &[u8]) -> Option<u64> {
+    if digits.first() == Some(&b'0') || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Writes a count file piece by piece; nothing appears under its name before
+/// [`CountsWriter::finish`].
+pub struct CountsWriter {
+    file: BufWriter<tempfile::NamedTempFile>,
+    path: PathBuf,
+    dir: PathBuf,
+    line: String,
+}
+
+impl CountsWriter {
+    /// Starts a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create(path: &Path, header: &Header) -> Result<Self> {
+        let dir = match path.parent() {
+            Some(dir) if dir != Path::new("") => dir.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".counts-");
+        #[cfg(unix)]
+        {
+            // As any new file, less the umask; temporary files are private.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(&dir).map_err(|error| Error::io(path, error))?;
+        let file = BufWriter::with_capacity(1 << 16, file);
+        let mut writer = Self { file, path: path.to_path_buf(), dir, line: String::new() };
+        write_header(&mut writer.file, header).map_err(|error| Error::io(path, error))?;
+        Ok(writer)
+    }
+
+    /// Writes a piece; it must be greater than the one before.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
+        write_piece(&mut self.file, &mut self.line, piece, count)
+            .map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Puts the file under its name.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(self) -> Result<()> {
+        let path = self.path;
+        let file = self.file.into_inner().map_err(|error| Error::io(&path, error.into_error()))?;
+        file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
+        file.persist(&path).map_err(|error| Error::io(&path, error.error))?;
+        Ok(())
+    }
+}
+
+fn write_header(output: &mut impl Write, header: &Header) -> std::io::Result<()> {
+    write!(output, "{MAGIC}{VERSION} ")?;
+    serde_json::to_writer(&mut *output, header)?;
+    output.write_all(b"\n")
+}
+
+fn write_piece(output: &mut impl Write, line: &mut String, piece: &[u8], count: u64) -> std::io::Result<()> {
+    line.clear();
+    STANDARD.encode_string(piece, line);
+    writeln!(output, "{line} {count}")
+}
+
+impl WordCounts {
+    /// Writes a count file, whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut writer = CountsWriter::create(path, &self.header())?;
+        for (piece, count) in self.iter() {
+            writer.push(piece, count)?;
+        }
+        writer.finish()
+    }
+
+    /// Reads a count file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Format`] naming the line, [`Error::Version`].
+    pub fn load(path: &Path) -> Result<Self> {
+        Self::read(CountsReader::open(path)?)
+    }
+
+    /// The bytes of a count file; equal counts give equal bytes.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if they cannot be written, which would be our bug.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (mut bytes, mut line) = (Vec::new(), String::new());
+        let written = write_header(&mut bytes, &self.header()).and_then(|()| {
+            self.iter().try_for_each(|(piece, count)| write_piece(&mut bytes, &mut line, piece, count))
+        });
+        written.map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of a count file.
+    ///
+    /// # Errors
+    /// As [`WordCounts::load`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::read(CountsReader::new(bytes, "counts")?)
+    }
+
+    fn header(&self) -> Header {
+        Header { pipeline: self.pipeline.clone(), totals: self.totals }
+    }
+
+    fn read<R: BufRead>(mut reader: CountsReader<R>) -> Result<Self> {
+        let mut words = Self::empty(reader.header.pipeline.clone());
+        words.totals = reader.header.totals;
+        while reader.advance()? {
+            words.push(reader.piece(), reader.count());
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,146 @@
+//! The model against its definition: the naive loop, on random vocabularies
+//! and on real ones.
+
+use proptest::prelude::*;
+use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, PairTable, Unit, Worker};
+use sentitok::{TokenId, Vocab};
+
+/// Merges the lowest pair, leftmost first, until there is none: quadratic and
+/// obvious.
+fn naive(pairs: &PairTable, mut ids: Vec<TokenId>) -> Vec<TokenId> {
+    while let Some((at, merged)) = ids
+        .windows(2)
+        .enumerate()
+        .map(|(at, pair)| (at, pairs.get(pair[0], pair[1])))
+        .filter(|(_, merged)| merged.rank != u32::MAX)
+        .min_by_key(|(at, merged)| (merged.rank, *at))
+    {
+        ids.splice(at..at + 2, [merged.id]);
+    }
+    ids
+}
+
+/// The definition of a byte-level model with all bytes.
+fn definition(bpe: &Bpe, piece: &[u8]) -> Vec<TokenId> {
+    let whole = *bpe.order() == MergeOrder::Ranks || bpe.options().ignore_merges;
+    if whole && let Some(id) = bpe.vocab().id(piece) {
+        return vec![id];
+    }
+    naive(bpe.pairs(), piece.iter().map(|&byte| bpe.vocab().id(&[byte]).unwrap()).collect())
+}
+
+fn with_worker(bpe: &Bpe, text: &[u8], start: usize, end: usize, worker: &mut Worker) -> Vec<TokenId> {
+    let mut ids = Vec::new();
+    worker.encode(bpe, text, start, end, &mut ids);
+    ids
+}
+
+/// A byte-level model whose merges join random tokens.
+fn model(joins: &[(usize, usize)], by_rank: bool, ignore_merges: bool) -> Bpe {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    let mut merges = Vec::new();
+    for &(left, right) in joins {
+        let n = tokens.len();
+        // Half of the picks are late tokens and the bytes of a few characters.
+        let pick = |i: usize| match i % 4 {
+            0 => 97 + i / 4 % 3,
+            1 => "é€語".as_bytes()[i / 4 % 8] as usize,
+            _ => 256 + (i / 4) % (n - 255).max(1),
+        };
+        let (left, right) = (pick(left).min(n - 1), pick(right).min(n - 1));
+        let joined = [&tokens[left][..], &tokens[right][..]].concat();
+        if joined.len() < 40 && !tokens.contains(&joined) {
+            tokens.push(joined);
+            merges.push((left as TokenId, right as TokenId));
+        }
+    }
+    let order = if by_rank { MergeOrder::Ranks } else { MergeOrder::List(merges) };
+    let options = BpeOptions { ignore_merges, ..BpeOptions::default() };
+    Bpe::new(Vocab::from_tokens(tokens).unwrap(), order, options).unwrap()
+}
+
+fn pieces() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "[abcé€語x]{1,12}".prop_map(String::into_bytes),
+        "[abcé€語]{60,120}".prop_map(String::into_bytes),
+        prop::collection::vec(prop::sample::select("aé€語".as_bytes().to_vec()), 1..100),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 300 } else { 3000 }))]
+
+    #[test]
+    fn every_path_gives_the_definition(
+        joins in prop::collection::vec((any::<usize>(), any::<usize>()), 0..60),
+        by_rank: bool,
+        ignore_merges: bool,
+        pieces in prop::collection::vec(pieces(), 1..8),
+    ) {
+        let bpe = model(&joins, by_rank, ignore_merges);
+        let text = pieces.concat();
+        let mut worker = Worker::default();
+        for _ in 0..2 {
+            let mut start = 0;
+            for piece in &pieces {
+                let expected = definition(&bpe, piece);
+                prop_assert_eq!(&bpe.encode(piece), &expected);
+                let end = start + piece.len();
+                prop_assert_eq!(&with_worker(&bpe, &text, start, end, &mut worker), &expected);
+                let (mut ids, mut lens) = (Vec::new(), Vec::new());
+                worker.encode_with_lens(&bpe, piece, &mut ids, &mut lens);
+                prop_assert_eq!(&ids, &expected);
+                let token_lens: Vec<u32> =
+                    ids.iter().map(|&id| bpe.vocab().bytes(id).unwrap().len() as u32).collect();
+                prop_assert_eq!(lens, token_lens);
+                start = end;
+            }
+        }
+    }
+}
+
+#[test]
+fn characters_unknowns_and_affixes() {
+    let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens.iter().map(|token| token.as_bytes())).unwrap();
+    let chars = BpeOptions { unit: Unit::Chars, ..BpeOptions::default() };
+    let unk = BpeOptions { unk_token: Some("?".into()), ..chars.clone() };
+    let affixes = BpeOptions {
+        continuing_subword_prefix: Some("##".into()),
+        end_of_word_suffix: Some("</w>".into()),
+        ..chars.clone()
+    };
+    for (name, tokens, merges, options, piece, expected) in [
+        ("characters", &["é", "a", "éa"][..], vec![(0, 1)], chars.clone(), "éaé", vec![2, 0]),
+        ("left out", &["a", "aa"], vec![(0, 0)], chars, "axa", vec![1]),
+        ("unknown", &["?", "a"], vec![], unk.clone(), "xxa", vec![0, 0, 1]),
+        ("fused", &["?", "a"], vec![], BpeOptions { fuse_unk: true, ..unk }, "xxax", vec![0, 1, 0]),
+        ("affixes", &["a", "##b</w>", "ab</w>"], vec![(0, 1)], affixes, "ab", vec![2]),
+    ] {
+        let bpe = Bpe::new(vocab(tokens), MergeOrder::List(merges), options).unwrap();
+        assert_eq!(bpe.encode(piece.as_bytes()), expected, "{name}");
+    }
+    let fallback: Vec<String> =
+        ["a".to_owned()].into_iter().chain((0..256).map(|byte| format!("<0x{byte:02X}>"))).collect();
+    let options = BpeOptions { unit: Unit::Chars, byte_fallback: true, ..BpeOptions::default() };
+    let bpe = Bpe::new(Vocab::from_tokens(fallback).unwrap(), MergeOrder::List(vec![]), options).unwrap();
+    assert_eq!(bpe.encode("aé".as_bytes()), [0, 1 + 0xC3, 1 + 0xA9]);
+    assert_eq!(bpe.fallback_byte(1 + 0xC3), Some(0xC3));
+}
+
+#[test]
+fn bad_models_are_refused() {
+    let vocab = || Vocab::from_tokens(["a", "b"]).unwrap();
+    for (merges, options, expected) in [
+        (
+            vec![(0, 1)],
+            BpeOptions::default(),
+            "$.model.merges[0]: its result \"ab\" is not in the vocabulary",
+        ),
+        (vec![(0, 7)], BpeOptions::default(), "ids 0 and 7 are not both"),
+        (vec![], BpeOptions { unk_token: Some("?".into()), ..Default::default() }, "$.model.unk_token"),
+        (vec![], BpeOptions { dropout: Some(1.5), ..Default::default() }, "dropout = 1.5"),
+    ] {
+        let error = Bpe::new(vocab(), MergeOrder::List(merges), options).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
