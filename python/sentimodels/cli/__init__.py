@@ -13,9 +13,16 @@ __all__ = ["main"]
 _NEEDED = ("torch", "pandas", "sklearn", "pydantic", "safetensors")
 
 
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # a module blocked by an entry in sys.modules
+        return False
+
+
 def main() -> None:
     """Runs `senti`."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
