@@ -63,6 +63,13 @@ enum Unit {
     Token { text: usize, id: TokenId, span: Span },
 }
 
+/// How the texts of one call are encoded.
+struct Rules<'a> {
+    room: Option<usize>,
+    finder: Finder<'a>,
+    options: EncodeOptions<'a>,
+}
+
 /// What a unit became; `ends` are the ends of its texts.
 #[derive(Default)]
 struct Done {
@@ -106,7 +113,7 @@ impl Tokenizer {
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
-        let results = self.run_units(texts, &units, n_threads, room, &finder, &options, progress)?;
+        let results = self.run_units(texts, &units, n_threads, &Rules { room, finder, options }, progress)?;
 
         let mut batch = EncodingBatch::new(options.spans);
         let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
@@ -233,9 +240,7 @@ impl Tokenizer {
         texts: &[T],
         units: &[Unit],
         n_threads: usize,
-        room: Option<usize>,
-        finder: &Finder<'_>,
-        options: &EncodeOptions<'_>,
+        rules: &Rules<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<Done>> {
         let next = AtomicUsize::new(0);
@@ -246,7 +251,7 @@ impl Tokenizer {
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(number) else { break };
-                    results.push((number, self.run_unit(texts, unit, room, finder, options, worker)));
+                    results.push((number, self.run_unit(texts, unit, rules, worker)));
                     if let Err(error) = tick(number) {
                         stopped.store(true, Ordering::Relaxed);
                         results.push((units.len(), Err(error)));
@@ -274,11 +279,10 @@ impl Tokenizer {
         &self,
         texts: &[T],
         unit: &Unit,
-        room: Option<usize>,
-        finder: &Finder<'_>,
-        options: &EncodeOptions<'_>,
+        rules: &Rules<'_>,
         worker: &mut Worker,
     ) -> Result<Done> {
+        let Rules { room, finder, options } = rules;
         let mut done = Done::default();
         match unit {
             Unit::Token { .. } => {}
@@ -297,7 +301,7 @@ impl Tokenizer {
                     // Each text has its own seed, so that neighbours do not matter.
                     let seed = options.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F));
                     worker.set_dropout(self.dropout(seed));
-                    let mut output = Output::new(options.spans, room);
+                    let mut output = Output::new(options.spans, *room);
                     std::mem::swap(&mut output.ids, &mut done.ids);
                     output.start_at(output.ids.len());
                     self.encode_bytes(texts[number].as_ref(), finder, worker, &mut output)?;
