@@ -1,31 +1,275 @@
 //! `PreTokenizer`: byte ranges of the pieces that no merge may cross.
+//!
+//! One file per family, each a function from the start of a piece to its end,
+//! so that a vectorised one can take its place. No regular expression runs for
+//! a published pattern. [`oracle`] follows each pattern literally and is the
+//! specification; whether pieces are then seen as bytes is the model's affair.
+//!
+//! Time is linear in the text for every variant but [`PreTokenizer::Regex`].
+
+mod bert;
+mod blanks;
+mod cl100k;
+mod contraction;
+mod gpt2;
+mod metaspace;
+mod o200k;
+mod oniguruma;
+#[doc(hidden)]
+pub mod oracle;
+mod published;
+mod regex;
+mod whitespace;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+pub use self::metaspace::{Prepend, REPLACEMENT};
+pub use self::regex::SplitPattern;
+use crate::error::{Error, Result};
 use crate::normalizer::Aligned;
 
+/// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
+const LOOK_BACK: usize = 64 << 10;
+
 /// Where a text is split.
+///
+/// ```
+/// use sentitok::PreTokenizer;
+///
+/// let pieces = PreTokenizer::from_name("gpt2")?.split("It's  fine.")?;
+/// assert_eq!(pieces, [0..2, 2..4, 4..5, 5..10, 10..11]);
+/// # Ok::<(), sentitok::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PreTokenizer {
-    /// No split: a document is one piece.
+    /// No split: a text is one piece.
+    #[serde(deserialize_with = "no_fields")]
     Bytes,
+    /// GPT-2, r50k, p50k.
+    Gpt2 {
+        /// Whether a section that does not begin with U+0020 gets one in front.
+        add_prefix_space: bool,
+    },
+    /// cl100k, Llama-3, Qwen.
+    Cl100k {
+        /// How many digits a piece has at most.
+        digits: Digits,
+        /// Whether white space at the end of a text stays together, as in tiktoken 0.14.
+        possessive: bool,
+    },
+    /// o200k, gpt-oss, Llama-4.
+    #[serde(deserialize_with = "no_fields")]
+    O200k,
+    /// Mistral's tekken.
+    #[serde(deserialize_with = "no_fields")]
+    Tekken,
+    /// `\w+|[^\w\s]+`; white space is dropped.
+    #[serde(deserialize_with = "no_fields")]
+    Whitespace,
+    /// `\S+`; white space is dropped.
+    #[serde(deserialize_with = "no_fields")]
+    WhitespaceSplit,
+    /// White space is dropped, punctuation stands alone.
+    #[serde(deserialize_with = "no_fields")]
+    Bert,
+    /// Spaces become U+2581.
+    Metaspace {
+        /// Which sections get one in front.
+        prepend: Prepend,
+        /// Whether a piece starts at each.
+        split: bool,
+    },
+    /// A pattern of the user's.
+    Regex(SplitPattern),
+}
+
+/// Reads the rest of a variant without data, where serde would let any field pass.
+fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoFields {}
+    NoFields::deserialize(deserializer).map(|NoFields {}| ())
+}
+
+/// How many digits a piece has at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Digits {
+    /// `\p{N}`, as in Qwen.
+    One = 1,
+    /// `\p{N}{1,2}`, as in nanochat.
+    Two = 2,
+    /// `\p{N}{1,3}`, as in GPT-4 and Llama-3.
+    Three = 3,
+}
+
+impl TryFrom<u8> for Digits {
+    type Error = Error;
+
+    fn try_from(digits: u8) -> Result<Self> {
+        match digits {
+            1 => Ok(Self::One),
+            2 => Ok(Self::Two),
+            3 => Ok(Self::Three),
+            _ => Err(Error::Option {
+                option: "digits",
+                value: digits.to_string(),
+                reason: "a piece holds at most 1, 2 or 3 digits".to_owned(),
+            }),
+        }
+    }
+}
+
+impl From<Digits> for u8 {
+    fn from(digits: Digits) -> Self {
+        digits as Self
+    }
 }
 
 impl PreTokenizer {
     /// Rewrites a section of text before it is split; `None` when nothing changes.
-    pub fn rewrite(&self, _section: &str, _at_start: bool) -> Option<Aligned> {
-        None
+    ///
+    /// A section is what lies between two added tokens; `at_start` tells that
+    /// it begins where the text does.
+    pub fn rewrite(&self, section: &str, at_start: bool) -> Option<Aligned> {
+        match self {
+            Self::Gpt2 { add_prefix_space: true } if !section.is_empty() && !section.starts_with(' ') => {
+                let mut aligned = Aligned::default();
+                aligned.insert(" ");
+                aligned.copy(section);
+                Some(aligned)
+            }
+            Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend),
+            _ => None,
+        }
     }
 
     /// Calls `f` with the range of each piece, in order.
     ///
+    /// `text` is what [`PreTokenizer::rewrite`] made of it. Pieces are not
+    /// empty and do not overlap; white space may lie between them.
+    ///
     /// # Errors
-    /// What `f` returns.
+    /// What `f` returns; [`Error::Pattern`] when a pattern with look-around
+    /// hits its step limit.
+    #[inline]
     pub fn for_each_piece(&self, text: &str, mut f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
-        if text.is_empty() { Ok(()) } else { f(0..text.len()) }
+        match self {
+            Self::Bytes | Self::Metaspace { split: false, .. } => {
+                if text.is_empty() {
+                    Ok(())
+                } else {
+                    f(0..text.len())
+                }
+            }
+            Self::Gpt2 { .. } => tile(text, gpt2::piece_end, f),
+            Self::Cl100k { digits, possessive } => {
+                let (digits, possessive) = (*digits as usize, *possessive);
+                tile(text, |bytes, start| cl100k::piece_end(bytes, start, digits, possessive), f)
+            }
+            Self::O200k => tile(text, |bytes, start| o200k::piece_end(bytes, start, 3, true), f),
+            Self::Tekken => tile(text, |bytes, start| o200k::piece_end(bytes, start, 1, false), f),
+            Self::Whitespace => between_blanks(text, whitespace::piece_end, f),
+            Self::WhitespaceSplit => between_blanks(text, whitespace::blank_free_end, f),
+            Self::Bert => between_blanks(text, bert::piece_end, f),
+            Self::Metaspace { split: true, .. } => tile(text, metaspace::piece_end, f),
+            Self::Regex(pattern) => pattern.for_each_piece(text, f),
+        }
     }
+
+    /// The ranges of all pieces.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`].
+    pub fn split(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        let mut pieces = Vec::new();
+        self.for_each_piece(text, |piece| {
+            pieces.push(piece);
+            Ok(())
+        })?;
+        Ok(pieces)
+    }
+
+    /// A place at or before `near` where the text may be cut into two that are split apart.
+    ///
+    /// The pieces of `text[..cut]` and those of `text[cut..]` together are those
+    /// of `text`, also of any longer text that begins with `text[..=cut]`; each
+    /// family proves that beside its rule, which sees the two characters around
+    /// the cut. The greatest such place within 64 KiB is found; `None` if there
+    /// is none, and always for [`PreTokenizer::Bytes`] and
+    /// [`PreTokenizer::Regex`], of which nothing can be said.
+    pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
+        match self {
+            Self::Bytes | Self::Regex(_) | Self::Metaspace { split: false, .. } => None,
+            Self::Gpt2 { .. } => last_cut(text, near, gpt2::cut_between),
+            Self::Cl100k { .. } => last_cut(text, near, cl100k::cut_between),
+            Self::O200k | Self::Tekken => last_cut(text, near, o200k::cut_between),
+            Self::Whitespace => last_cut(text, near, whitespace::cut_between),
+            Self::WhitespaceSplit => last_cut(text, near, whitespace::cut_between_blank_free),
+            Self::Bert => last_cut(text, near, bert::cut_between),
+            Self::Metaspace { split: true, .. } => last_cut(text, near, metaspace::cut_between),
+        }
+    }
+}
+
+/// Pieces that follow each other without gaps.
+#[inline(always)]
+fn tile(
+    text: &str,
+    piece_end: impl Fn(&[u8], usize) -> usize,
+    mut f: impl FnMut(Range<usize>) -> Result<()>,
+) -> Result<()> {
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = piece_end(bytes, start);
+        debug_assert!(start < end && text.is_char_boundary(end));
+        f(start..end)?;
+        start = end;
+    }
+    Ok(())
+}
+
+/// Pieces with white space between them, in none of them.
+#[inline(always)]
+fn between_blanks(
+    text: &str,
+    piece_end: impl Fn(&[u8], usize) -> usize,
+    mut f: impl FnMut(Range<usize>) -> Result<()>,
+) -> Result<()> {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    loop {
+        let start = crate::unicode::end_of_run(bytes, end, crate::unicode::flag::SPACE);
+        if start >= bytes.len() {
+            return Ok(());
+        }
+        end = piece_end(bytes, start);
+        debug_assert!(start < end && text.is_char_boundary(end));
+        f(start..end)?;
+    }
+}
+
+/// The last place at or before `near`, and before the end, that lies between two such characters.
+fn last_cut(text: &str, near: usize, cut_between: impl Fn(char, char) -> bool) -> Option<usize> {
+    let mut cut = near.min(text.len());
+    let least = cut.saturating_sub(LOOK_BACK);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let mut after = text[cut..].chars().next();
+    for before in text[..cut].chars().rev() {
+        if cut < least {
+            break;
+        }
+        if after.is_some_and(|after| cut_between(before, after)) {
+            return Some(cut);
+        }
+        after = Some(before);
+        cut -= before.len_utf8();
+    }
+    None
 }

@@ -1,7 +1,8 @@
 //! One integration binary.
 
-// Helpers of tests are tests too; clippy exempts only functions marked so.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
+#[cfg(test)]
 mod corpus;
+#[cfg(test)]
+mod pre_tokenizer;
+#[cfg(test)]
 mod word_counts;

@@ -1,0 +1,54 @@
+//! The pattern of GPT-2, also called r50k and p50k.
+//!
+//! ```text
+//! 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//! ```
+//! The possessive spelling of tiktoken 0.14 splits alike. Every character is
+//! in a piece, and where a piece ends depends on its start and what follows.
+
+use super::{blanks, contraction};
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+
+/// End of the piece that starts at `start`, which is before the end of the text.
+#[inline]
+pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
+    let Some((first, len)) = flags_at(bytes, start) else { return start };
+    let next = start + len;
+    if first & SPACE == 0 {
+        return contraction::end_of_lowercase(bytes, start)
+            .unwrap_or_else(|| end_of_same_class(bytes, next, first));
+    }
+    match flags_at(bytes, next) {
+        Some((second, len)) if second & SPACE == 0 && bytes.get(start) == Some(&b' ') => {
+            end_of_same_class(bytes, next + len, second)
+        }
+        _ => blanks::end_of_blanks(bytes, start),
+    }
+}
+
+/// End of the run of letters, of numbers or of others that `member` belongs to.
+#[inline]
+fn end_of_same_class(bytes: &[u8], at: usize, member: Flags) -> usize {
+    if member & LETTER != 0 {
+        end_of_run(bytes, at, LETTER)
+    } else if member & NUMBER != 0 {
+        end_of_run(bytes, at, NUMBER)
+    } else {
+        end_of_run_without(bytes, at, SPACE | LETTER | NUMBER)
+    }
+}
+
+/// Whether a text may be cut between these two characters.
+///
+/// Let `before` be no white space and `after` of another class (of letters,
+/// numbers, white space, others). Apart from one leading U+0020 and from
+/// contractions, a piece holds one class, so the piece with `before` ends here.
+/// A contraction reaches over a change of class only behind its apostrophe,
+/// which is excluded unless white space follows. Nothing before the cut looks
+/// past it: look-ahead happens at the end of white space only. A run that ends
+/// at the cut ends there too when the text does.
+pub(super) fn cut_between(before: char, after: char) -> bool {
+    const CLASSES: Flags = SPACE | LETTER | NUMBER;
+    let (left, right) = (flags(before) & CLASSES, flags(after) & CLASSES);
+    left & SPACE == 0 && left != right && (before != '\'' || right & SPACE != 0)
+}

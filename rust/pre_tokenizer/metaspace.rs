@@ -1,0 +1,65 @@
+//! Spaces written as U+2581, as SentencePiece does, and pieces that start with it.
+//!
+//! The semantics of tokenizers' `Metaspace`: only U+0020 is replaced, and a
+//! section that begins with either character gets no other one in front.
+
+use serde::{Deserialize, Serialize};
+
+use crate::normalizer::Aligned;
+
+/// What stands for a space.
+pub const REPLACEMENT: char = '▁';
+
+/// Which sections get a space in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Prepend {
+    /// Every section between added tokens.
+    Always,
+    /// The section at the start of the text.
+    First,
+    /// None.
+    Never,
+}
+
+/// The section with its spaces replaced, and one in front where `prepend` says so.
+pub(super) fn rewrite(section: &str, at_start: bool, prepend: Prepend) -> Option<Aligned> {
+    let wants = match prepend {
+        Prepend::Always => true,
+        Prepend::First => at_start,
+        Prepend::Never => false,
+    };
+    let prepends = wants && !section.is_empty() && !section.starts_with([' ', REPLACEMENT]);
+    if !prepends && memchr::memchr(b' ', section.as_bytes()).is_none() {
+        return None;
+    }
+    let mut buffer = [0; 4];
+    let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
+    let mut aligned = Aligned::default();
+    if prepends {
+        aligned.insert(replacement);
+    }
+    let mut end = 0;
+    for at in memchr::memchr_iter(b' ', section.as_bytes()) {
+        aligned.copy(&section[end..at]);
+        aligned.replace(1, replacement);
+        end = at + 1;
+    }
+    aligned.copy(&section[end..]);
+    Some(aligned)
+}
+
+/// End of the piece that starts at `start`: before the next U+2581.
+#[inline]
+pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && !matches!(bytes.get(at..), Some([0xE2, 0x96, 0x81, ..])) {
+        at += 1;
+    }
+    at
+}
+
+/// Whether a text may be cut between these two characters: a piece starts at each U+2581.
+pub(super) fn cut_between(_before: char, after: char) -> bool {
+    after == REPLACEMENT
+}

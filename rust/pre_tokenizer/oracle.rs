@@ -1,0 +1,217 @@
+//! The specification: each pattern as data, matched by plain backtracking.
+//!
+//! An alternative is a row of steps, a step a class and how often it may occur;
+//! the first alternative that matches wins. Slow, for tests only; the fast
+//! splitters are compared with it. Quadratic where the patterns are.
+
+use std::ops::Range;
+
+use super::{Digits, PreTokenizer};
+use crate::unicode::{flag, flags};
+
+/// A set of characters.
+type Class = fn(char) -> bool;
+
+/// One element of an alternative.
+#[derive(Clone, Copy)]
+enum Step {
+    /// `class{min,max}`, greedy.
+    Repeat(Class, usize, usize),
+    /// The same, possessive: nothing is given back.
+    Keep(Class, usize, usize),
+    /// `(?!\S)`
+    BlankOrEnd,
+    /// `\z`
+    End,
+    /// One of `'s 't 're 've 'm 'll 'd`, of any case or not; optional or not.
+    Contraction { any_case: bool, optional: bool },
+}
+
+use Step::{BlankOrEnd, Contraction, End, Keep, Repeat};
+
+const ANY: usize = usize::MAX;
+
+fn letter(c: char) -> bool {
+    flags(c) & flag::LETTER != 0
+}
+fn number(c: char) -> bool {
+    flags(c) & flag::NUMBER != 0
+}
+fn blank(c: char) -> bool {
+    flags(c) & flag::SPACE != 0
+}
+fn space(c: char) -> bool {
+    c == ' '
+}
+fn newline(c: char) -> bool {
+    matches!(c, '\r' | '\n')
+}
+fn newline_or_slash(c: char) -> bool {
+    matches!(c, '\r' | '\n' | '/')
+}
+/// `[^\s\p{L}\p{N}]`
+fn other(c: char) -> bool {
+    !blank(c) && !letter(c) && !number(c)
+}
+/// `[^\r\n\p{L}\p{N}]`
+fn leader(c: char) -> bool {
+    !newline(c) && !letter(c) && !number(c)
+}
+fn upper(c: char) -> bool {
+    flags(c) & flag::UPPER_ISH != 0
+}
+fn lower(c: char) -> bool {
+    flags(c) & flag::LOWER_ISH != 0
+}
+fn word(c: char) -> bool {
+    flags(c) & flag::WORD != 0
+}
+fn symbol(c: char) -> bool {
+    !word(c) && !blank(c)
+}
+fn punctuation(c: char) -> bool {
+    flags(c) & flag::BERT_PUNCTUATION != 0
+}
+fn bert_word(c: char) -> bool {
+    !punctuation(c) && !blank(c)
+}
+fn not_blank(c: char) -> bool {
+    !blank(c)
+}
+fn underline(c: char) -> bool {
+    c == super::REPLACEMENT
+}
+fn not_underline(c: char) -> bool {
+    !underline(c)
+}
+fn anything(_: char) -> bool {
+    true
+}
+
+/// The alternatives of a pre-tokenizer; `None` for a pattern of the user's.
+fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
+    let lowercase = Contraction { any_case: false, optional: false };
+    let any_case = Contraction { any_case: true, optional: false };
+    Some(match pre_tokenizer {
+        PreTokenizer::Bytes | PreTokenizer::Metaspace { split: false, .. } => {
+            vec![vec![Repeat(anything, 1, ANY)]]
+        }
+        PreTokenizer::Gpt2 { .. } => vec![
+            vec![lowercase],
+            vec![Repeat(space, 0, 1), Repeat(letter, 1, ANY)],
+            vec![Repeat(space, 0, 1), Repeat(number, 1, ANY)],
+            vec![Repeat(space, 0, 1), Repeat(other, 1, ANY)],
+            vec![Repeat(blank, 1, ANY), BlankOrEnd],
+            vec![Repeat(blank, 1, ANY)],
+        ],
+        PreTokenizer::Cl100k { digits, possessive: false } => vec![
+            vec![any_case],
+            vec![Repeat(leader, 0, 1), Repeat(letter, 1, ANY)],
+            vec![Repeat(number, 1, *digits as usize)],
+            vec![Repeat(space, 0, 1), Repeat(other, 1, ANY), Repeat(newline, 0, ANY)],
+            vec![Repeat(blank, 0, ANY), Repeat(newline, 1, ANY)],
+            vec![Repeat(blank, 1, ANY), BlankOrEnd],
+            vec![Repeat(blank, 1, ANY)],
+        ],
+        PreTokenizer::Cl100k { digits, possessive: true } => vec![
+            vec![any_case],
+            vec![Keep(leader, 0, 1), Keep(letter, 1, ANY)],
+            vec![Keep(number, 1, *digits as usize)],
+            vec![Repeat(space, 0, 1), Keep(other, 1, ANY), Keep(newline, 0, ANY)],
+            vec![Keep(blank, 1, ANY), End],
+            vec![Repeat(blank, 0, ANY), Repeat(newline, 1, 1)],
+            vec![Repeat(blank, 1, ANY), BlankOrEnd],
+            vec![Repeat(blank, 1, 1)],
+        ],
+        PreTokenizer::O200k => o200k(Digits::Three, Some(Contraction { any_case: true, optional: true })),
+        PreTokenizer::Tekken => o200k(Digits::One, None),
+        PreTokenizer::Whitespace => vec![vec![Repeat(word, 1, ANY)], vec![Repeat(symbol, 1, ANY)]],
+        PreTokenizer::WhitespaceSplit => vec![vec![Repeat(not_blank, 1, ANY)]],
+        PreTokenizer::Bert => vec![vec![Repeat(punctuation, 1, 1)], vec![Repeat(bert_word, 1, ANY)]],
+        PreTokenizer::Metaspace { split: true, .. } => vec![
+            vec![Repeat(underline, 1, 1), Repeat(not_underline, 0, ANY)],
+            vec![Repeat(not_underline, 1, ANY)],
+        ],
+        PreTokenizer::Regex(_) => return None,
+    })
+}
+
+fn o200k(digits: Digits, contraction: Option<Step>) -> Vec<Vec<Step>> {
+    let mut lower_tail = vec![Repeat(leader, 0, 1), Repeat(upper, 0, ANY), Repeat(lower, 1, ANY)];
+    let mut upper_head = vec![Repeat(leader, 0, 1), Repeat(upper, 1, ANY), Repeat(lower, 0, ANY)];
+    lower_tail.extend(contraction);
+    upper_head.extend(contraction);
+    vec![
+        lower_tail,
+        upper_head,
+        vec![Repeat(number, 1, digits as usize)],
+        vec![Repeat(space, 0, 1), Repeat(other, 1, ANY), Repeat(newline_or_slash, 0, ANY)],
+        vec![Repeat(blank, 0, ANY), Repeat(newline, 1, ANY)],
+        vec![Repeat(blank, 1, ANY), BlankOrEnd],
+        vec![Repeat(blank, 1, ANY)],
+    ]
+}
+
+/// Lengths, in characters, at which a contraction may end.
+fn contraction_len(text: &[char], any_case: bool) -> Option<usize> {
+    let fold = |c: char| match c {
+        'ſ' if any_case => 's',
+        _ if any_case => c.to_ascii_lowercase(),
+        _ => c,
+    };
+    ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"].iter().find_map(|contraction| {
+        let len = contraction.len();
+        let found: String = text.get(..len)?.iter().map(|c| fold(*c)).collect();
+        (found == **contraction).then_some(len)
+    })
+}
+
+/// Length of the match of `steps` at the start of `text`, in characters.
+fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
+    let Some((step, rest)) = steps.split_first() else { return Some(0) };
+    let after = |len: usize| Some(len + match_steps(rest, text.get(len..)?)?);
+    match *step {
+        Repeat(class, min, max) | Keep(class, min, max) => {
+            let longest = text.iter().take(max).take_while(|c| class(**c)).count();
+            let shortest = if matches!(step, Keep(..)) { min.max(longest) } else { min };
+            (shortest..=longest).rev().find_map(after)
+        }
+        BlankOrEnd => {
+            if text.first().is_none_or(|c| blank(*c)) {
+                after(0)
+            } else {
+                None
+            }
+        }
+        End => {
+            if text.is_empty() {
+                after(0)
+            } else {
+                None
+            }
+        }
+        Contraction { any_case, optional } => {
+            let found = contraction_len(text, any_case).and_then(after);
+            if optional { found.or_else(|| after(0)) } else { found }
+        }
+    }
+}
+
+/// The pieces of `text`; `None` for a pattern of the user's, which has no oracle here.
+pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize>>> {
+    let alternatives = alternatives(pre_tokenizer)?;
+    let characters: Vec<char> = text.chars().collect();
+    let mut pieces = Vec::new();
+    let (mut at, mut byte) = (0, 0);
+    while let Some(rest) = characters.get(at..).filter(|rest| !rest.is_empty()) {
+        let found = alternatives.iter().find_map(|steps| match_steps(steps, rest));
+        let len = found.unwrap_or(1);
+        let bytes: usize = rest.iter().take(len).map(|c| c.len_utf8()).sum();
+        if found.is_some() {
+            pieces.push(byte..byte + bytes);
+        }
+        at += len;
+        byte += bytes;
+    }
+    Some(pieces)
+}

@@ -1,0 +1,140 @@
+//! Names and published patterns of the hand-written splitters.
+//!
+//! Two tables: what is called what, and which pattern strings in the wild mean
+//! which splitter. A string is known only in exactly one of these spellings;
+//! each is tested to split like its splitter.
+
+use super::{Digits, PreTokenizer, Prepend, SplitPattern, oniguruma};
+use crate::error::{Error, Result};
+
+const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
+    PreTokenizer::Cl100k { digits, possessive }
+}
+
+const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
+    PreTokenizer::Metaspace { prepend, split }
+}
+
+/// Every pre-tokenizer that has a name.
+static NAMED: [(&str, PreTokenizer); 21] = [
+    ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
+    ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
+    ("cl100k", cl100k(Digits::Three, false)),
+    ("cl100k-2digit", cl100k(Digits::Two, false)),
+    ("cl100k-1digit", cl100k(Digits::One, false)),
+    ("cl100k-possessive", cl100k(Digits::Three, true)),
+    ("cl100k-possessive-2digit", cl100k(Digits::Two, true)),
+    ("cl100k-possessive-1digit", cl100k(Digits::One, true)),
+    ("o200k", PreTokenizer::O200k),
+    ("tekken", PreTokenizer::Tekken),
+    ("whitespace", PreTokenizer::Whitespace),
+    ("whitespace-split", PreTokenizer::WhitespaceSplit),
+    ("bert", PreTokenizer::Bert),
+    ("metaspace", metaspace(Prepend::Always, true)),
+    ("metaspace-first", metaspace(Prepend::First, true)),
+    ("metaspace-never", metaspace(Prepend::Never, true)),
+    ("metaspace-unsplit", metaspace(Prepend::Always, false)),
+    ("metaspace-first-unsplit", metaspace(Prepend::First, false)),
+    ("metaspace-never-unsplit", metaspace(Prepend::Never, false)),
+    ("bytes", PreTokenizer::Bytes),
+    // Other names come last, so that a value is called by its first one.
+    ("r50k", PreTokenizer::Gpt2 { add_prefix_space: false }),
+];
+
+/// cl100k as tiktoken 0.14 has it. Oniguruma would repeat the group of digits.
+const TIKTOKEN_CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
+
+/// Patterns and the names of their splitters; a splitter is written as its first pattern.
+///
+/// The first pattern of each means the same to tiktoken's engine and to that of
+/// tokenizers (Oniguruma).
+#[rustfmt::skip]
+static PATTERNS: [(&str, &str); 15] = [
+    ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
+    ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
+    ("gpt2", r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
+    ("gpt2", r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"),
+    ("cl100k", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("cl100k", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"),
+    ("cl100k-2digit", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("cl100k-2digit", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"),
+    ("cl100k-1digit", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("cl100k-possessive", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s"),
+    ("cl100k-possessive", TIKTOKEN_CL100K),
+    ("cl100k-possessive-2digit", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s"),
+    ("cl100k-possessive-1digit", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s"),
+    ("o200k", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("tekken", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+];
+
+impl PreTokenizer {
+    /// Names that [`PreTokenizer::from_name`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMED.iter().map(|(name, _)| *name)
+    }
+
+    /// The pre-tokenizer of a name.
+    ///
+    /// # Errors
+    /// [`Error::Option`] listing the names if there is none.
+    pub fn from_name(name: &str) -> Result<Self> {
+        let named = NAMED.iter().find(|(known, _)| *known == name);
+        named.map(|(_, pre_tokenizer)| pre_tokenizer.clone()).ok_or_else(|| Error::Option {
+            option: "pre_tokenizer",
+            value: name.to_owned(),
+            reason: format!("no such name; there are {}", Self::names().collect::<Vec<_>>().join(", ")),
+        })
+    }
+
+    /// The name, or `regex` for a pattern of the user's.
+    pub fn name(&self) -> &'static str {
+        NAMED.iter().find(|(_, known)| known == self).map_or("regex", |(name, _)| name)
+    }
+
+    /// The pattern whose matches, and what lies between them, are the pieces.
+    ///
+    /// It means the same to tiktoken and to tokenizers. `None` where no pattern
+    /// says it all, as when white space is dropped.
+    pub fn pattern(&self) -> Option<&str> {
+        if let Self::Regex(pattern) = self {
+            return Some(pattern.pattern());
+        }
+        // The prefix is not the pattern's.
+        let name = if matches!(self, Self::Gpt2 { .. }) { "gpt2" } else { self.name() };
+        PATTERNS.iter().find(|(known, _)| *known == name).map(|(_, pattern)| *pattern)
+    }
+
+    /// Patterns in the wild, each with the name of the splitter that does the same.
+    pub fn published_patterns() -> impl Iterator<Item = (&'static str, &'static str)> {
+        PATTERNS.iter().copied()
+    }
+
+    /// The splitter of a published pattern, or the pattern itself as
+    /// [`PreTokenizer::Regex`] without look-around.
+    ///
+    /// The pattern is read as tiktoken reads it; for tokenizer.json there is
+    /// [`PreTokenizer::from_oniguruma_pattern`].
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] if it does not compile for the linear-time engine.
+    pub fn from_pattern(pattern: &str) -> Result<Self> {
+        match PATTERNS.iter().find(|(_, known)| *known == pattern) {
+            Some((name, _)) => Self::from_name(name),
+            None => Ok(Self::Regex(SplitPattern::new(pattern, false)?)),
+        }
+    }
+
+    /// [`PreTokenizer::from_pattern`] of a pattern in Oniguruma's dialect, that of tokenizer.json.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] also if the pattern holds something that Oniguruma
+    /// reads in another way, such as `{1,3}+`: a repeated group there, a
+    /// possessive quantifier for tiktoken.
+    pub fn from_oniguruma_pattern(pattern: &str) -> Result<Self> {
+        let is_published = PATTERNS.iter().any(|(_, known)| *known == pattern);
+        if !is_published || pattern == TIKTOKEN_CL100K {
+            oniguruma::check(pattern)?;
+        }
+        Self::from_pattern(pattern)
+    }
+}

@@ -1,0 +1,36 @@
+//! Splitting at white space: `\w+|[^\w\s]+`, and `\S+`.
+//!
+//! White space is in no piece. Names and results are those of tokenizers'
+//! `Whitespace` and `WhitespaceSplit`.
+
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+
+/// End of `\w+|[^\w\s]+` from `start`, which is no white space.
+#[inline]
+pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
+    match flags_at(bytes, start) {
+        Some((first, len)) if first & WORD != 0 => end_of_run(bytes, start + len, WORD),
+        Some((_, len)) => end_of_run_without(bytes, start + len, WORD | SPACE),
+        None => start,
+    }
+}
+
+/// End of `\S+` from `start`, which is no white space.
+#[inline]
+pub(super) fn blank_free_end(bytes: &[u8], start: usize) -> usize {
+    end_of_run_without(bytes, start, SPACE)
+}
+
+/// Whether a text of [`piece_end`] may be cut between these two characters.
+///
+/// Both alternatives are runs of one class, without look-ahead: a change of
+/// class is the end of a run, and the end of a text is one, too.
+pub(super) fn cut_between(before: char, after: char) -> bool {
+    const CLASSES: Flags = WORD | SPACE;
+    flags(before) & CLASSES != flags(after) & CLASSES
+}
+
+/// Whether a text of [`blank_free_end`] may be cut between these two characters: as there.
+pub(super) fn cut_between_blank_free(before: char, after: char) -> bool {
+    flags(before) & SPACE != flags(after) & SPACE
+}
