@@ -4,6 +4,8 @@
 //! token. Spans are bytes of the original text; [`char_offsets`] counts them in
 //! characters. Padding makes a rectangle, filled here.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
 use crate::vocab::TokenId;
 
@@ -22,6 +24,8 @@ pub struct Encoding {
     pub type_ids: Vec<u32>,
     /// Whether a template put the id in.
     pub special_mask: Vec<bool>,
+    /// Which ids are of the second text of a pair; their spans lie in it.
+    pub second: std::ops::Range<usize>,
 }
 
 impl Encoding {
@@ -69,6 +73,42 @@ impl EncodingBatch {
 
     /// The number of rows.
     pub fn len(&self) -> usize {
+        self.rows().len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows().is_empty()
+    }
+
+    /// The places of a row's ids; `None` past the last row.
+    pub fn row(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        self.rows().row(row)
+    }
+
+    /// The rows, borrowed.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { ids: &self.ids, row_offsets: &self.row_offsets }
+    }
+
+    /// Ends the row that was being filled.
+    pub(crate) fn end_row(&mut self) {
+        self.row_offsets.push(self.ids.len() as i64);
+    }
+}
+
+/// Ids in rows, wherever the arrays live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows<'a> {
+    /// The ids of all rows, one after the other.
+    pub ids: &'a [TokenId],
+    /// Where each row starts; one more than there are rows.
+    pub row_offsets: &'a [i64],
+}
+
+impl Rows<'_> {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
         self.row_offsets.len().saturating_sub(1)
     }
 
@@ -82,11 +122,6 @@ impl EncodingBatch {
         let start = *self.row_offsets.get(row)?;
         let end = *self.row_offsets.get(row + 1)?;
         Some(start as usize..end as usize)
-    }
-
-    /// Ends the row that was being filled.
-    pub(crate) fn end_row(&mut self) {
-        self.row_offsets.push(self.ids.len() as i64);
     }
 
     /// Makes a rectangle of `length` columns, or of the longest row, rounded
@@ -140,10 +175,13 @@ impl EncodingBatch {
 /// Spans in bytes as offsets in characters.
 ///
 /// A span that starts or ends inside a character takes the whole character in.
-/// Spans may stand in any order; the text is read once.
-pub fn char_offsets(text: &str, spans: &[Span]) -> Vec<Span> {
+/// Bytes that are no UTF-8 count as the characters U+FFFD they would be
+/// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
+/// order; the text is read once.
+pub fn char_offsets(text: &[u8], spans: &[Span]) -> Vec<Span> {
     // Characters before each 64-byte stretch, then a count inside one stretch.
-    let bytes = text.as_bytes();
+    let bytes = shape(text);
+    let bytes = bytes.as_ref();
     let starts_in = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
     let mut before = Vec::with_capacity(bytes.len() / 64 + 1);
     let mut n = 0;
@@ -167,6 +205,33 @@ pub fn char_offsets(text: &str, spans: &[Span]) -> Vec<Span> {
         .collect()
 }
 
+/// Bytes that start and continue characters where those of `text`, decoded
+/// with replacement, do.
+fn shape(text: &[u8]) -> Cow<'_, [u8]> {
+    if std::str::from_utf8(text).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    let mut shape = Vec::with_capacity(text.len());
+    for chunk in text.utf8_chunks() {
+        shape.extend_from_slice(chunk.valid().as_bytes());
+        shape.extend(chunk.invalid().iter().enumerate().map(|(at, _)| if at == 0 { b'?' } else { 0x80 }));
+    }
+    Cow::Owned(shape)
+}
+
+/// Takes the blanks (U+0020) at both ends out of spans, as the byte-level step
+/// of Hugging Face with `trim_offsets` does; a span of blanks alone is left
+/// empty at its end.
+pub fn trim_spans(text: &[u8], spans: &mut [Span]) {
+    for [start, end] in spans {
+        let Some(bytes) = text.get(*start as usize..*end as usize) else { continue };
+        let leading = bytes.iter().take_while(|&&byte| byte == b' ').count();
+        let trailing = bytes[leading..].iter().rev().take_while(|&&byte| byte == b' ').count();
+        *start += leading as u64;
+        *end -= trailing as u64;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,13 +248,13 @@ mod tests {
     #[test]
     fn rectangles() {
         let batch = batch(&[&[1, 2, 3], &[], &[4]]);
-        let (ids, mask, columns) = batch.pad(None, 9, Side::Right, None).unwrap();
+        let (ids, mask, columns) = batch.rows().pad(None, 9, Side::Right, None).unwrap();
         assert_eq!((ids, columns), (vec![1, 2, 3, 9, 9, 9, 4, 9, 9], 3));
         assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
-        let (ids, _, columns) = batch.pad(Some(3), 9, Side::Left, Some(2)).unwrap();
+        let (ids, _, columns) = batch.rows().pad(Some(3), 9, Side::Left, Some(2)).unwrap();
         assert_eq!((ids, columns), (vec![9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4], 4));
-        assert!(batch.pad(Some(2), 9, Side::Left, None).is_err());
-        assert!(batch.pad(None, 9, Side::Left, Some(0)).is_err());
+        assert!(batch.rows().pad(Some(2), 9, Side::Left, None).is_err());
+        assert!(batch.rows().pad(None, 9, Side::Left, Some(0)).is_err());
     }
 
     #[test]
@@ -197,6 +262,21 @@ mod tests {
         let text = "aé€b".repeat(40);
         let spans = [[0, 1], [1, 3], [1, 2], [2, 3], [3, 5], [4, 6], [6, 7], [5, 5], [7, 280], [280, 280]];
         let expected = [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
-        assert_eq!(char_offsets(&text, &spans), expected);
+        assert_eq!(char_offsets(text.as_bytes(), &spans), expected);
+    }
+
+    #[test]
+    fn offsets_in_what_replaces_invalid_bytes() {
+        // As text: a, U+FFFD for E2 82, U+FFFD for FF, b, U+FFFD for F0.
+        let text = b"a\xE2\x82\xFFb\xF0";
+        let spans = [[0, 1], [1, 2], [2, 3], [1, 4], [3, 4], [4, 6], [6, 6]];
+        assert_eq!(char_offsets(text, &spans), [[0, 1], [1, 2], [1, 2], [1, 3], [2, 3], [3, 5], [5, 5]]);
+    }
+
+    #[test]
+    fn blanks_are_trimmed() {
+        let mut spans = [[0, 2], [2, 5], [5, 6], [0, 6], [6, 6]];
+        trim_spans(b"  a \n ", &mut spans);
+        assert_eq!(spans, [[2, 2], [2, 5], [6, 6], [2, 5], [6, 6]]);
     }
 }

@@ -26,6 +26,8 @@ pub mod parallel;
 pub mod pipeline;
 pub mod pre_tokenizer;
 pub mod progress;
+#[cfg(feature = "python")]
+mod py;
 pub mod template;
 pub mod tokenizer;
 pub mod unicode;

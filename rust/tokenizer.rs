@@ -5,12 +5,17 @@
 
 mod batch;
 mod encode;
+mod segments;
+mod train;
+
+pub use segments::Segment;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
-use crate::bpe::Bpe;
+use crate::bpe::{Bpe, BpeOptions, Unit};
+use crate::byte_level;
 use crate::decoder::{Decoder, State};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -70,7 +75,7 @@ pub struct Parts {
 /// let counts = WordCounts::from_texts(&pipeline, ["low lower lowest"])?;
 /// let tokenizer = Tokenizer::train_bpe(
 ///     &BpeTrainer { vocab_size: 260, ..BpeTrainer::default() }, &counts, &mut sentitok::Progress::silent())?;
-/// let ids = tokenizer.encode("lower", EncodeOptions::default())?.ids;
+/// let ids = tokenizer.encode(b"lower", EncodeOptions::default())?.ids;
 /// assert_eq!(tokenizer.decode(&ids, false)?, "lower");
 /// # Ok::<(), sentitok::Error>(())
 /// ```
@@ -153,6 +158,39 @@ impl Tokenizer {
             .or_else(|| self.model.vocab().id(token))
     }
 
+    /// A token as tokenizer.json spells it: `"Ġfilm"` for `" film"` where
+    /// symbols are bytes.
+    pub fn id_to_token(&self, id: TokenId) -> Option<String> {
+        if let Some(token) = self.added.by_id(id) {
+            return Some(token.content.clone());
+        }
+        let bytes = self.model.vocab().bytes(id)?;
+        Some(match self.model.options().unit {
+            Unit::Bytes => byte_level::to_chars(bytes),
+            Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
+        })
+    }
+
+    /// The id of a token as tokenizer.json spells it, or else as plain text.
+    pub fn spelled_to_id(&self, token: &str) -> Option<TokenId> {
+        if let Some(token) = self.added.by_content(token) {
+            return Some(token.id);
+        }
+        let spelled = match self.model.options().unit {
+            Unit::Bytes => byte_level::to_bytes(token),
+            Unit::Chars => None,
+        };
+        spelled
+            .and_then(|bytes| self.model.vocab().id(&bytes))
+            .or_else(|| self.model.vocab().id(token.as_bytes()))
+    }
+
+    /// The special token that padding is made of, if one is named so.
+    pub fn pad_id(&self) -> Option<TokenId> {
+        let pad = ["[PAD]", "<pad>", "<|pad|>"].iter().find_map(|name| self.added.by_content(name))?;
+        pad.special.then_some(pad.id)
+    }
+
     /// The bytes of a token; those of an added token are its text.
     pub fn id_to_bytes(&self, id: TokenId) -> Option<&[u8]> {
         self.added.by_id(id).map(|token| token.content.as_bytes()).or_else(|| self.model.vocab().bytes(id))
@@ -212,6 +250,34 @@ impl Tokenizer {
         };
         self.decoder.push(&self.model, state, id, token, out);
         Ok(())
+    }
+
+    /// A tokenizer like this one with more special tokens; the model is shared.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::added_with_specials`].
+    pub fn with_specials(&self, contents: &[String]) -> Result<Self> {
+        self.like_this(self.model.clone(), self.added_with_specials(contents)?)
+    }
+
+    /// A tokenizer like this one that passes over a merge with probability `p`.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a probability outside 0 to 1.
+    pub fn with_dropout(&self, p: Option<f32>) -> Result<Self> {
+        let options = BpeOptions { dropout: p, ..self.model.options().clone() };
+        let model = Bpe::new(self.model.vocab().clone(), self.model.order().clone(), options)?;
+        self.like_this(Arc::new(model), self.added.tokens().to_vec())
+    }
+
+    fn like_this(&self, model: Arc<Bpe>, added: Vec<AddedToken>) -> Result<Self> {
+        Self::new(Parts {
+            pipeline: self.pipeline.clone(),
+            model,
+            added,
+            template: self.template.clone(),
+            decoder: self.decoder.clone(),
+        })
     }
 
     /// The parts of a tokenizer like this one, with more special tokens; those

@@ -21,6 +21,7 @@ pub use estimate::{Estimate, estimate};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use totals::Totals;
 
+use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
@@ -78,6 +79,19 @@ impl WordCounts {
             words.push(piece, sum);
         }
         Ok(words)
+    }
+
+    /// Counts the pieces of texts in memory, with all threads.
+    ///
+    /// # Errors
+    /// As [`count`].
+    pub fn from_texts<I>(pipeline: &Pipeline, texts: I) -> Result<Self>
+    where
+        I: IntoIterator<Item: AsRef<[u8]>>,
+        I::IntoIter: Send,
+    {
+        let mut source = IterSource::from_documents(texts, InvalidUtf8::Error);
+        count(&mut source, pipeline, &CountOptions::default(), &mut Progress::silent())
     }
 
     /// The counts of both. Associative and commutative.

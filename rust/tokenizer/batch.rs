@@ -7,15 +7,16 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::encode::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
 use crate::bpe::Worker;
-use crate::encoding::{EncodingBatch, Span};
+use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
@@ -80,6 +81,19 @@ impl Tokenizer {
         texts: &[T],
         options: EncodeOptions<'_>,
     ) -> Result<EncodingBatch> {
+        self.encode_batch_reporting(texts, options, &mut Progress::silent())
+    }
+
+    /// As [`Tokenizer::encode_batch`], reporting units of work done.
+    ///
+    /// # Errors
+    /// As there; [`Error::Cancelled`] when `progress` asks to stop.
+    pub fn encode_batch_reporting<T: AsRef<[u8]> + Sync>(
+        &self,
+        texts: &[T],
+        options: EncodeOptions<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<EncodingBatch> {
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
         let room = self.room(&options, before.len() + after.len())?;
@@ -92,7 +106,7 @@ impl Tokenizer {
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
-        let results = self.run_units(texts, &units, n_threads, room, &finder, &options)?;
+        let results = self.run_units(texts, &units, n_threads, room, &finder, &options, progress)?;
 
         let mut batch = EncodingBatch::new(options.spans);
         let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
@@ -146,8 +160,10 @@ impl Tokenizer {
         &self,
         texts: &[T],
         options: EncodeOptions<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<Vec<u64>> {
-        let batch = self.encode_batch(texts, EncodeOptions { spans: false, ..options })?;
+        let options = EncodeOptions { spans: false, ..options };
+        let batch = self.encode_batch_reporting(texts, options, progress)?;
         Ok(batch.row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64).collect())
     }
 
@@ -155,10 +171,10 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode_batch(&self, batch: &EncodingBatch, skip_special: bool) -> Result<Vec<String>> {
-        (0..batch.len())
-            .filter_map(|row| batch.row(row))
-            .map(|row| self.decode(&batch.ids[row], skip_special))
+    pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
+        (0..rows.len())
+            .filter_map(|row| rows.row(row))
+            .map(|row| self.decode(&rows.ids[row], skip_special))
             .collect()
     }
 
@@ -220,22 +236,30 @@ impl Tokenizer {
         room: Option<usize>,
         finder: &Finder<'_>,
         options: &EncodeOptions<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<Vec<Done>> {
         let next = AtomicUsize::new(0);
-        let work = || -> Vec<(usize, Result<Done>)> {
+        let stopped = AtomicBool::new(false);
+        let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Vec<(usize, Result<Done>)> {
             self.workers.lend(|worker| {
                 let mut results = Vec::new();
-                loop {
+                while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(unit) = units.get(number) else { return results };
+                    let Some(unit) = units.get(number) else { break };
                     results.push((number, self.run_unit(texts, unit, room, finder, options, worker)));
+                    if let Err(error) = tick(number) {
+                        stopped.store(true, Ordering::Relaxed);
+                        results.push((units.len(), Err(error)));
+                    }
                 }
+                results
             })
         };
         let n_threads = n_threads.min(units.len()).max(1);
         let mut results = std::thread::scope(|scope| -> Result<Vec<(usize, Result<Done>)>> {
-            let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
-            let mut results = work();
+            let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(|| work(&mut |_| Ok(())))).collect();
+            let n_units = units.len() as u64;
+            let mut results = work(&mut |number| progress.tick(Stage::Encode, number as u64, n_units));
             for other in others {
                 let part = other.join().map_err(|_| Error::Internal("an encoding thread panicked".into()))?;
                 results.extend(part);

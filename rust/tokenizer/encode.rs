@@ -134,6 +134,7 @@ impl Tokenizer {
                     encoding.push_text(&first.ids, first.spans.as_deref().unwrap_or_default(), type_id);
                 }
                 Part::Second { type_id } => {
+                    encoding.second = encoding.ids.len()..encoding.ids.len() + second.ids.len();
                     encoding.push_text(&second.ids, second.spans.as_deref().unwrap_or_default(), type_id);
                 }
             }

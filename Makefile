@@ -1,0 +1,83 @@
+# Everything by one command each: `make demo`, `make test`, `make bench`, `make lint`.
+# Each sets up .venv by itself; stamp files make the second time quick.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export SENTITOK_DATA ?= ../shared/data
+
+RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
+STAMP := $(VENV)/.stamp
+
+# pip that never asks and never checks for a newer self.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Cargo's builds for Python need to know which one, and where its library is.
+PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
+	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
+
+.PHONY: all demo test test-rust test-python bench lint fmt clean
+
+all: demo
+
+$(STAMP)/venv:
+	$(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMP)
+	touch $@
+
+$(STAMP)/maturin: $(STAMP)/venv
+	$(PIP) install "maturin>=1.14,<2"
+	touch $@
+
+# The extension in release mode, and what the package needs to run.
+$(STAMP)/built: $(STAMP)/maturin pyproject.toml $(RUST)
+	. $(BIN)/activate && maturin develop --release --locked --quiet
+	touch $@
+
+$(STAMP)/demo: $(STAMP)/venv
+	$(PIP) install tokenizers
+	touch $@
+
+# What tests, linters and benches need beyond that.
+$(STAMP)/dev: $(STAMP)/built pyproject.toml
+	$(BIN)/python scripts/extras.py dev | xargs -d '\n' $(PIP) install
+	touch $@
+
+# Rivals of the benches; one that has no wheel here is left out, and said.
+$(STAMP)/rivals: $(STAMP)/dev
+	for name in ffbpe gigatoken rustbpe bpeasy; do \
+		$(PIP) install $$name || echo "left out: $$name"; \
+	done
+	touch $@
+
+demo: $(STAMP)/built $(STAMP)/demo
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py
+
+test: test-rust test-python
+
+test-rust: $(STAMP)/dev
+	cargo test --locked --no-default-features
+	cargo test --locked --features compression
+	$(PY_ENV) cargo test --locked --features python
+
+test-python: $(STAMP)/dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests
+
+bench: $(STAMP)/rivals
+	$(BIN)/python benches/report.py
+
+lint: $(STAMP)/dev
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	$(PY_ENV) cargo clippy --locked --all-targets --features python -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest sentitok._sentitok
+
+fmt: $(STAMP)/dev
+	cargo fmt
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) target demo-output .benchmarks

@@ -1,0 +1,56 @@
+"""The command `sentitok`: one file per group of commands.
+
+Not for work: each command is one or two calls into the library, and a page of
+output. The libraries for numbers and tables are imported by the command that
+needs them, so that `sentitok train-bpe` starts at once.
+"""
+
+import sys
+
+import typer
+
+from . import bench, compare, counts, encode, inspect, train
+from .command import Group, examples
+
+__all__ = ["app", "main"]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from sentitok import __version__
+
+        print(f"sentitok {__version__}")
+        raise typer.Exit
+
+
+def _build() -> typer.Typer:
+    # Boxes and colours are for people: in a pipe or a log, plain text.
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()
+    built = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode="rich" if terminal else None,
+        pretty_exceptions_enable=False,
+        epilog=examples("sentitok train-bpe corpus.txt --vocab 2000", 'sentitok show "A gripping film."'),
+        help="Train and run tokenizers: exact, deterministic, fast.",
+    )
+
+    @built.callback()
+    def sentitok(
+        version: bool = typer.Option(
+            False, "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ) -> None:
+        """Train and run tokenizers: exact, deterministic, fast."""
+
+    for group in (train, counts, encode, inspect, compare, bench):
+        group.register(built)
+    return built
+
+
+app = _build()
+
+
+def main() -> None:
+    """Runs the command line; `sentitok` is this."""
+    app()

@@ -1,0 +1,5 @@
+"""`python -m sentitok.cli` is `sentitok`."""
+
+from . import main
+
+main()

@@ -1,0 +1,190 @@
+"""`Command`: what every subcommand shares: exit codes, error lines, quick parsing.
+
+Not for what a command prints (`output.py`).
+Exit codes: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong
+call, file or configuration; 130 Ctrl-C. Each error is handled here and nowhere
+else, as one line on stderr; `--traceback` shows where it came from.
+"""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path or the number.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")]
+
+
+class UsageError(Exception):
+    """A call that cannot mean anything: exit code 2."""
+
+
+class AnswerNo(Exception):
+    """The command ran and its answer is no: exit code 1."""
+
+
+def exit_code(error: BaseException) -> int:
+    """Returns the exit code of an error."""
+    from sentitok import FormatError, TrainError
+
+    wrong_call = (UsageError, FormatError, TrainError, FileNotFoundError, IsADirectoryError)
+    if isinstance(error, wrong_call + (NotADirectoryError, PermissionError)):
+        return 2
+    # A plain `ValueError` or `TypeError` is the extension refusing an argument.
+    return 2 if type(error) in (ValueError, TypeError, OverflowError) else 1
+
+
+def examples(*lines: str) -> str:
+    """Lays out the examples that end a `--help` page; a test runs each line."""
+    return "\n\n".join(["Examples:", *(f"$ {line}" for line in lines)])
+
+
+class _Plain:
+    """Reads a string, a path or a whole number as it stands.
+
+    typer reads them through pydantic, whose import takes longer than all else
+    the command does before its work begins.
+    """
+
+    def __init__(self, kind: type, lowest: int | None, many: bool) -> None:
+        self.kind = kind
+        self.lowest = lowest
+        self.many = many
+
+    def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:
+        if value is None:
+            return [] if self.many else None
+        if self.many:
+            return [self._one(item, param, ctx) for item in value]
+        return self._one(value, param, ctx)
+
+    def _one(self, value: Any, param: Any, ctx: typer.Context) -> Any:
+        if self.kind is not int:
+            return self.kind(value)
+        try:
+            number = int(value)
+        except ValueError:
+            raise typer.BadParameter(f"{value!r} is not a whole number.", ctx, param) from None
+        if self.lowest is not None and number < self.lowest:
+            raise typer.BadParameter(f"{number} is below {self.lowest}.", ctx, param)
+        return number
+
+
+def _plain(descriptor: Any) -> _Plain | None:
+    """Returns the quick reader of a parameter, or `None` to leave it to typer."""
+    info = descriptor.parameter_info
+    if info.parser is not None or getattr(info, "max", None) is not None:
+        return None
+    kinds: dict[Any, tuple[type, bool]] = {
+        bool: (bool, False),
+        str: (str, False),
+        int: (int, False),
+        Path: (Path, False),
+        list[str]: (str, True),
+        list[Path]: (Path, True),
+    }
+    found = kinds.get(descriptor.annotation)
+    return None if found is None else _Plain(found[0], info.min, found[1])
+
+
+def _read_plainly(params: list[Any]) -> list[Any]:
+    """Gives parameters their quick readers."""
+    for param in params:
+        # Both names are typer's own affair: without them pydantic does the work.
+        descriptor = getattr(param, "type_descriptor", None)
+        if descriptor is not None and getattr(param, "_runtime_param", 0) is None:
+            param._runtime_param = _plain(descriptor)
+    return params
+
+
+class Group(TyperGroup):
+    """The commands together."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _read_plainly(super().get_params(ctx))
+
+
+class Command(TyperCommand):
+    """A subcommand: see the head of this file."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _read_plainly(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command; turns an error into one line and an exit code."""
+        values = ctx.params
+        if values.get("as_json") and values.get("quiet"):
+            raise typer.BadParameter("--json and --quiet exclude each other.", ctx=ctx)
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            # Nobody reads any more, so there is nobody to tell. What Python
+            # flushes at its exit must not complain either.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except KeyboardInterrupt:
+            print("sentitok: stopped by Ctrl-C", file=sys.stderr)
+            ctx.exit(130)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception as error:  # noqa: BLE001  the one place that handles them
+            if values.get("traceback"):
+                import traceback
+
+                traceback.print_exc()
+            else:
+                print(f"sentitok: {_line(error)}", file=sys.stderr)
+            ctx.exit(exit_code(error))
+
+
+def _line(error: Exception) -> str:
+    """Returns an error's text, with its type where the text alone says little."""
+    from sentitok import SentitokError
+
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    known = isinstance(error, (SentitokError, UsageError, AnswerNo, OSError)) and str(error)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+def shard(text: str | None) -> tuple[int, int] | None:
+    """Reads `--shard 3/128`.
+
+    Raises:
+        UsageError: if it is not i/n with 0 <= i < n.
+    """
+    if text is None:
+        return None
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and int(part) < int(parts)):
+        raise UsageError(f"--shard {text}: expected i/n with i from 0 to n - 1, as in 3/128")
+    return int(part), int(parts)
+
+
+def size(text: str | None, flag: str) -> int | None:
+    """Reads a number of bytes such as 512M or 2G (powers of 1024).
+
+    Raises:
+        UsageError: if it is not a positive number with one of the suffixes.
+    """
+    if text is None:
+        return None
+    number = text.strip().upper().removesuffix("B").removesuffix("I")
+    factor = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(number[-1:], 1)
+    if factor > 1:
+        number = number[:-1]
+    try:
+        value = int(float(number) * factor)
+    except (ValueError, OverflowError):
+        value = 0
+    if value <= 0:
+        raise UsageError(f"{flag} {text}: expected a size in bytes, as in 512M or 2G")
+    return value

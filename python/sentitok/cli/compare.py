@@ -1,0 +1,245 @@
+"""`sentitok eval` and `sentitok convert`: tokenizers side by side.
+
+Not for measuring (`sentitok.evaluate`) nor for formats, which are the
+extension's. `convert --verify` proves equality by encoding, document by document.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AnswerNo, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .inspect import readable
+from .output import Output, lines, number, table
+from .train import Format, Threads
+
+if TYPE_CHECKING:
+    from sentitok import Tokenizer
+
+# Measure, heading, and how it is written.
+_MEASURES = (
+    ("bytes_per_token", "bytes/token", "{:.3f}"),
+    ("tokens_per_word", "tokens/word", "{:.3f}"),
+    ("continued_words", "continued", "{:.1%}"),
+    ("single_token_retention", "retained", "{:.1%}"),
+    ("unknown_rate", "unknown", "{:.2%}"),
+    ("renyi_efficiency", "Rényi", "{:.3f}"),
+    ("vocabulary_use", "used", "{:.1%}"),
+)
+
+# Documents compared at a time.
+_BATCH = 4096
+
+
+def evaluate(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then texts.")
+    ],
+    tokenizers: Annotated[
+        list[Path] | None,
+        typer.Option("--tokenizer", "-t", metavar="FILE", help="A tokenizer; then all FILEs are text."),
+    ] = None,
+    per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file by itself.")] = False,
+    format: Format = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Measure tokenizers on text, side by side; docs/eval.md defines the measures."""
+    import sentitok
+    from sentitok.documents import documents
+    from sentitok.evaluate import evaluate as measure
+
+    chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
+    if not (chosen and texts):
+        raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
+    output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
+    groups = [[text] for text in texts] if per_file else [texts]
+    found = []
+    for group in groups:
+        for path in chosen:
+            tokenizer = sentitok.Tokenizer.from_file(path)
+            measured = measure(tokenizer, documents(group, format), threads=threads)
+            # JSON knows no NaN: a measure of nothing is null.
+            values = {
+                k: None if isinstance(v, float) and math.isnan(v) else v
+                for k, v in measured.as_dict().items()
+            }
+            found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
+    text = _table(found, per_file) if output.human else ""
+    output.result({"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
+
+
+def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Tells the tokenizers at the front from the texts behind them, by name."""
+    n = 0
+    while n < len(files) and (
+        files[n].suffix in (".json", ".tiktoken", ".model") or files[n].is_dir()
+    ):
+        n += 1
+    return files[:n], files[n:]
+
+
+def _cell(row: dict[str, Any], measure: str, form: str) -> str:
+    value = row[measure]
+    return "-" if value is None else form.format(value)
+
+
+def _table(found: list[dict[str, Any]], per_file: bool) -> str:
+    head = ["tokenizer", "size", "tokens", *(heading for _, heading, _ in _MEASURES)]
+    rows = []
+    for row in found:
+        name = row["tokenizer"] + (f" {row['files'][0]}" if per_file else "")
+        sizes = [number(row["vocab_size"]), number(row["tokens"])]
+        rows.append([name, *sizes, *(_cell(row, m, form) for m, _, form in _MEASURES)])
+    return table(head, rows)
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="A", help="The tokenizer to read.")],
+    target: Annotated[Path, typer.Argument(metavar="B", help="The tokenizer to write; its name says the format.")],
+    verify: Annotated[
+        list[str] | None, typer.Option("--verify", metavar="FILE", help="Prove equal ids on this text; repeatable.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, if the name does not say.")
+    ] = None,
+    pattern: Annotated[
+        str | None, typer.Option("--pattern", metavar="NAME", help="How text is cut, for .tiktoken: cl100k, ...")
+    ] = None,
+    special: Annotated[
+        list[str] | None, typer.Option("--special", metavar="TOKEN=ID", help="A special token, for .tiktoken.")
+    ] = None,
+    format: Format = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Convert a tokenizer; with --verify prove on text that nothing changed."""
+    import sentitok
+
+    output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
+    specials = _specials(special)
+    tokenizer = load(source, pattern, specials)
+    try:
+        written = [os.fspath(file) for file in tokenizer.save(target, to)]
+    except sentitok.FormatError as error:
+        raise AnswerNo(f"{source} cannot become {target}: {error}") from error
+    value: dict[str, Any] = {"written": written, "fingerprint": tokenizer.fingerprint}
+    pairs = [("written", ", ".join(written)), ("fingerprint", tokenizer.fingerprint)]
+    if verify:
+        added = {token.content: token.id for token in tokenizer.added_tokens}
+        back = load(target, pattern or tokenizer.pre_tokenizer.name, specials or added)
+        n_documents, differing, first = _differences(tokenizer, back, verify, format, threads)
+        value |= {"documents": n_documents, "differing": differing, "first": first}
+        pairs.append(("verified", f"{number(n_documents)} documents, {number(differing)} differ"))
+        if first is not None:
+            pairs += [(f"first, {name}", str(item)) for name, item in first.items()]
+    else:
+        pairs.append(("next", f"sentitok convert {source} {target} --verify corpus.txt"))
+    output.result(value, lines(pairs), str(target))
+    if value.get("differing"):
+        raise AnswerNo(f"{target} encodes {number(value['differing'])} documents otherwise than {source}")
+
+
+def _specials(given: list[str] | None) -> dict[str, int]:
+    found = {}
+    for item in given or []:
+        token, _, id = item.rpartition("=")
+        if not (token and id.isdecimal()):
+            raise UsageError(f"--special {item}: expected TOKEN=ID, as in <|endoftext|>=100257")
+        found[token] = int(id)
+    return found
+
+
+def load(path: Path, pattern: str | None, specials: dict[str, int]) -> "Tokenizer":
+    """Loads a tokenizer; a `.tiktoken` file needs what it does not hold.
+
+    Raises:
+        UsageError: if the file holds no pattern and none was given.
+    """
+    from sentitok import Tokenizer
+
+    if path.suffix != ".tiktoken":
+        return Tokenizer.from_file(path)
+    if pattern is None:
+        raise UsageError(f"{path} does not say how text is cut; add --pattern r50k, cl100k or o200k")
+    return Tokenizer.from_tiktoken(path, pattern, specials)
+
+
+def _differences(
+    one: "Tokenizer", other: "Tokenizer", paths: list[str], format: str | None, threads: int | None
+) -> tuple[int, int, dict[str, Any] | None]:
+    """Counts documents whose ids differ, and describes the first."""
+    from sentitok.documents import documents
+
+    n_documents = differing = 0
+    first: dict[str, Any] | None = None
+    for batch in _batches(documents(paths, format)):
+        left = one.encode_batch(batch, threads=threads)
+        right = other.encode_batch(batch, threads=threads)
+        for row, text in enumerate(batch):
+            a, b = left[row].tolist(), right[row].tolist()
+            if a == b:
+                continue
+            differing += 1
+            if first is None:
+                first = {"document": n_documents + row, **_first_difference(one, other, text, a, b)}
+        n_documents += len(batch)
+    return n_documents, differing, first
+
+
+def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
+    while batch := list(islice(texts, _BATCH)):
+        yield batch
+
+
+def _first_difference(
+    one: "Tokenizer", other: "Tokenizer", text: str, a: list[int], b: list[int]
+) -> dict[str, Any]:
+    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    spans = one.encode(text).offsets("chars").tolist()
+    begin = int(spans[at][0]) if at < len(spans) else len(text)
+    around = text[max(0, begin - 20) : begin + 20]
+    return {
+        "token": at,
+        "text": readable(around.encode("utf-8", "backslashreplace")),
+        "ids_a": a[at : at + 8],
+        "ids_b": b[at : at + 8],
+        "tokens_a": _spelled(one, a[at : at + 8]),
+        "tokens_b": _spelled(other, b[at : at + 8]),
+    }
+
+
+def _spelled(tokenizer: "Tokenizer", ids: list[int]) -> str:
+    return json.dumps([tokenizer.id_to_token(id) for id in ids], ensure_ascii=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "eval",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok eval tokenizer.json corpus.txt",
+            "sentitok eval tokenizer.json merged.json corpus.txt --json",
+        ),
+    )(evaluate)
+    app.command(
+        "convert",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok convert tokenizer.json ranks.tiktoken --verify corpus.txt",
+            "sentitok convert ranks.tiktoken copy.json --pattern gpt2",
+        ),
+    )(convert)

@@ -1,0 +1,173 @@
+"""`sentitok count` and `sentitok merge-counts`: counting past one machine.
+
+Not for counting itself. A part whose file exists and carries the same pipeline
+is left alone, so a job array may run again; `--force` counts anyway.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from .output import Output, bytes_text, lines, number
+from .train import (
+    Format,
+    InvalidUtf8,
+    LookAround,
+    MaxMemory,
+    MaxPieceBytes,
+    Pattern,
+    PreTokenizerName,
+    Sources,
+    Threads,
+    pre_tokenizer,
+    sources,
+)
+
+if TYPE_CHECKING:
+    from sentitok import PreTokenizer
+
+# The first word of a counts file.
+COUNTS_MAGIC = b"#sentitok-counts"
+
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The counts file to write.")]
+
+
+def _totals(totals: dict[str, int]) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), number(value)) for name, value in totals.items()]
+
+
+def count(
+    src: Sources = None,
+    out: Out = Path("all.counts"),
+    shard_text: Annotated[
+        str | None, typer.Option("--shard", metavar="i/n", help="Count part i of n, from 0/n to n-1/n.")
+    ] = None,
+    pre_tokenizer_name: PreTokenizerName = "gpt2",
+    pattern: Pattern = None,
+    look_around: LookAround = False,
+    format: Format = None,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_memory: MaxMemory = None,
+    max_piece_bytes: MaxPieceBytes = None,
+    threads: Threads = None,
+    force: Annotated[bool, typer.Option("--force", help="Count even if the file is there.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Count the pieces of text files into a file that trains as the text would."""
+    import sentitok
+
+    output = Output("sentitok.count/1", as_json=as_json, quiet=quiet)
+    if not src:
+        raise UsageError("give the text files to count; see sentitok count --help")
+    splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
+    part = shard(shard_text)
+    skipped = not force and out.exists()
+    if skipped:
+        _check_pipeline(out, splitter)
+    else:
+        with output.progress() as progress:
+            sentitok.count(
+                sources(src),
+                pre_tokenizer=splitter,
+                format=format,
+                invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # the extension names the choices
+                shard=part,
+                max_memory=size(max_memory, "--max-memory"),
+                max_piece_bytes=max_piece_bytes,
+                threads=threads,
+                progress=progress,
+                out=out,
+            )
+    found = {"counts": str(out), "skipped": skipped, "bytes": os.path.getsize(out)}
+    found |= {"seconds": round(output.seconds, 3)}
+    state = "was there, left alone; --force counts again" if skipped else bytes_text(os.path.getsize(out))
+    text = lines(
+        [
+            ("written" if not skipped else "found", f"{out} ({state})"),
+            ("seconds", f"{output.seconds:.2f}"),
+            ("next", f"sentitok train-bpe --counts {out} --vocab 32000"),
+        ]
+    )
+    output.result(found, text, str(out))
+
+
+def _check_pipeline(out: Path, splitter: "PreTokenizer") -> None:
+    """Refuses to leave a file alone that another pipeline made."""
+    from sentitok import WordCounts
+
+    # The pipeline of nothing counted is the pipeline asked for.
+    asked = json.loads(WordCounts({}, pre_tokenizer=splitter).pipeline)
+    if counts_header(out).get("pipeline") != asked:
+        raise UsageError(f"{out} exists and another pipeline made it; give another -o, or --force")
+
+
+def counts_header(path: Path) -> dict[str, Any]:
+    """Reads the header line of a counts file, not the counts.
+
+    Raises:
+        UsageError: if the file does not begin as a counts file does.
+    """
+    with path.open("rb") as file:
+        magic, _, line = file.readline(1 << 20).partition(b" ")
+    try:
+        header = json.loads(line.partition(b" ")[2]) if magic == COUNTS_MAGIC else None
+    except ValueError:
+        header = None
+    if not isinstance(header, dict):
+        raise UsageError(f"{path} is no counts file, or it is damaged; give another name, or --force")
+    return header
+
+
+def merge_counts(
+    parts: Annotated[list[Path], typer.Argument(metavar="PART...", help="Counts files of one pipeline.")],
+    out: Out = Path("all.counts"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Merge counts files into one, in constant memory."""
+    import sentitok
+
+    output = Output("sentitok.merge-counts/1", as_json=as_json, quiet=quiet)
+    with output.progress() as progress:
+        totals = sentitok.merge_counts(parts, out, progress=progress)
+    text = lines(
+        [
+            ("merged", f"{len(parts)} parts"),
+            *_totals(totals),
+            ("written", f"{out} ({bytes_text(os.path.getsize(out))})"),
+            ("seconds", f"{output.seconds:.2f}"),
+            ("next", f"sentitok train-bpe --counts {out} --vocab 32000"),
+        ]
+    )
+    found = {"counts": str(out), "parts": len(parts), "totals": totals, "seconds": round(output.seconds, 3)}
+    output.result(found, text, str(out))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "count",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok count corpus.txt -o all.counts",
+            "sentitok count corpus.txt --shard 0/2 -o part-0.counts",
+            "sentitok count corpus.txt --shard 1/2 -o part-1.counts",
+        ),
+    )(count)
+    app.command(
+        "merge-counts",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok merge-counts part-0.counts part-1.counts -o merged.counts",
+            "sentitok train-bpe --counts merged.counts --vocab 2000 -o merged.json",
+        ),
+    )(merge_counts)

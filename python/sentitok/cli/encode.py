@@ -1,0 +1,189 @@
+"""`sentitok encode` and `sentitok decode`: text to ids, and back.
+
+Files become token shards (`docs/formats.md`), written by the extension; one
+text, from `--text` or stdin, becomes ids on stdout.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard
+from .output import Output, bytes_text, lines, number
+from .train import Format, InvalidUtf8, Sources, Threads
+
+if TYPE_CHECKING:
+    from sentitok import Tokenizer
+
+TokenizerFile = Annotated[
+    Path, typer.Option("--tokenizer", "-t", metavar="FILE", help="The tokenizer; any format sentitok reads.")
+]
+Specials = Annotated[
+    str, typer.Option("--specials", metavar="WHAT", help="Special tokens in the text: none, all or raise.")
+]
+
+# Ids decoded at a time, so that memory does not follow the data set.
+_DECODE_IDS = 1 << 16
+
+
+def encode(
+    src: Sources = None,
+    tokenizer_file: TokenizerFile = Path("tokenizer.json"),
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Encode this text.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the token shards go.")
+    ] = None,
+    layout: Annotated[
+        str, typer.Option("--layout", metavar="NAME", help="sentitok, nanogpt, megatron or text.")
+    ] = "sentitok",
+    separator: Annotated[
+        str | None, typer.Option("--separator", metavar="TOKEN", help="A token after each document.")
+    ] = None,
+    shard_text: Annotated[
+        str | None, typer.Option("--shard", metavar="i/n", help="Encode part i of n, from 0/n to n-1/n.")
+    ] = None,
+    shard_tokens: Annotated[
+        int | None, typer.Option("--shard-tokens", min=1, metavar="N", help="Begin a new file after N tokens.")
+    ] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Do not go on from what is there.")] = False,
+    specials: Specials = "none",
+    add_special_tokens: Annotated[
+        bool, typer.Option("--add-special-tokens", help="Put the template's tokens around the text.")
+    ] = False,
+    format: Format = None,
+    invalid_utf8: InvalidUtf8 = "error",
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Encode files into token shards, or one text (--text, stdin) into ids."""
+    import sentitok
+
+    if text is not None and src:
+        raise UsageError("give --text or files, one of the two")
+    if bool(src) != (out is not None):
+        raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
+    part = shard(shard_text)
+    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
+    if src is not None and out is not None and src:
+        with output.progress() as progress:
+            manifest = sentitok.encode_files(
+                src,
+                out,
+                tokenizer,
+                format=format,
+                layout=layout,  # type: ignore[arg-type]  # the extension names the choices
+                separator=separator,
+                invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+                shard=part,
+                shard_tokens=shard_tokens,
+                resume=not restart,
+                threads=threads,
+                progress=progress,
+            )
+        _report(manifest, out, tokenizer_file, output)
+        return
+    given: str | bytes = sys.stdin.buffer.read() if text is None else text
+    encoding = tokenizer.encode(
+        given,
+        specials=specials,  # type: ignore[arg-type]
+        add_special_tokens=add_special_tokens,
+    )
+    ids = encoding.ids.tolist()
+    line = " ".join(map(str, ids))
+    output.result({"ids": ids, "tokens": encoding.tokens}, line, line)
+
+
+def _report(manifest: dict[str, Any], out: Path, tokenizer_file: Path, output: Output) -> None:
+    n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
+    plain = {k: v for k, v in manifest.items() if isinstance(v, (int, str)) and not isinstance(v, bool)}
+    pairs = [(k.replace("_", " "), number(v) if isinstance(v, int) else v) for k, v in plain.items()]
+    pairs += [
+        ("written", f"{out} ({bytes_text(n_bytes)})"),
+        ("seconds", f"{output.seconds:.2f}"),
+        ("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"),
+    ]
+    value = {"directory": str(out), "manifest": manifest, "seconds": round(output.seconds, 3)}
+    output.result(value, lines(pairs), str(out))
+
+
+def decode(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Ids, or a directory of shards; else stdin.")
+    ] = None,
+    tokenizer_file: TokenizerFile = Path("tokenizer.json"),
+    skip_special_tokens: Annotated[
+        bool, typer.Option("--skip-special-tokens", help="Leave special tokens out of the text.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Decode ids, or a directory of token shards, into text."""
+    import sentitok
+
+    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    given = ids or sys.stdin.read().split()
+    if len(given) == 1 and os.path.isdir(given[0]):
+        parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
+    else:
+        parts = iter([tokenizer.decode_bytes(_numbers(given), skip_special_tokens=skip_special_tokens)])
+    if as_json:
+        text = b"".join(parts).decode("utf-8", "replace")
+        Output("sentitok.decode/1", as_json=True, quiet=False).result({"text": text}, text, text)
+        return
+    # The text is bytes: a token may end inside a character.
+    last = b""
+    for part in parts:
+        sys.stdout.buffer.write(part)
+        last = part or last
+    if sys.stdout.isatty() and not last.endswith(b"\n"):
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _numbers(given: list[str]) -> list[int]:
+    for item in given:
+        if not item.isdecimal():
+            raise UsageError(f"{item!r} is no id; ids are whole numbers, a directory must exist")
+    return [int(item) for item in given]
+
+
+def _shards(directory: Path, tokenizer: "Tokenizer", skip: bool) -> Iterator[bytes]:
+    """Yields the text of a directory of token shards, document by document."""
+    from sentitok.datasets import TokenDataset
+
+    data = TokenDataset(directory)
+    for row in range(len(data)):
+        row_ids = data[row]
+        # Bytes of tokens stand side by side, so a document may be cut anywhere.
+        for start in range(0, len(row_ids), _DECODE_IDS):
+            yield tokenizer.decode_bytes(row_ids[start : start + _DECODE_IDS], skip_special_tokens=skip)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "encode",
+        cls=Command,
+        epilog=examples(
+            'sentitok encode --text "A gripping film." -t tokenizer.json',
+            "sentitok encode corpus.txt -o tokens -t tokenizer.json",
+            "sentitok encode corpus.txt -o megatron --layout megatron -t tokenizer.json",
+        ),
+    )(encode)
+    app.command(
+        "decode",
+        cls=Command,
+        epilog=examples(
+            "sentitok decode 32 72 73 -t tokenizer.json",
+            "sentitok decode tokens -t tokenizer.json",
+            'sentitok encode --text "A film." -t tokenizer.json | sentitok decode -t tokenizer.json',
+        ),
+    )(decode)

@@ -1,0 +1,90 @@
+"""`--dry-run`: how much there is to count, before it is counted.
+
+Small corpora are counted; of large ones two samples are, one half as large as
+the other, and the growth between them (Heaps' law, pieces = k * bytes**beta) is
+drawn out to the whole. It is an estimate and says so.
+"""
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+from .command import UsageError
+from .output import Output, bytes_text, lines, number
+
+if TYPE_CHECKING:
+    from sentitok import PreTokenizer
+
+# Bytes counted for the larger sample.
+_SAMPLE_BYTES = 32 << 20
+
+# Bytes of memory a distinct piece takes while it is counted and merged, beyond
+# its text: map entry, symbols, postings. And what a process has before it reads.
+_BYTES_PER_PIECE = 120
+_BYTES_PER_TOKEN = 400
+_BASE_BYTES = 24 << 20
+
+
+def _distinct(
+    paths: list[str], splitter: "PreTokenizer", format: str | None, invalid_utf8: str, n_shards: int
+) -> tuple[int, int]:
+    """Counts one shard of the files: its bytes and its distinct pieces."""
+    import sentitok
+
+    counted = sentitok.count(
+        paths,
+        pre_tokenizer=splitter,
+        format=format,
+        invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+        shard=(0, n_shards) if n_shards > 1 else None,
+    )
+    assert counted is not None  # it is, without `out`
+    return counted.totals["bytes"], len(counted)
+
+
+def estimate(
+    paths: list[str],
+    splitter: "PreTokenizer",
+    format: str | None,
+    invalid_utf8: str,
+    vocab_size: int,
+    output: Output,
+) -> None:
+    """Prints files, bytes, the estimated distinct pieces and memory.
+
+    Raises:
+        UsageError: if a source is stdin, which cannot be read twice.
+    """
+    if "-" in paths:
+        raise UsageError("--dry-run cannot look into stdin; give a file")
+    on_disk = sum(os.path.getsize(path) for path in paths)
+    n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
+    n_bytes, pieces = _distinct(paths, splitter, format, invalid_utf8, n_shards)
+    sampled = n_bytes
+    if n_shards > 1:
+        half_bytes, half_pieces = _distinct(paths, splitter, format, invalid_utf8, 2 * n_shards)
+        growth = 1.0
+        if half_bytes < n_bytes and 0 < half_pieces < pieces:
+            growth = min(1.0, math.log(pieces / half_pieces) / math.log(n_bytes / half_bytes))
+        n_bytes *= n_shards
+        pieces = round(pieces * n_shards**growth)
+    memory = _BASE_BYTES + pieces * _BYTES_PER_PIECE + vocab_size * _BYTES_PER_TOKEN
+    value = {
+        "files": len(paths),
+        "bytes_on_disk": on_disk,
+        "text_bytes": n_bytes,
+        "sampled_bytes": sampled,
+        "estimated_distinct_pieces": pieces,
+        "estimated_memory_bytes": memory,
+    }
+    how = "counted" if n_shards == 1 else f"estimated from {bytes_text(sampled)}"
+    text = lines(
+        [
+            ("files", number(len(paths))),
+            ("bytes", f"{number(on_disk)} on disk, {number(n_bytes)} of text"),
+            ("distinct pieces", f"{number(pieces)} ({how})"),
+            ("memory", f"about {bytes_text(memory)}"),
+            ("next", "the same command without --dry-run"),
+        ]
+    )
+    output.result(value, text, str(pieces))

@@ -1,0 +1,172 @@
+"""`sentitok show` and `sentitok info`: look at tokens and at files.
+
+`show` never prints a character that could steer the terminal, nor U+FFFD:
+white space becomes a sign, what is not printable or only part of a character
+becomes its code.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, examples
+from .counts import COUNTS_MAGIC, counts_header
+from .encode import Specials, TokenizerFile
+from .output import Output, bytes_text, colour, lines, number
+
+if TYPE_CHECKING:
+    from sentitok import Tokenizer
+
+# Backgrounds of the 256-colour palette, light enough for black text; each
+# differs from its neighbours in hue, not only in lightness.
+_BACKGROUNDS = (153, 223, 157, 217, 189, 229)
+
+_SIGNS = {" ": "⋅", "\t": "→", "\n": "↵", "\r": "␍"}
+
+
+def readable(token: bytes) -> str:
+    r"""Spells the bytes of a token for people: `⋅film`, `\xe2\x80`, `↵`."""
+    return "".join(_spell(char) for char in token.decode("utf-8", "backslashreplace"))
+
+
+def _spell(char: str) -> str:
+    if char in _SIGNS:
+        return _SIGNS[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{{{code:x}}}"
+
+
+def _token_bytes(tokenizer: "Tokenizer", id: int) -> bytes:
+    found = tokenizer.id_to_bytes(id)
+    if found is None:
+        found = (tokenizer.id_to_token(id) or "").encode()
+    return found
+
+
+def paint(spelled: list[str], *, in_colour: bool) -> str:
+    """Sets tokens side by side, told apart by background or by a bar."""
+    if not in_colour:
+        return "│".join(spelled)
+    painted = []
+    for number_, token in enumerate(spelled):
+        background = _BACKGROUNDS[number_ % len(_BACKGROUNDS)]
+        painted.append(f"\x1b[38;5;16;48;5;{background}m{token}\x1b[0m")
+    return "".join(painted)
+
+
+def show(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text; without it stdin.")] = None,
+    tokenizer_file: TokenizerFile = Path("tokenizer.json"),
+    specials: Specials = "none",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Show the tokens of a text: coloured, white space visible, ids below."""
+    import sentitok
+
+    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
+    given: str | bytes = sys.stdin.buffer.read() if text is None else text
+    encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension
+    ids = encoding.ids.tolist()
+    raw = [_token_bytes(tokenizer, id) for id in ids]
+    if as_json:
+        offsets = encoding.offsets("chars").tolist()
+        special = encoding.special_tokens_mask.tolist()
+        tokens = [
+            {"id": id, "text": readable(token), "bytes": token.hex(), "start": start, "end": end, "special": s}
+            for id, token, (start, end), s in zip(ids, raw, offsets, special, strict=True)
+        ]
+        output.result({"tokens": tokens}, "", "")
+        return
+    output.result({}, _page(raw, ids, in_colour=colour(sys.stdout)), " ".join(map(str, ids)))
+
+
+def _page(raw: list[bytes], ids: list[int], *, in_colour: bool) -> str:
+    """Lays out line after line: tokens, and below them their ids."""
+    page = []
+    start = 0
+    for end in range(1, len(ids) + 1):
+        # A line of the text ends the line here too.
+        if end < len(ids) and b"\n" not in raw[end - 1]:
+            continue
+        page.append(paint([readable(token) for token in raw[start:end]], in_colour=in_colour))
+        page.append(_ids(ids[start:end], in_colour))
+        start = end
+    n_bytes = sum(map(len, raw))
+    rate = f", {n_bytes / len(ids):.2f} bytes per token" if ids else ""
+    return "\n".join([*page, f"{number(len(ids))} tokens{rate}"])
+
+
+def _ids(ids: list[int], in_colour: bool) -> str:
+    return paint([f" {id} " if in_colour else str(id) for id in ids], in_colour=in_colour)
+
+
+def info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A tokenizer, or a counts file.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Say what a tokenizer or a counts file is."""
+    output = Output("sentitok.info/1", as_json=as_json, quiet=quiet)
+    value = _info(file)
+    pairs = [("file", str(file)), *_flat(value)]
+    output.result({"file": str(file), **value}, lines(pairs), str(value.get("fingerprint", value["kind"])))
+
+
+def _info(file: Path) -> dict[str, Any]:
+    if file.is_file():
+        with file.open("rb") as opened:
+            head = opened.read(len(COUNTS_MAGIC))
+        if head == COUNTS_MAGIC:
+            return {"kind": "counts", "bytes": os.path.getsize(file), **counts_header(file)}
+    import sentitok
+
+    tokenizer = sentitok.Tokenizer.from_file(file)
+    value = {"kind": "tokenizer", **tokenizer.info()}
+    value.setdefault("vocab_size", tokenizer.vocab_size)
+    value.setdefault("is_lossless", tokenizer.is_lossless)
+    value.setdefault("fingerprint", tokenizer.fingerprint)
+    return value
+
+
+def _flat(value: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Names and values of nested objects, one line each."""
+    pairs: list[tuple[str, str]] = []
+    for key, item in value.items():
+        name = (f"{above}.{key}" if above else key).replace("_", " ")
+        if isinstance(item, dict):
+            pairs += _flat(item, name)
+        elif isinstance(item, bool) or item is None:
+            pairs.append((name, {True: "yes", False: "no", None: "-"}[item]))
+        elif isinstance(item, int):
+            pairs.append((name, bytes_text(item) if key == "bytes" else number(item)))
+        else:
+            # A pattern or a token may hold anything: it is spelled, not printed raw.
+            pairs.append((name, readable(str(item).encode()).replace("⋅", " ")))
+    return pairs
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "show",
+        cls=Command,
+        epilog=examples(
+            'sentitok show "A gripping film, 9/10 👍🏽" -t tokenizer.json',
+            'sentitok show "naïve" -t tokenizer.json --json',
+        ),
+    )(show)
+    app.command(
+        "info",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples("sentitok info tokenizer.json", "sentitok info all.counts --json"),
+    )(info)

@@ -1,0 +1,152 @@
+"""`Output`: where a command's words go, and in which of the three modes.
+
+Results go to stdout, all else to stderr. Human mode prints text and, on a
+terminal, a progress bar and colour; `--json` prints one object with a `schema`
+field; `--quiet` prints only the path or the number. Nothing else in the package
+prints.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+Progress = Callable[[str, int, int], None]
+
+# What the stages of the progress callback are doing, in words.
+_STAGES = {"count": "counting", "spill": "spilling", "merge": "merging", "encode": "encoding"}
+# Stages that count bytes; the others count things.
+_IN_BYTES = {"count", "spill", "encode"}
+
+
+def colour(stream: TextIO) -> bool:
+    """Whether to write colour: `NO_COLOR`, then `FORCE_COLOR`, then the terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class Output:
+    """One command's output.
+
+    Args:
+        schema: the name of the JSON object, as in `sentitok.count/1`.
+        as_json: print one JSON object.
+        quiet: print only the one value that matters.
+    """
+
+    def __init__(self, schema: str, *, as_json: bool, quiet: bool) -> None:
+        self.schema = schema
+        self.as_json = as_json
+        self.quiet = quiet
+        self.started = time.perf_counter()
+
+    @property
+    def human(self) -> bool:
+        """Whether people read along."""
+        return not (self.as_json or self.quiet)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the command began."""
+        return time.perf_counter() - self.started
+
+    def note(self, text: str) -> None:
+        """Says something by the way, on stderr."""
+        if self.human:
+            print(text, file=sys.stderr)
+
+    def result(self, value: dict[str, Any], text: str, only: str) -> None:
+        """Prints the result in the mode asked for.
+
+        Args:
+            value: the JSON object, without its schema.
+            text: what people read.
+            only: what `--quiet` leaves.
+        """
+        if self.as_json:
+            print(json.dumps({"schema": self.schema, **value}, ensure_ascii=False))
+        elif self.quiet:
+            print(only)
+        else:
+            print(text)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """Yields the callback that draws the bar; `None` where none is wanted."""
+        terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        if not (self.human and terminal):
+            yield None
+            return
+        with _bar() as callback:
+            yield callback
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    # rich is imported only where a bar is drawn: it would slow every start.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[amount]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def update(stage: str, done: int, total: int) -> None:
+            show = bytes_text if stage in _IN_BYTES else number
+            amount = f"{show(done)} / {show(total)}" if total else show(done)
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(_STAGES.get(stage, stage), total=None, amount="")
+            bar.update(tasks[stage], completed=done, total=total or None, amount=amount)
+
+        yield update
+
+
+def number(value: float) -> str:
+    """Writes a number with a comma at each thousand."""
+    return f"{value:,}"
+
+
+def bytes_text(value: float) -> str:
+    """Writes a number of bytes in the unit that suits it."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if value >= factor:
+            return f"{value / factor:.1f} {unit}"
+    return f"{value:.0f} bytes"
+
+
+def peak_memory() -> int | None:
+    """Returns the peak memory of this process in bytes, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def lines(pairs: Sequence[tuple[str, str]]) -> str:
+    """Lays out names and values in two columns."""
+    width = max((len(name) for name, _ in pairs), default=0)
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in pairs)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lays out a table: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    laid_out = []
+    for row in (head, *rows):
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+        laid_out.append("  ".join(cells).rstrip())
+    return "\n".join(laid_out)

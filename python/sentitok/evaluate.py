@@ -1,0 +1,154 @@
+"""Measures of a tokenizer on text: how short, how even, how much of it is used.
+
+Not a judgement: a downstream task gives that. The definitions are in
+`docs/eval.md`; sources are Rust et al. 2021 (fertility, continued words),
+Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
+(single-token retention). Memory follows the distinct words and the vocabulary.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._sentitok import EncodingBatch, Tokenizer
+
+__all__ = ["Evaluation", "evaluate", "renyi_efficiency"]
+
+# The order at which Zouhar et al. found the efficiency to go best with BLEU.
+RENYI_ALPHA = 2.5
+
+# Documents encoded at a time.
+_BATCH = 4096
+
+# A word is what stands between white space, in any script.
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` measured; a measure without anything to measure is `nan`."""
+
+    documents: int
+    bytes: int
+    tokens: int
+    words: int
+    bytes_per_token: float
+    tokens_per_word: float
+    continued_words: float
+    single_token_retention: float
+    unknown_rate: float
+    renyi_efficiency: float
+    vocabulary_use: float
+    vocab_size: int
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Returns the measures by name."""
+        return asdict(self)
+
+
+def evaluate(
+    tokenizer: Tokenizer, texts: Iterable[str], *, threads: int | None = None
+) -> Evaluation:
+    """Measures a tokenizer on texts.
+
+    Args:
+        tokenizer: the tokenizer.
+        texts: documents; read once, in batches.
+        threads: threads that encode; the result is the same for any number.
+    """
+    frequency = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+    documents = n_bytes = words = word_tokens = continued = 0
+    vocabulary: set[str] = set()
+    for batch in _batches(texts):
+        encoded = tokenizer.encode_batch(batch, threads=threads, add_special_tokens=False, offsets=True)
+        documents += len(batch)
+        n_bytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
+        counted = np.bincount(encoded.ids, minlength=len(frequency))
+        # Ids of added tokens may lie beyond the model's vocabulary.
+        if len(counted) > len(frequency):
+            frequency = np.pad(frequency, (0, len(counted) - len(frequency)))
+        frequency += counted
+        per_word = _tokens_per_word(batch, encoded, vocabulary)
+        words += len(per_word)
+        word_tokens += int(per_word.sum())
+        continued += int((per_word > 1).sum())
+    tokens = int(frequency.sum())
+    unknown = _unknown_id(tokenizer)
+    return Evaluation(
+        documents=documents,
+        bytes=n_bytes,
+        tokens=tokens,
+        words=words,
+        bytes_per_token=_ratio(n_bytes, tokens),
+        tokens_per_word=_ratio(word_tokens, words),
+        continued_words=_ratio(continued, words),
+        single_token_retention=_retention(tokenizer, sorted(vocabulary), threads),
+        unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
+        renyi_efficiency=renyi_efficiency(frequency, len(frequency)),
+        vocabulary_use=_ratio(int((frequency > 0).sum()), len(frequency)),
+        vocab_size=tokenizer.vocab_size,
+    )
+
+
+def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float = RENYI_ALPHA) -> float:
+    """Returns the Rényi entropy of a distribution of tokens over its maximum.
+
+    H_alpha(p) = log(sum p**alpha) / (1 - alpha), divided by log(vocab_size):
+    1 where all tokens are equally frequent, near 0 where one is everything.
+    """
+    used = frequency[frequency > 0]
+    if len(used) == 0 or vocab_size < 2:
+        return float("nan")
+    p = used / used.sum()
+    return float(np.log((p**alpha).sum()) / (1 - alpha) / np.log(vocab_size))
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(texts)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _tokens_per_word(batch: list[str], encoded: EncodingBatch, vocabulary: set[str]) -> NDArray[np.int64]:
+    """Counts, for each word of the texts in order, the tokens that touch it."""
+    starts, ends = [], []
+    row_starts = np.zeros(len(batch) + 1, dtype=np.int64)  # in characters, all texts in a row
+    for row, text in enumerate(batch):
+        base = int(row_starts[row])
+        for match in _WORD.finditer(text):
+            starts.append(base + match.start())
+            ends.append(base + match.end())
+            vocabulary.add(match.group())
+        row_starts[row + 1] = base + len(text)
+    tokens = encoded.offsets("chars").astype(np.int64)
+    lengths = np.diff(encoded.row_offsets)
+    tokens += np.repeat(row_starts[:-1], lengths)[:, None]
+    # Spans stand in order, so the tokens that touch a word stand side by side:
+    # from the first that ends behind its start to the last that begins before its end.
+    first = np.searchsorted(tokens[:, 1], np.asarray(starts, dtype=np.int64), side="right")
+    behind = np.searchsorted(tokens[:, 0], np.asarray(ends, dtype=np.int64), side="left")
+    return np.maximum(behind - first, 0).astype(np.int64)
+
+
+def _retention(tokenizer: Tokenizer, words: list[str], threads: int | None) -> float:
+    """Share of distinct words that are one token inside running text."""
+    if not words:
+        return float("nan")
+    # As in running text: behind a space, which may or may not join the word.
+    spaced = [f" {word}" for word in words]
+    encoded = tokenizer.encode_batch(spaced, threads=threads, add_special_tokens=False, offsets=True)
+    per_word = _tokens_per_word(spaced, encoded, set())
+    return float((per_word == 1).mean())
+
+
+def _unknown_id(tokenizer: Tokenizer) -> int | None:
+    token = tokenizer.info().get("unk_token")
+    return None if token is None else tokenizer.token_to_id(token)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,63 @@
+//! The Python module `sentitok._sentitok`: registration, nothing else.
+//!
+//! Glue over the crate, without logic of its own. `error` says what errors
+//! become and catches panics; `text`, `ids` and `source` take Python's values
+//! apart, `arrays` puts results together; the other files are one class or
+//! function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
+
+// PyO3's macros make public items of private ones.
+#![allow(missing_docs)]
+
+mod added_token;
+mod arrays;
+mod arrow;
+mod batch;
+mod counting;
+mod encoding;
+mod error;
+mod ids;
+mod loaded;
+mod pre_tokenizer;
+mod progress;
+mod source;
+mod specials;
+mod stream;
+mod text;
+mod tokenizer;
+mod train;
+mod word_counts;
+
+/// Train and run tokenizers.
+#[pyo3::pymodule(gil_used = false)]
+mod _sentitok {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::added_token::{PyAddedToken, PySpecial};
+    #[pymodule_export]
+    use super::batch::PyEncodingBatch;
+    #[pymodule_export]
+    use super::counting::{count, merge_counts};
+    #[pymodule_export]
+    use super::encoding::PyEncoding;
+    #[pymodule_export]
+    use super::pre_tokenizer::PyPreTokenizer;
+    #[pymodule_export]
+    use super::stream::PyStreamDecoder;
+    #[pymodule_export]
+    use super::tokenizer::PyTokenizer;
+    #[pymodule_export]
+    use super::train::{PyTrainReport, train_bpe};
+    #[pymodule_export]
+    use super::word_counts::PyWordCounts;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::install_panic_hook();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        for (name, class) in super::error::Exceptions::get(module.py())?.all() {
+            module.add(name, class)?;
+        }
+        super::word_counts::register_mapping(module.py())
+    }
+}

@@ -1,0 +1,285 @@
+//! `EncodingBatch`: what many texts became, as flat arrays.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PySlice, PyTuple};
+
+use super::arrays;
+use super::encoding::{Unit, in_unit};
+use super::error::entry;
+use super::text::{Errors, Texts};
+use crate::encoding::{EncodingBatch, Rows, Side, Span};
+use crate::error::Error;
+use crate::vocab::TokenId;
+
+/// The texts that spans lie in.
+pub(super) enum Sources {
+    /// None were kept: the batch was made without offsets.
+    None,
+    /// One for each row.
+    Rows(Texts),
+    /// One for all rows, which are windows of it.
+    One(Texts),
+}
+
+/// The ids of many texts: one flat array, and where its rows end.
+#[pyclass(frozen, module = "sentitok", name = "EncodingBatch")]
+pub(super) struct PyEncodingBatch {
+    ids: Py<PyArray1<TokenId>>,
+    row_offsets: Py<PyArray1<i64>>,
+    spans: Vec<Span>,
+    sources: Sources,
+    /// The id that stands for padding where the caller names none.
+    pad_id: TokenId,
+}
+
+impl PyEncodingBatch {
+    pub fn new(py: Python<'_>, batch: EncodingBatch, sources: Sources, pad_id: TokenId) -> Self {
+        Self {
+            ids: arrays::read_only(py, batch.ids).unbind(),
+            row_offsets: arrays::read_only(py, batch.row_offsets).unbind(),
+            spans: batch.spans.unwrap_or_default(),
+            sources,
+            pad_id,
+        }
+    }
+
+    /// Runs `work` on the rows, the interpreter left to others.
+    pub fn with_rows<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Rows<'_>) -> T + Send) -> PyResult<T> {
+        let (ids, row_offsets) = self.borrowed(py)?;
+        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+        Ok(py.detach(|| work(rows)))
+    }
+
+    fn borrowed<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(PyReadonlyArray1<'py, TokenId>, PyReadonlyArray1<'py, i64>)> {
+        Ok((self.ids.bind(py).try_readonly()?, self.row_offsets.bind(py).try_readonly()?))
+    }
+
+    /// A view of a row's ids; `None` past the last row.
+    fn view<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (ids, row_offsets) = self.borrowed(py)?;
+        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+        let Some(range) = rows.row(row) else { return Ok(None) };
+        let slice = PySlice::new(py, range.start as isize, range.end as isize, 1);
+        self.ids.bind(py).as_any().get_item(slice).map(Some)
+    }
+
+    fn n_rows(&self, py: Python<'_>) -> usize {
+        self.row_offsets.bind(py).as_any().len().unwrap_or(1).saturating_sub(1)
+    }
+}
+
+/// All that a pickled batch is: ids, row offsets, spans, texts (`None`: none
+/// kept), whether there is one text for all rows, the id of padding.
+type State<'py> =
+    (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>, Vec<Span>, Option<Vec<Py<PyAny>>>, bool, TokenId);
+
+#[pymethods]
+impl PyEncodingBatch {
+    /// The ids of all rows, one after the other: a read-only array of uint32.
+    #[getter]
+    fn ids(&self, py: Python<'_>) -> Py<PyArray1<TokenId>> {
+        self.ids.clone_ref(py)
+    }
+
+    /// Where each row starts, one more than there are rows: a read-only array
+    /// of int64.
+    #[getter]
+    fn row_offsets(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
+        self.row_offsets.clone_ref(py)
+    }
+
+    /// Start and end of each id in its own text, an array of shape `(len(ids), 2)`;
+    /// see `Encoding.offsets`. Needs `encode_batch(..., offsets=True)`.
+    #[pyo3(signature = (unit = Unit::Chars, *, trim = false))]
+    #[pyo3(text_signature = "($self, unit='chars', *, trim=False)")]
+    fn offsets<'py>(&self, py: Python<'py>, unit: Unit, trim: bool) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        entry(|| {
+            let (texts, one) = match &self.sources {
+                Sources::None => {
+                    let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
+                    return Err(Error::Encode(error.to_owned()).into());
+                }
+                Sources::Rows(texts) => (texts.slices(py)?, false),
+                Sources::One(texts) => (texts.slices(py)?, true),
+            };
+            let spans = self.with_rows(py, |rows| {
+                if one {
+                    let text = texts.first().copied().unwrap_or_default();
+                    return in_unit(text, self.spans.clone(), unit, trim);
+                }
+                let of_row = |(row, text): (usize, &&[u8])| {
+                    in_unit(text, self.spans[rows.row(row).unwrap_or_default()].to_vec(), unit, trim)
+                };
+                texts.iter().enumerate().flat_map(of_row).collect()
+            })?;
+            arrays::spans(py, spans)
+        })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.n_rows(py)
+    }
+
+    /// The ids of a row: a view, no copy.
+    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let n_rows = self.n_rows(py);
+            let at = if row < 0 { row.checked_add_unsigned(n_rows) } else { Some(row) };
+            let view = match at.and_then(|at| usize::try_from(at).ok()) {
+                Some(at) => self.view(py, at)?,
+                None => None,
+            };
+            view.ok_or_else(|| PyIndexError::new_err(format!("row {row} of a batch of {n_rows} rows")))
+        })
+    }
+
+    fn __iter__(this: Py<Self>) -> EncodingRows {
+        EncodingRows { batch: this, next: AtomicUsize::new(0) }
+    }
+
+    /// Makes a rectangle: ids, and a mask that is true where an id is real.
+    ///
+    /// `length` is the number of columns, by default the longest row's; it is
+    /// rounded up to `multiple_of`. `pad_id` is by default the tokenizer's pad
+    /// token if it has one, else 0: the mask says which ids are real.
+    #[pyo3(signature = (length = None, pad_id = None, side = "right", multiple_of = None))]
+    fn pad<'py>(
+        &self,
+        py: Python<'py>,
+        length: Option<usize>,
+        pad_id: Option<TokenId>,
+        side: &str,
+        multiple_of: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray2<TokenId>>, Bound<'py, PyArray2<bool>>)> {
+        entry(|| {
+            let side = match side {
+                "left" => Side::Left,
+                "right" => Side::Right,
+                _ => return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'"))),
+            };
+            let pad_id = pad_id.unwrap_or(self.pad_id);
+            let n_rows = self.n_rows(py);
+            let (ids, mask, columns) = self.with_rows(py, |rows| rows.pad(length, pad_id, side, multiple_of))??;
+            Ok((arrays::rectangle(py, n_rows, columns, ids)?, arrays::rectangle(py, n_rows, columns, mask)?))
+        })
+    }
+
+    /// The rows as lists of int.
+    fn to_list(&self, py: Python<'_>) -> PyResult<Vec<Vec<TokenId>>> {
+        entry(|| {
+            self.with_rows(py, |rows| {
+                let ranges = (0..rows.len()).filter_map(|row| rows.row(row));
+                ranges.map(|range| rows.ids[range].to_vec()).collect()
+            })
+        })
+    }
+
+    /// The rows as a `pyarrow.LargeListArray` of uint32 over the same memory.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let pyarrow = super::arrow::import(py)?;
+            let array = |values: &Bound<'py, PyAny>| pyarrow.call_method1("array", (values,));
+            let (offsets, ids) = (array(self.row_offsets.bind(py))?, array(self.ids.bind(py))?);
+            pyarrow.getattr("LargeListArray")?.call_method1("from_arrays", (offsets, ids))
+        })
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        entry(|| {
+            let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+            let ((ids, row_offsets), (other_ids, other_offsets)) =
+                (self.borrowed(py)?, other.get().borrowed(py)?);
+            let same = row_offsets.as_slice()? == other_offsets.as_slice()?
+                && ids.as_slice()? == other_ids.as_slice()?
+                && self.spans == other.get().spans;
+            Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
+        })
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        entry(|| self.ids.bind(py).call_method0("tobytes")?.hash())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        entry(|| Ok(format!("EncodingBatch({} rows, {} ids)", self.n_rows(py), self.ids.bind(py).as_any().len()?)))
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| {
+            let py = this.py();
+            let batch = this.get();
+            let (texts, one) = match &batch.sources {
+                Sources::None => (None, false),
+                Sources::Rows(texts) => (Some(texts.to_objects(py)?), false),
+                Sources::One(texts) => (Some(texts.to_objects(py)?), true),
+            };
+            let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
+            let state: State<'py> = (ids, row_offsets, batch.spans.clone(), texts, one, batch.pad_id);
+            Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
+        })
+    }
+
+    /// Makes a batch again of what was pickled.
+    #[staticmethod]
+    #[pyo3(signature = (*state))]
+    fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        entry(|| {
+            let (ids, row_offsets, spans, texts, one, pad_id): State<'_> = state.extract()?;
+            let batch = EncodingBatch {
+                ids: ids.try_readonly()?.as_array().to_vec(),
+                row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
+                spans: Some(spans),
+            };
+            let n_ids = batch.ids.len();
+            let n_texts = texts.as_ref().map(Vec::len);
+            let sound = batch.row_offsets.first() == Some(&0)
+                && batch.row_offsets.is_sorted()
+                && batch.row_offsets.last() == Some(&(n_ids as i64))
+                && n_texts.is_none_or(|n| n == if one { 1 } else { batch.len() })
+                && batch.spans.as_ref().is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 });
+            if !sound {
+                return Err(PyValueError::new_err("a pickled EncodingBatch whose parts do not fit"));
+            }
+            let texts = texts.map(|texts| Texts::new(texts.into_pyobject(py)?.as_any(), Errors::Replace));
+            let sources = match texts.transpose()? {
+                None => Sources::None,
+                Some(texts) if one => Sources::One(texts),
+                Some(texts) => Sources::Rows(texts),
+            };
+            Ok(Self::new(py, batch, sources, pad_id))
+        })
+    }
+}
+
+/// The rows of a batch, one after the other.
+#[pyclass(frozen, module = "sentitok")]
+pub(super) struct EncodingRows {
+    batch: Py<PyEncodingBatch>,
+    next: AtomicUsize,
+}
+
+#[pymethods]
+impl EncodingRows {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        entry(|| self.batch.get().view(py, self.next.fetch_add(1, Ordering::Relaxed)))
+    }
+}

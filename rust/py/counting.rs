@@ -1,0 +1,114 @@
+//! `count` and `merge_counts`: from text to counts.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::error::entry;
+use super::progress::run;
+use super::source::{Documents, SourceOptions};
+use super::word_counts::{PyWordCounts, pipeline_of, totals_dict};
+use crate::corpus::{Format, InvalidUtf8, Shard};
+use crate::pipeline::Pipeline;
+use crate::word_counts::{self, CountOptions, WordCounts};
+
+/// How text is read and counted.
+pub(super) struct Reading<'a> {
+    pub format: Option<&'a str>,
+    pub invalid_utf8: &'a str,
+    pub shard: Option<(u64, u64)>,
+    pub max_memory: Option<u64>,
+    pub max_piece_bytes: Option<usize>,
+    pub threads: Option<usize>,
+}
+
+impl Reading<'_> {
+    fn source_options(&self) -> PyResult<SourceOptions> {
+        Ok(SourceOptions {
+            format: self.format.map(Format::from_str).transpose()?,
+            invalid_utf8: InvalidUtf8::from_str(self.invalid_utf8)?,
+            shard: self.shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
+        })
+    }
+
+    fn count_options(&self) -> CountOptions {
+        let defaults = CountOptions::default();
+        CountOptions {
+            threads: self.threads,
+            max_memory: self.max_memory,
+            max_piece_bytes: self.max_piece_bytes.unwrap_or(defaults.max_piece_bytes),
+            ..defaults
+        }
+    }
+
+    pub fn count(
+        &self,
+        py: Python<'_>,
+        documents: Documents<'_>,
+        pipeline: &Pipeline,
+        progress: Option<&Py<PyAny>>,
+    ) -> PyResult<WordCounts> {
+        let options = self.count_options();
+        documents.run(py, self.source_options()?, progress, |source, progress| {
+            word_counts::count(source, pipeline, &options, progress)
+        })
+    }
+}
+
+/// Counts the pieces of text.
+///
+/// `source` is a path, or a list of paths; `texts`, or an iterator, series,
+/// array or Arrow column as `source`, is text in memory. With `out` the counts
+/// go to that file in bounded memory, and `None` is returned.
+#[pyfunction]
+#[pyo3(signature = (source = None, *, texts = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
+#[pyo3(text_signature = "(source=None, *, texts=None, pre_tokenizer='gpt2', format=None, invalid_utf8='error', shard=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None, out=None)")]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+pub(super) fn count(
+    py: Python<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    texts: Option<&Bound<'_, PyAny>>,
+    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    format: Option<&str>,
+    invalid_utf8: &str,
+    shard: Option<(u64, u64)>,
+    max_memory: Option<u64>,
+    max_piece_bytes: Option<usize>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    out: Option<PathBuf>,
+) -> PyResult<Option<PyWordCounts>> {
+    entry(|| {
+        let reading = Reading { format, invalid_utf8, shard, max_memory, max_piece_bytes, threads };
+        let pipeline = pipeline_of(pre_tokenizer)?;
+        let Some(documents) = Documents::new(source, texts)? else {
+            return Err(PyTypeError::new_err("there is nothing to count; pass paths as source, or texts=[...]"));
+        };
+        let Some(out) = out else {
+            return Ok(Some(reading.count(py, documents, &pipeline, progress.as_ref())?.into()));
+        };
+        let options = reading.count_options();
+        documents.run(py, reading.source_options()?, progress.as_ref(), |source, progress| {
+            word_counts::count_to_file(source, &pipeline, &options, &out, progress)
+        })?;
+        Ok(None)
+    })
+}
+
+/// Adds count files up into another, in constant memory; returns the totals.
+#[pyfunction]
+#[pyo3(signature = (paths, out, *, progress = None))]
+pub(super) fn merge_counts<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    out: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    entry(|| {
+        let header = run(py, progress.as_ref(), |progress| word_counts::merge_files(&paths, &out, progress))?;
+        totals_dict(py, &header.totals)
+    })
+}

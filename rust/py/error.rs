@@ -1,0 +1,281 @@
+//! The exceptions, which [`Error`] becomes which, and the net under every entry.
+//!
+//! Messages are the core's: nothing is added here but the Python type. The
+//! types are made by `type(name, bases, {})`, the one safe way to two bases.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::error::Error;
+
+/// The package's exception types.
+pub(super) struct Exceptions {
+    pub base: Py<PyType>,
+    pub train: Py<PyType>,
+    pub format: Py<PyType>,
+    pub encode: Py<PyType>,
+    pub decode: Py<PyType>,
+    pub internal: Py<PyType>,
+}
+
+impl Exceptions {
+    /// The types, made at first use.
+    pub fn get(py: Python<'_>) -> PyResult<&Self> {
+        static TYPES: PyOnceLock<Exceptions> = PyOnceLock::new();
+        TYPES.get_or_try_init(py, || Self::new(py))
+    }
+
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let base = new_type(py, "SentitokError", "What sentitok raises.", (py.get_type::<PyException>(),))?;
+        let value = |name, doc| new_type(py, name, doc, (base.bind(py), py.get_type::<PyValueError>()));
+        Ok(Self {
+            train: value("TrainError", "A tokenizer cannot be trained, or a corpus counted, as asked.")?,
+            format: value("FormatError", "A file, record or pattern is not what it should be.")?,
+            encode: value("EncodeError", "A text cannot be encoded as asked.")?,
+            decode: value("DecodeError", "Ids cannot be decoded as asked.")?,
+            internal: new_type(
+                py,
+                "InternalError",
+                "A bug of sentitok; please report it.",
+                (base.bind(py), py.get_type::<PyRuntimeError>()),
+            )?,
+            base,
+        })
+    }
+
+    /// Each type with its name.
+    pub fn all(&self) -> [(&'static str, &Py<PyType>); 6] {
+        [
+            ("SentitokError", &self.base),
+            ("TrainError", &self.train),
+            ("FormatError", &self.format),
+            ("EncodeError", &self.encode),
+            ("DecodeError", &self.decode),
+            ("InternalError", &self.internal),
+        ]
+    }
+}
+
+fn new_type<'py>(
+    py: Python<'py>,
+    name: &str,
+    doc: &str,
+    bases: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+) -> PyResult<Py<PyType>> {
+    let members = PyDict::new(py);
+    members.set_item("__module__", "sentitok")?;
+    members.set_item("__doc__", doc)?;
+    let bases = bases.into_pyobject(py).map_err(Into::into)?;
+    Ok(py.get_type::<PyType>().call1((name, bases, members))?.cast_into::<PyType>()?.unbind())
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        Python::attach(|py| to_exception(py, &error).unwrap_or_else(|failure| failure))
+    }
+}
+
+/// The exception an error becomes.
+fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let types = Exceptions::get(py)?;
+    let class = match error {
+        Error::Io { path, source } => return os_error(py, path, source),
+        Error::Cancelled => return Ok(PyKeyboardInterrupt::new_err(())),
+        Error::EmptyCorpus { .. }
+        | Error::VocabSize { .. }
+        | Error::Option { .. }
+        | Error::CountOverflow { .. }
+        | Error::PipelineMismatch { .. } => &types.train,
+        Error::InvalidText { .. }
+        | Error::Record { .. }
+        | Error::Pattern { .. }
+        | Error::Format { .. }
+        | Error::Version { .. }
+        | Error::NotRepresentable { .. } => &types.format,
+        Error::Encode(_) => &types.encode,
+        Error::UnknownId { .. } | Error::Decode(_) => &types.decode,
+        Error::Internal(_) => &types.internal,
+    };
+    Ok(PyErr::from_type(class.bind(py).clone(), (error.to_string(),)))
+}
+
+/// The OSError child of a failed call, as Python itself would raise it.
+fn os_error(py: Python<'_>, path: &std::path::Path, source: &std::io::Error) -> PyResult<PyErr> {
+    match source.raw_os_error() {
+        // OSError picks its child by the number.
+        Some(number) => {
+            let text = py.import("os")?.call_method1("strerror", (number,))?;
+            Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path))?))
+        }
+        None => {
+            Ok(PyErr::from(std::io::Error::new(source.kind(), format!("{}: {source}", path.display()))))
+        }
+    }
+}
+
+thread_local! {
+    /// Inside [`entry`]: where the last panic of this thread was. Outside: `None`.
+    static NET: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Makes panics inside [`entry`] be noted rather than printed. The hook is that
+/// of this library's own copy of `std`: it sees nobody else's panics.
+pub(super) fn install_panic_hook() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let noted = NET.try_with(|net| match net.try_borrow_mut().ok().as_deref_mut() {
+            Some(Some(place)) => {
+                *place = describe(info);
+                true
+            }
+            _ => false,
+        });
+        if noted != Ok(true) {
+            print(info);
+        }
+    }));
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    let message = message_of(info.payload());
+    match info.location() {
+        Some(place) => format!("{message} ({}:{})", place.file(), place.line()),
+        None => message.to_owned(),
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+}
+
+/// Runs what Python asked for; a panic becomes `InternalError`. Everything
+/// Python can call goes through here, but for what only reads a field.
+pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let outer = NET.with(|net| net.replace(Some(String::new())));
+    // Sound to go on after: classes are frozen, and a lock that a panic
+    // poisoned is an error where it is taken.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let place = NET.with(|net| net.replace(outer));
+    result.unwrap_or_else(|payload| {
+        let place = place.filter(|place| !place.is_empty());
+        Err(Error::Internal(place.unwrap_or_else(|| message_of(&*payload).to_owned())).into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// The name of the type, the names of its bases, and the text.
+    fn described(error: Error) -> (String, Vec<String>, String) {
+        Python::initialize();
+        Python::attach(|py| {
+            let error = PyErr::from(error);
+            let class = error.get_type(py);
+            let bases = class.mro().iter().map(|base| base.cast::<PyType>().unwrap().name().unwrap().to_string());
+            (class.name().unwrap().to_string(), bases.collect(), error.value(py).to_string())
+        })
+    }
+
+    #[test]
+    fn every_variant_has_its_type_and_text() {
+        let os = |code| Error::io("/no/such", io::Error::from_raw_os_error(code));
+        let text = String::from;
+        for (error, name, base, message) in [
+            (os(2), "FileNotFoundError", "OSError", "[Errno 2] No such file or directory: '/no/such'"),
+            (os(13), "PermissionError", "OSError", "[Errno 13] Permission denied: '/no/such'"),
+            (os(21), "IsADirectoryError", "OSError", "[Errno 21] Is a directory: '/no/such'"),
+            (
+                Error::io("x.gz", io::Error::new(io::ErrorKind::UnexpectedEof, "cut")),
+                "OSError",
+                "OSError",
+                "x.gz: cut",
+            ),
+            (Error::EmptyCorpus { sources: 2 }, "TrainError", "ValueError", "the corpus is empty"),
+            (Error::VocabSize { requested: 5, minimum: 256 }, "TrainError", "ValueError", "at least 256"),
+            (
+                Error::Option { option: "threads", value: text("0"), reason: text("at least 1") },
+                "TrainError",
+                "ValueError",
+                "threads = 0: at least 1",
+            ),
+            (Error::CountOverflow { what: text("\"a\"") }, "TrainError", "ValueError", "passes 2^64 - 1"),
+            (
+                Error::PipelineMismatch { left: text("l"), right: text("r") },
+                "TrainError",
+                "ValueError",
+                "l and r",
+            ),
+            (
+                Error::InvalidText {
+                    source_name: text("a.txt"),
+                    offset: 7,
+                    line: 3,
+                    reason: text("invalid UTF-8"),
+                },
+                "FormatError",
+                "ValueError",
+                "a.txt: invalid UTF-8 at byte 7 (line 3)",
+            ),
+            (
+                Error::Record { source_name: text("a.jsonl"), line: 3, offset: 9, reason: text("no field") },
+                "FormatError",
+                "ValueError",
+                "a.jsonl, line 3 (byte 9): no field",
+            ),
+            (
+                Error::Pattern { pattern: text("("), reason: text("open") },
+                "FormatError",
+                "ValueError",
+                "pattern \"(\": open",
+            ),
+            (Error::format("$.model", "missing"), "FormatError", "ValueError", "$.model: missing"),
+            (
+                Error::Version { what: text("x"), found: text("9"), supported: text("1") },
+                "FormatError",
+                "ValueError",
+                "x has version 9",
+            ),
+            (
+                Error::NotRepresentable { format: "tiktoken", reason: text("a prefix") },
+                "FormatError",
+                "ValueError",
+                "cannot be written as tiktoken: a prefix",
+            ),
+            (Error::Encode(text("e")), "EncodeError", "ValueError", "e"),
+            (Error::UnknownId { id: 9, max: 3 }, "DecodeError", "ValueError", "id 9 is not in the vocabulary"),
+            (Error::Decode(text("d")), "DecodeError", "ValueError", "d"),
+            (Error::Cancelled, "KeyboardInterrupt", "BaseException", ""),
+            (Error::Internal(text("i")), "InternalError", "RuntimeError", "internal error: i"),
+        ] {
+            let (found, bases, found_message) = described(error);
+            assert_eq!(found, name, "{found_message}");
+            assert!(bases.iter().any(|found| found == base), "{name}: {bases:?}");
+            assert!(found_message.contains(message), "{name}: {found_message}");
+            let ours = ["TrainError", "FormatError", "EncodeError", "DecodeError", "InternalError"];
+            assert_eq!(bases.iter().any(|base| base == "SentitokError"), ours.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_internal_error_with_its_place() {
+        Python::initialize();
+        install_panic_hook();
+        let error = entry(|| -> PyResult<()> { panic!("by {}", "design") }).unwrap_err();
+        let text = Python::attach(|py| error.value(py).to_string());
+        assert!(text.contains("by design (rust/py/error.rs:"), "{text}");
+        assert_eq!(entry(|| Ok(entry(|| Ok(1))? + 1)).unwrap(), 2);
+    }
+}

@@ -1,0 +1,75 @@
+//! Ids that come from Python: numpy arrays, tensors, lists, iterators.
+
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::Error;
+use crate::vocab::TokenId;
+
+/// Takes ids. Those that are no `u32` are unknown whatever the vocabulary;
+/// `max` is its greatest id, for the message.
+pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> {
+    if let Ok(ids) = object.cast::<PyArray1<TokenId>>() {
+        return Ok(ids.try_readonly()?.as_array().to_vec());
+    }
+    // Arrays of other integers, and tensors: numpy knows how to widen them.
+    if object.hasattr("__array__")? {
+        let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+        return from_array(&array, max);
+    }
+    if let Ok(ids) = object.extract::<Vec<TokenId>>() {
+        return Ok(ids);
+    }
+    object.try_iter()?.map(|id| extract_one(&id?, max)).collect()
+}
+
+/// Takes one id.
+pub(super) fn extract_one(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<TokenId> {
+    if let Ok(id) = object.extract::<TokenId>() {
+        return Ok(id);
+    }
+    match object.extract::<i128>() {
+        Ok(id) => Err(unknown(id, max)),
+        Err(_) => Err(PyTypeError::new_err(format!("an id is an int, not {}", object.get_type().name()?))),
+    }
+}
+
+fn from_array(array: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> {
+    let untyped = array.cast::<PyUntypedArray>()?;
+    if numpy::PyUntypedArrayMethods::ndim(untyped) != 1 {
+        return Err(PyValueError::new_err("ids are an array of one dimension; pass one row at a time"));
+    }
+    let kind: char = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let checked = |id: i128| TokenId::try_from(id).map_err(|_| unknown(id, max));
+    match kind {
+        'i' => {
+            let wide = array.call_method1("astype", ("int64",))?.cast_into::<PyArray1<i64>>()?;
+            wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())).collect()
+        }
+        'u' => {
+            let wide = array.call_method1("astype", ("uint64",))?.cast_into::<PyArray1<u64>>()?;
+            wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())).collect()
+        }
+        // An empty list becomes an array of floats.
+        _ if array.len()? == 0 => Ok(Vec::new()),
+        _ => Err(PyTypeError::new_err(format!("ids are integers, not {}", array.getattr("dtype")?))),
+    }
+}
+
+fn unknown(id: i128, max: TokenId) -> PyErr {
+    match u64::try_from(id) {
+        Ok(id) => Error::UnknownId { id, max },
+        Err(_) => Error::Decode(format!("id {id} is not in the vocabulary (ids are 0 to {max})")),
+    }
+    .into()
+}
+
+/// Takes an id to look up; `None` for an int that can be none.
+pub(super) fn lookup(object: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
+    match extract_one(object, 0) {
+        Ok(id) => Ok(Some(id)),
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
+        Err(_) => Ok(None),
+    }
+}

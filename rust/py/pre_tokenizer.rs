@@ -1,0 +1,168 @@
+//! `PreTokenizer`: named splitters, and patterns of the user's.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::error::entry;
+use super::text::{Errors, Text};
+use crate::encoding::char_offsets;
+use crate::error::{Error, Result};
+use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
+
+/// Where a text is cut into pieces that no merge may cross.
+///
+/// A name of `PreTokenizer.names()`; or, in its place, a `pattern` whose matches,
+/// and what lies between them, are the pieces. A pattern runs on an engine whose
+/// time is linear in the text; look-around needs `look_around=True` and an
+/// engine that backtracks, whose step limit raises rather than hangs.
+#[pyclass(frozen, module = "sentitok", name = "PreTokenizer")]
+pub(super) struct PyPreTokenizer {
+    pub pre_tokenizer: PreTokenizer,
+}
+
+impl From<PreTokenizer> for PyPreTokenizer {
+    fn from(pre_tokenizer: PreTokenizer) -> Self {
+        Self { pre_tokenizer }
+    }
+}
+
+/// Takes a name or a `PreTokenizer`.
+pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<PreTokenizer> {
+    if let Ok(name) = object.cast::<PyString>() {
+        return Ok(PreTokenizer::from_name(name.to_str()?)?);
+    }
+    match object.cast::<PyPreTokenizer>() {
+        Ok(pre_tokenizer) => Ok(pre_tokenizer.get().pre_tokenizer.clone()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "pre_tokenizer is a name or a PreTokenizer, not {}",
+            object.get_type().name()?
+        ))),
+    }
+}
+
+impl PyPreTokenizer {
+    /// The spans of the pieces in the text as it is given.
+    fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
+        let rewritten = self.pre_tokenizer.rewrite(text, true);
+        let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+        let mut spans = Vec::new();
+        self.pre_tokenizer.for_each_piece(split, |piece| {
+            let range = rewritten.as_ref().map_or(piece.clone(), |aligned| aligned.to_original(piece));
+            spans.push([range.start as u64, range.end as u64]);
+            Ok(())
+        })?;
+        Ok(spans)
+    }
+}
+
+#[pymethods]
+impl PyPreTokenizer {
+    #[new]
+    #[pyo3(signature = (name = "gpt2", *, pattern = None, look_around = false))]
+    fn new(name: &str, pattern: Option<&str>, look_around: bool) -> PyResult<Self> {
+        entry(|| {
+            let pre_tokenizer = match pattern {
+                None => PreTokenizer::from_name(name)?,
+                Some(pattern) if look_around => {
+                    PreTokenizer::Regex(SplitPattern::new(pattern, look_around)?)
+                }
+                Some(pattern) => PreTokenizer::from_pattern(pattern)?,
+            };
+            Ok(Self { pre_tokenizer })
+        })
+    }
+
+    /// The names there are.
+    #[staticmethod]
+    fn names() -> Vec<&'static str> {
+        PreTokenizer::names().collect()
+    }
+
+    /// The name, or `"regex"` for a pattern of the user's.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.pre_tokenizer.name()
+    }
+
+    /// The pattern whose matches are the pieces; `None` where no pattern says it all.
+    #[getter]
+    fn pattern(&self) -> Option<&str> {
+        self.pre_tokenizer.pattern()
+    }
+
+    /// The start and end of each piece, in characters of the text.
+    fn split(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<(u64, u64)>> {
+        entry(|| {
+            let text = Text::new(text, Errors::Replace)?;
+            let bytes = text.bytes(py)?;
+            let spans = py.detach(|| Ok(char_offsets(bytes, &self.spans(as_str(bytes)?)?)));
+            spans.map(|spans| spans.into_iter().map(|[start, end]| (start, end)).collect()).map_err(PyErr::from)
+        })
+    }
+
+    /// The pieces, as the model gets them: a rewritten text (a blank put in
+    /// front, `▁` for a blank) shows here.
+    fn pieces(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> {
+        entry(|| {
+            let text = Text::new(text, Errors::Replace)?;
+            let bytes = text.bytes(py)?;
+            let pieces = py.detach(|| -> Result<Vec<String>> {
+                let text = as_str(bytes)?;
+                let rewritten = self.pre_tokenizer.rewrite(text, true);
+                let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+                let pieces = self.pre_tokenizer.split(text)?;
+                Ok(pieces.into_iter().map(|piece| text[piece].to_owned()).collect())
+            });
+            Ok(pieces?)
+        })
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        entry(|| {
+            let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+            let same = self.pre_tokenizer == other.get().pre_tokenizer;
+            Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.pre_tokenizer.name(), self.pre_tokenizer.pattern()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        match (&self.pre_tokenizer, self.pre_tokenizer.pattern()) {
+            (PreTokenizer::Regex(pattern), Some(text)) if pattern.look_around() => {
+                format!("PreTokenizer(pattern={text:?}, look_around=True)")
+            }
+            (PreTokenizer::Regex(_), Some(text)) => format!("PreTokenizer(pattern={text:?})"),
+            _ => format!("PreTokenizer({:?})", self.name()),
+        }
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| {
+            let json = serde_json::to_string(&this.get().pre_tokenizer);
+            let json = json.map_err(|error| Error::Internal(error.to_string()))?;
+            Ok((this.getattr("_from_state")?, (json,).into_pyobject(this.py())?))
+        })
+    }
+
+    /// Makes a pre-tokenizer again of what was pickled.
+    #[staticmethod]
+    fn _from_state(json: &str) -> PyResult<Self> {
+        entry(|| {
+            let pre_tokenizer = serde_json::from_str(json);
+            let pre_tokenizer = pre_tokenizer.map_err(|error| Error::format("pre_tokenizer", error.to_string()))?;
+            Ok(Self { pre_tokenizer })
+        })
+    }
+}
+
+fn as_str(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| Error::Internal(error.to_string()))
+}

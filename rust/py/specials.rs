@@ -1,0 +1,59 @@
+//! The argument `specials`: which special tokens of a text are tokens.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyFrozenSet, PyList, PySet, PyString, PyTuple};
+
+use crate::added_tokens::Specials;
+use crate::error::Error;
+
+/// [`Specials`] that owns its names.
+pub(super) enum OwnedSpecials {
+    None,
+    All,
+    Raise,
+    Only(Vec<String>),
+}
+
+impl OwnedSpecials {
+    pub fn get(&self) -> Specials<'_> {
+        match self {
+            Self::None => Specials::None,
+            Self::All => Specials::All,
+            Self::Raise => Specials::Raise,
+            Self::Only(names) => Specials::Only(names),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for OwnedSpecials {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = object.cast::<PyString>() {
+            return match name.to_str()? {
+                "none" => Ok(Self::None),
+                "all" => Ok(Self::All),
+                "raise" => Ok(Self::Raise),
+                other => Err(Error::Encode(format!(
+                    "specials={other:?}: it is 'none', 'all', 'raise' or a set of special tokens, as in {{{other:?}}}"
+                ))
+                .into()),
+            };
+        }
+        let is_many = object.is_instance_of::<PySet>()
+            || object.is_instance_of::<PyFrozenSet>()
+            || object.is_instance_of::<PyList>()
+            || object.is_instance_of::<PyTuple>();
+        if !is_many {
+            return Err(PyTypeError::new_err(format!(
+                "specials is 'none', 'all', 'raise' or a set of special tokens, not {}",
+                object.get_type().name()?
+            )));
+        }
+        let mut names = object.try_iter()?.map(|name| name?.extract()).collect::<PyResult<Vec<String>>>()?;
+        // Of a set the order is a matter of hashes.
+        names.sort_unstable();
+        Ok(Self::Only(names))
+    }
+}

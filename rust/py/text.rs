@@ -1,0 +1,204 @@
+//! Texts that come from Python: `str`, `bytes`, `bytearray`, `memoryview`, and
+//! many of them from whatever holds them.
+//!
+//! A `str` or `bytes` is borrowed, never copied: both are immutable, so their
+//! bytes stay readable while the interpreter is left to others.
+
+use std::borrow::Cow;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+use super::arrow::{Chunks, Column};
+use crate::error::Error;
+
+/// What happens to a text that is not Unicode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Errors {
+    /// A lone surrogate of a `str` becomes U+FFFD; bytes stay as they are.
+    Replace,
+    /// It is an error that names the place.
+    Strict,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Errors {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match &*object.extract::<Cow<'_, str>>()? {
+            "replace" => Ok(Self::Replace),
+            "strict" => Ok(Self::Strict),
+            other => Err(PyValueError::new_err(format!("errors={other:?}: it is 'replace' or 'strict'"))),
+        }
+    }
+}
+
+/// One text, kept alive.
+pub(super) enum Text {
+    /// A `str` without lone surrogates.
+    Str(Py<PyString>),
+    /// `bytes`, or a copy of what may change.
+    Bytes(Py<PyBytes>),
+    /// A `str` whose lone surrogates were replaced.
+    Replaced(Box<[u8]>),
+}
+
+impl Text {
+    /// Takes a text.
+    pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        match Self::take(object, errors)? {
+            Some(text) => Ok(text),
+            None => Err(PyTypeError::new_err(format!(
+                "a text is str, bytes, bytearray or memoryview, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
+
+    /// Takes a piece of text, where a lone surrogate has no place and any bytes do.
+    pub fn piece(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let is_str = object.is_instance_of::<PyString>();
+        Self::new(object, if is_str { Errors::Strict } else { Errors::Replace })
+    }
+
+    /// Takes a text; `None` if the object is none.
+    fn take(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Option<Self>> {
+        let py = object.py();
+        if let Ok(text) = object.cast::<PyString>() {
+            return match text.to_str() {
+                Ok(_) => Ok(Some(Self::Str(text.clone().unbind()))),
+                Err(_) => replace_surrogates(text, errors).map(|bytes| Some(Self::Replaced(bytes))),
+            };
+        }
+        let bytes = if let Ok(bytes) = object.cast::<PyBytes>() {
+            bytes.clone()
+        } else if object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
+            py.get_type::<PyBytes>().call1((object,))?.cast_into::<PyBytes>()?
+        } else {
+            return Ok(None);
+        };
+        if errors == Errors::Strict
+            && let Err(error) = std::str::from_utf8(bytes.as_bytes())
+        {
+            return Err(Error::Encode(format!(
+                "invalid UTF-8 at byte {}; pass errors=\"replace\" to encode the bytes as they are",
+                error.valid_up_to()
+            ))
+            .into());
+        }
+        Ok(Some(Self::Bytes(bytes.unbind())))
+    }
+
+    /// Its bytes: UTF-8 but for bytes that never were.
+    pub fn bytes<'a>(&'a self, py: Python<'a>) -> PyResult<&'a [u8]> {
+        match self {
+            Self::Str(text) => Ok(text.bind(py).to_str()?.as_bytes()),
+            Self::Bytes(bytes) => Ok(bytes.as_bytes(py)),
+            Self::Replaced(bytes) => Ok(bytes),
+        }
+    }
+
+    /// The text as a Python object that gives the same text again.
+    pub fn to_object(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(match self {
+            Self::Str(text) => text.clone_ref(py).into_any(),
+            Self::Bytes(bytes) => bytes.clone_ref(py).into_any(),
+            Self::Replaced(bytes) => PyString::from_bytes(py, bytes)?.into_any().unbind(),
+        })
+    }
+}
+
+/// UTF-8 of a `str` with lone surrogates, each U+FFFD: as long as they were.
+fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Box<[u8]>> {
+    let passed = surrogates_passed(text)?;
+    let mut bytes = passed.as_bytes().to_vec();
+    while let Err(error) = std::str::from_utf8(&bytes) {
+        let at = error.valid_up_to();
+        if errors == Errors::Strict {
+            let index = String::from_utf8_lossy(&bytes[..at]).chars().count();
+            return Err(Error::Encode(format!(
+                "lone surrogate at index {index}; pass errors=\"replace\" to encode U+FFFD in its place"
+            ))
+            .into());
+        }
+        replace_each_surrogate(&mut bytes, at);
+    }
+    Ok(bytes.into_boxed_slice())
+}
+
+/// The bytes of a `str`, lone surrogates as three bytes each that are no UTF-8.
+pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
+}
+
+/// Puts U+FFFD, three bytes too, over each surrogate from `at` on.
+pub(super) fn replace_each_surrogate(bytes: &mut [u8], at: usize) {
+    let mut rest = &mut bytes[at..];
+    // No character but a surrogate begins with these two bytes.
+    while let Some(found) = rest.windows(2).position(|pair| pair[0] == 0xED && pair[1] >= 0xA0) {
+        rest[found..found + 3].copy_from_slice("\u{FFFD}".as_bytes());
+        rest = &mut rest[found + 3..];
+    }
+}
+
+/// Many texts, kept alive.
+pub(super) enum Texts {
+    /// Objects, one a text.
+    Objects(Vec<Text>),
+    /// A copy of an Arrow column.
+    Column(Column),
+}
+
+impl Texts {
+    /// Takes the texts of a list, iterator, array, series or Arrow column.
+    pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
+        }
+        if let Some(chunks) = Chunks::new(object)? {
+            let mut column = Column::default();
+            for chunk in chunks {
+                let before = column.n_rows() as u64;
+                column.extend(&chunk?, before)?;
+            }
+            return Ok(Self::Column(column));
+        }
+        let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
+        for (row, item) in object.try_iter()?.enumerate() {
+            texts.push(text_of_row(row as u64, &item?, errors)?);
+        }
+        Ok(Self::Objects(texts))
+    }
+
+    /// The bytes of each text.
+    pub fn slices<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<&'a [u8]>> {
+        match self {
+            Self::Objects(texts) => texts.iter().map(|text| text.bytes(py)).collect(),
+            Self::Column(column) => Ok(column.rows().collect()),
+        }
+    }
+
+    /// The texts as Python objects.
+    pub fn to_objects(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        match self {
+            Self::Objects(texts) => texts.iter().map(|text| text.to_object(py)).collect(),
+            Self::Column(column) => Ok(column.rows().map(|row| PyBytes::new(py, row).into_any().unbind()).collect()),
+        }
+    }
+}
+
+/// Takes the text of a row, which an error names.
+pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Text> {
+    match Text::take(item, errors) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(PyTypeError::new_err(format!(
+            "row {row} is {}, not a text; drop or fill missing values first",
+            item.get_type().name()?
+        ))),
+        Err(error) => {
+            let _ = error.add_note(item.py(), format!("in row {row}"));
+            Err(error)
+        }
+    }
+}

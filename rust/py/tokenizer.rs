@@ -1,0 +1,260 @@
+//! `Tokenizer`: the class, and encoding. Each method takes its arguments apart,
+//! calls the core without the interpreter, and wraps what comes back.
+
+mod decode;
+mod files;
+
+use std::sync::{Arc, OnceLock};
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::added_token::Part;
+use super::arrays;
+use super::batch::{PyEncodingBatch, Sources};
+use super::encoding::PyEncoding;
+use super::error::entry;
+use super::progress::{off, run};
+use super::specials::OwnedSpecials;
+use super::text::{Errors, Text, Texts};
+use super::train::PyTrainReport;
+use crate::tokenizer::{EncodeOptions, Segment, Tokenizer};
+use crate::vocab::TokenId;
+
+/// Turns text into ids and ids into text. Immutable: safe in threads, after
+/// fork, and in sets.
+#[pyclass(frozen, module = "sentitok", name = "Tokenizer", weakref)]
+pub(super) struct PyTokenizer {
+    pub tokenizer: Arc<Tokenizer>,
+    report: Option<Py<PyTrainReport>>,
+    fingerprint: OnceLock<String>,
+}
+
+impl From<Tokenizer> for PyTokenizer {
+    fn from(tokenizer: Tokenizer) -> Self {
+        Self::new(Arc::new(tokenizer), None)
+    }
+}
+
+/// The options of a call, owned.
+struct Call {
+    add_special_tokens: bool,
+    specials: OwnedSpecials,
+    max_tokens: Option<usize>,
+    seed: u64,
+    threads: Option<usize>,
+    spans: bool,
+}
+
+impl Call {
+    fn new(add_special_tokens: bool, specials: OwnedSpecials) -> Self {
+        Self { add_special_tokens, specials, max_tokens: None, seed: 0, threads: None, spans: false }
+    }
+
+    fn options(&self) -> EncodeOptions<'_> {
+        let Self { add_special_tokens, max_tokens, seed, threads, spans, .. } = *self;
+        EncodeOptions { add_special_tokens, specials: self.specials.get(), max_tokens, seed, threads, spans }
+    }
+}
+
+impl PyTokenizer {
+    pub fn new(tokenizer: Arc<Tokenizer>, report: Option<Py<PyTrainReport>>) -> Self {
+        Self { tokenizer, report, fingerprint: OnceLock::new() }
+    }
+
+    fn hash(&self, py: Python<'_>) -> PyResult<&str> {
+        if let Some(hash) = self.fingerprint.get() {
+            return Ok(hash);
+        }
+        let hash = py.detach(|| self.tokenizer.fingerprint())?;
+        Ok(self.fingerprint.get_or_init(|| hash))
+    }
+
+    fn one(&self, py: Python<'_>, text: Text, call: &Call) -> PyResult<PyEncoding> {
+        let bytes = text.bytes(py)?;
+        let encoding = off(py, bytes.len(), || self.tokenizer.encode(bytes, call.options()))?;
+        Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![text]))
+    }
+
+    fn pair(&self, py: Python<'_>, texts: [Text; 2], call: &Call) -> PyResult<PyEncoding> {
+        let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
+        let n_bytes = first.len() + second.len();
+        let encoding = off(py, n_bytes, || self.tokenizer.encode_pair(first, second, call.options()))?;
+        Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into()))
+    }
+
+    fn pad_id(&self) -> TokenId {
+        self.tokenizer.pad_id().unwrap_or(0)
+    }
+}
+
+#[pymethods]
+impl PyTokenizer {
+    /// Encodes a text, or a pair of texts.
+    ///
+    /// `add_special_tokens` puts the template's tokens around. `specials` says
+    /// which special tokens of the text are tokens: `"none"`, `"all"`, a set, or
+    /// `"raise"`. The ids are cut off after `max_tokens`. `errors="replace"`
+    /// takes a lone surrogate as U+FFFD, and bytes that are no UTF-8 as they
+    /// are; `"strict"` raises. `seed` is that of dropout.
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, seed = 0))]
+    #[pyo3(text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', seed=0)")]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn encode(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        pair: Option<&Bound<'_, PyAny>>,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        max_tokens: Option<usize>,
+        errors: Errors,
+        seed: u64,
+    ) -> PyResult<PyEncoding> {
+        entry(|| {
+            let call = Call { max_tokens, seed, spans: true, ..Call::new(add_special_tokens, specials) };
+            let text = Text::new(text, errors)?;
+            match pair {
+                None => self.one(py, text, &call),
+                Some(pair) => self.pair(py, [text, Text::new(pair, errors)?], &call),
+            }
+        })
+    }
+
+    /// Encodes many texts: a list, an iterator, an array, a series, an Arrow
+    /// column. `threads` is by default all; `offsets=True` keeps the texts, so
+    /// that the batch can say where its ids came from. The rest is as in `encode`.
+    #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, offsets = false, seed = 0))]
+    #[pyo3(text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', offsets=False, seed=0)")]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn encode_batch(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        threads: Option<usize>,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        max_tokens: Option<usize>,
+        errors: Errors,
+        offsets: bool,
+        seed: u64,
+    ) -> PyResult<PyEncodingBatch> {
+        entry(|| {
+            let call =
+                Call { max_tokens, seed, threads, spans: offsets, ..Call::new(add_special_tokens, specials) };
+            let texts = Texts::new(texts, errors)?;
+            let slices = texts.slices(py)?;
+            let batch = run(py, None, |progress| self.tokenizer.encode_batch_reporting(&slices, call.options(), progress))?;
+            drop(slices);
+            let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
+            Ok(PyEncodingBatch::new(py, batch, sources, self.pad_id()))
+        })
+    }
+
+    /// Encodes segments end to end: texts, in which nothing is special, and
+    /// `Special` tokens. Offsets count in the segments joined, a special
+    /// token's text included.
+    #[pyo3(signature = (segments, *, errors = Errors::Replace))]
+    #[pyo3(text_signature = "($self, segments, *, errors='replace')")]
+    fn encode_segments(
+        &self,
+        py: Python<'_>,
+        segments: &Bound<'_, PyAny>,
+        errors: Errors,
+    ) -> PyResult<PyEncoding> {
+        entry(|| {
+            let parts: Vec<Part> = segments.try_iter()?.map(|part| Part::new(&part?, errors)).collect::<PyResult<_>>()?;
+            let segments: Vec<Segment<'_>> = parts.iter().map(|part| part.segment(py)).collect::<PyResult<_>>()?;
+            let bytes: Vec<&[u8]> = segments.iter().map(Segment::bytes).collect();
+            let joined = PyBytes::new(py, &bytes.concat());
+            let n_bytes = joined.as_bytes().len();
+            let encoding = off(py, n_bytes, || self.tokenizer.encode_segments(&segments))?;
+            Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![Text::Bytes(joined.unbind())]))
+        })
+    }
+
+    /// Cuts a long text into windows of `size` ids, special tokens included;
+    /// `stride` ids of each are repeated in the next.
+    #[pyo3(signature = (text, size, stride = 0, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    #[pyo3(text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', errors='replace')")]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn windows(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        size: usize,
+        stride: usize,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        errors: Errors,
+    ) -> PyResult<PyEncodingBatch> {
+        entry(|| {
+            let call = Call::new(add_special_tokens, specials);
+            let text = Text::new(text, errors)?;
+            let bytes = text.bytes(py)?;
+            let batch = off(py, bytes.len(), || self.tokenizer.windows(bytes, size, stride, call.options()))?;
+            Ok(PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), self.pad_id()))
+        })
+    }
+
+    /// The number of ids `encode` would give.
+    #[pyo3(signature = (text, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    #[pyo3(text_signature = "($self, text, *, add_special_tokens=True, specials='none', errors='replace')")]
+    fn count(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        errors: Errors,
+    ) -> PyResult<usize> {
+        entry(|| {
+            let call = Call::new(add_special_tokens, specials);
+            let text = Text::new(text, errors)?;
+            let bytes = text.bytes(py)?;
+            off(py, bytes.len(), || self.tokenizer.count(bytes, call.options()))
+        })
+    }
+
+    /// The number of ids of each text, an array of uint64.
+    #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    #[pyo3(text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', errors='replace')")]
+    fn count_batch<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        errors: Errors,
+    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        entry(|| {
+            let call = Call { threads, ..Call::new(add_special_tokens, specials) };
+            let texts = Texts::new(texts, errors)?;
+            let slices = texts.slices(py)?;
+            let counts = run(py, None, |progress| self.tokenizer.count_batch(&slices, call.options(), progress))?;
+            Ok(arrays::read_only(py, counts))
+        })
+    }
+
+    /// Whether a text is at most `limit` ids; stops reading once it is more.
+    #[pyo3(signature = (text, limit, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    #[pyo3(text_signature = "($self, text, limit, *, add_special_tokens=True, specials='none', errors='replace')")]
+    fn fits(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        limit: usize,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        errors: Errors,
+    ) -> PyResult<bool> {
+        entry(|| {
+            let call = Call::new(add_special_tokens, specials);
+            let text = Text::new(text, errors)?;
+            let bytes = text.bytes(py)?;
+            off(py, bytes.len(), || self.tokenizer.fits(bytes, limit, call.options()))
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! `Tokenizer`: ids to text, and tokens looked up.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use super::super::batch::PyEncodingBatch;
+use super::super::error::entry;
+use super::super::ids;
+use super::super::progress::off;
+use super::super::stream::PyStreamDecoder;
+use super::PyTokenizer;
+use crate::decoder::stream::StreamDecoder;
+use crate::error::Result;
+use crate::vocab::TokenId;
+
+#[pymethods]
+impl PyTokenizer {
+    /// The text of ids; bytes that are no character become U+FFFD.
+    #[pyo3(signature = (ids, *, skip_special_tokens = false))]
+    fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, skip_special_tokens: bool) -> PyResult<String> {
+        entry(|| {
+            let ids = ids::extract(ids, self.tokenizer.max_id())?;
+            off(py, ids.len() * 4, || self.tokenizer.decode(&ids, skip_special_tokens))
+        })
+    }
+
+    /// The bytes of ids.
+    #[pyo3(signature = (ids, *, skip_special_tokens = false))]
+    fn decode_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        skip_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        entry(|| {
+            let ids = ids::extract(ids, self.tokenizer.max_id())?;
+            let bytes = off(py, ids.len() * 4, || self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
+            Ok(PyBytes::new(py, &bytes))
+        })
+    }
+
+    /// The texts of a batch, or of many lists of ids.
+    #[pyo3(signature = (batch, *, skip_special_tokens = false))]
+    fn decode_batch(
+        &self,
+        py: Python<'_>,
+        batch: &Bound<'_, PyAny>,
+        skip_special_tokens: bool,
+    ) -> PyResult<Vec<String>> {
+        entry(|| {
+            if let Ok(batch) = batch.cast::<PyEncodingBatch>() {
+                let texts = batch.get().with_rows(py, |rows| self.tokenizer.decode_batch(rows, skip_special_tokens))?;
+                return Ok(texts?);
+            }
+            let max_id = self.tokenizer.max_id();
+            let rows = batch.try_iter()?.map(|row| ids::extract(&row?, max_id)).collect::<PyResult<Vec<_>>>()?;
+            let decode = |row: &Vec<TokenId>| self.tokenizer.decode(row, skip_special_tokens);
+            Ok(py.detach(|| rows.iter().map(decode).collect::<Result<_>>())?)
+        })
+    }
+
+    /// A decoder of ids as they come.
+    #[pyo3(signature = (*, skip_special_tokens = false))]
+    fn stream_decoder(&self, skip_special_tokens: bool) -> PyStreamDecoder {
+        let decoder = StreamDecoder::new(self.tokenizer.clone(), skip_special_tokens);
+        PyStreamDecoder::new(decoder, self.tokenizer.max_id())
+    }
+
+    /// The id of a token: bytes, or a `str` as tokenizer.json spells it, or else plain text.
+    fn token_to_id(&self, token: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
+        entry(|| match token.cast::<PyBytes>() {
+            Ok(bytes) => Ok(self.tokenizer.token_to_id(bytes.as_bytes())),
+            Err(_) => Ok(self.tokenizer.spelled_to_id(token.cast::<PyString>()?.to_str()?)),
+        })
+    }
+
+    /// A token as tokenizer.json spells it: `"Ġfilm"` for `" film"`.
+    fn id_to_token(&self, id: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+        entry(|| Ok(ids::lookup(id)?.and_then(|id| self.tokenizer.id_to_token(id))))
+    }
+
+    /// The bytes a token stands for.
+    fn id_to_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        entry(|| {
+            let bytes = ids::lookup(id)?.and_then(|id| self.tokenizer.id_to_bytes(id));
+            Ok(bytes.map(|bytes| PyBytes::new(py, bytes)))
+        })
+    }
+
+    /// All tokens with their ids, as tokenizer.json spells them, ids ascending.
+    fn vocab<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| {
+            let vocab = PyDict::new(py);
+            for id in 0..=self.tokenizer.max_id() {
+                if let Some(token) = self.tokenizer.id_to_token(id) {
+                    vocab.set_item(token, id)?;
+                }
+            }
+            Ok(vocab)
+        })
+    }
+
+    /// The pairs that merge, in order of rank.
+    fn merges<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+        entry(|| {
+            let bytes = |id| PyBytes::new(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
+            let merges = py.detach(|| self.tokenizer.merge_list());
+            Ok(merges.into_iter().map(|(left, right)| (bytes(left), bytes(right))).collect())
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! `Tokenizer` on disk, in pickles, and what it is.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple};
+
+use super::super::added_token::PyAddedToken;
+use super::super::error::entry;
+use super::super::loaded;
+use super::super::pre_tokenizer::PyPreTokenizer;
+use super::super::train::PyTrainReport;
+use super::PyTokenizer;
+use crate::bpe::{MergeOrder, Unit};
+use crate::format::{Format, tiktoken};
+use crate::tokenizer::Tokenizer;
+use crate::vocab::TokenId;
+
+#[pymethods]
+impl PyTokenizer {
+    /// Reads a tokenizer file; its content says which format it is.
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| Tokenizer::from_file(&path))?.into()))
+    }
+
+    /// Reads what `to_bytes` or `save` wrote, or any single file of another format.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        entry(|| Ok(Self::new(py.detach(|| loaded::from_bytes(data))?, None)))
+    }
+
+    /// Reads a `.tiktoken` file. The file holds ranks alone: `pattern` is a name of
+    /// `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id.
+    #[staticmethod]
+    #[pyo3(signature = (path, pattern, special_tokens = None))]
+    fn from_tiktoken(
+        py: Python<'_>,
+        path: PathBuf,
+        pattern: &str,
+        special_tokens: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        entry(|| {
+            let specials: Vec<(String, TokenId)> = match special_tokens {
+                Some(tokens) => PyDict::from_sequence(&tokens.call_method0("items")?)?.items().extract()?,
+                None => Vec::new(),
+            };
+            let pre_tokenizer = tiktoken::pre_tokenizer(pattern)?;
+            Ok(py.detach(|| Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials))?.into())
+        })
+    }
+
+    /// Reads `vocab.json` and `merges.txt` of GPT-2.
+    #[staticmethod]
+    fn from_gpt2(py: Python<'_>, vocab: PathBuf, merges: PathBuf) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| Tokenizer::from_gpt2(&vocab, &merges))?.into()))
+    }
+
+    /// The tokenizer as bytes; equal tokenizers give equal bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        entry(|| Ok(PyBytes::new(py, &py.detach(|| self.tokenizer.to_bytes())?)))
+    }
+
+    /// Writes the tokenizer; returns the paths of the files written.
+    ///
+    /// `format` is `"tokenizer.json"`, `"huggingface"` (a directory), `"tiktoken"`,
+    /// `"gpt2"` (a directory) or `"sentitok"`; without it `path` decides by its
+    /// suffix. Warns of what the format has no place for.
+    #[pyo3(signature = (path, format = None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Vec<String>> {
+        entry(|| {
+            let format = format.map(Format::from_str).transpose()?;
+            let saved = py.detach(|| self.tokenizer.save(&path, format))?;
+            let category = py.get_type::<PyUserWarning>();
+            for sentence in &saved.left_out {
+                py.import("warnings")?.call_method1("warn", (sentence, &category, 2))?;
+            }
+            Ok(saved.files.iter().map(|file| file.to_string_lossy().into_owned()).collect())
+        })
+    }
+
+    /// The number of tokens, added ones included.
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.tokenizer.vocab_size()
+    }
+
+    /// SHA-256 of `to_bytes()`, in hexadecimal.
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<&str> {
+        entry(|| self.hash(py))
+    }
+
+    /// Whether any text comes back from its ids exactly as it was.
+    #[getter]
+    fn is_lossless(&self) -> bool {
+        self.tokenizer.is_lossless()
+    }
+
+    /// What cuts a text into pieces.
+    #[getter]
+    fn pre_tokenizer(&self) -> PyPreTokenizer {
+        self.tokenizer.pipeline().pre_tokenizer.clone().into()
+    }
+
+    /// The added tokens, ids ascending.
+    #[getter]
+    fn added_tokens(&self) -> Vec<PyAddedToken> {
+        self.tokenizer.added_tokens().iter().cloned().map(PyAddedToken::from).collect()
+    }
+
+    /// What training found, for a tokenizer just trained; else `None`.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Option<Py<PyTrainReport>> {
+        self.report.as_ref().map(|report| report.clone_ref(py))
+    }
+
+    /// What this tokenizer is: model, sizes, pipeline, fingerprint.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| {
+            let Self { tokenizer, .. } = self;
+            let options = tokenizer.model().options();
+            let info = PyDict::new(py);
+            info.set_item("model", "BPE")?;
+            info.set_item("vocab_size", tokenizer.vocab_size())?;
+            let (order, n_merges) = match tokenizer.model().order() {
+                MergeOrder::List(merges) => ("merge list", Some(merges.len())),
+                MergeOrder::Ranks => ("ranks", None),
+            };
+            info.set_item("order", order)?;
+            info.set_item("merges", n_merges)?;
+            info.set_item("unit", if options.unit == Unit::Bytes { "bytes" } else { "chars" })?;
+            info.set_item("byte_fallback", options.byte_fallback)?;
+            info.set_item("unk_token", &options.unk_token)?;
+            info.set_item("dropout", options.dropout)?;
+            info.set_item("normalizer", tokenizer.pipeline().normalizer.as_ref().map(|steps| format!("{steps:?}")))?;
+            info.set_item("pre_tokenizer", tokenizer.pipeline().pre_tokenizer.name())?;
+            info.set_item("pattern", tokenizer.pipeline().pre_tokenizer.pattern())?;
+            let special = tokenizer.added_tokens().iter().filter(|token| token.special);
+            info.set_item("added_tokens", tokenizer.added_tokens().len())?;
+            info.set_item("special_tokens", special.map(|token| (&token.content, token.id)).collect::<Vec<_>>().into_py_dict(py)?)?;
+            info.set_item("is_lossless", tokenizer.is_lossless())?;
+            info.set_item("fingerprint", self.hash(py)?)?;
+            Ok(info)
+        })
+    }
+
+    /// A tokenizer like this one with more special tokens; the tables are shared.
+    fn with_specials(&self, py: Python<'_>, tokens: Vec<String>) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| self.tokenizer.with_specials(&tokens))?.into()))
+    }
+
+    /// A tokenizer like this one that passes over each merge with probability `p`.
+    fn with_dropout(&self, py: Python<'_>, p: Option<f32>) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| self.tokenizer.with_dropout(p))?.into()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.tokenizer.vocab_size()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        entry(|| {
+            let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+            let other = other.get();
+            let same = Arc::ptr_eq(&self.tokenizer, &other.tokenizer) || self.hash(py)? == other.hash(py)?;
+            Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
+        })
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        entry(|| PyString::new(py, self.hash(py)?).hash())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        entry(|| {
+            let name = self.tokenizer.pipeline().pre_tokenizer.name();
+            let size = self.tokenizer.vocab_size();
+            Ok(format!("Tokenizer(BPE, {size} tokens, {name}, {})", &self.hash(py)?[..12]))
+        })
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| {
+            let py = this.py();
+            Ok((this.getattr("from_bytes")?, (this.get().to_bytes(py)?,).into_pyobject(py)?))
+        })
+    }
+}

@@ -1,0 +1,396 @@
+//! `train_bpe`: from text or counts to a tokenizer, and what training found.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+
+use super::counting::Reading;
+use super::error::entry;
+use super::pre_tokenizer;
+use super::progress::run;
+use super::source::Documents;
+use super::tokenizer::PyTokenizer;
+use super::word_counts::{PyWordCounts, from_mapping, totals_dict};
+use crate::bpe;
+use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::tokenizer::Tokenizer;
+use crate::word_counts::{Totals, WordCounts};
+
+/// What training found.
+#[pyclass(frozen, module = "sentitok", name = "TrainReport")]
+pub(super) struct PyTrainReport {
+    stop: String,
+    totals: Totals,
+    distinct_pieces: usize,
+    merges: usize,
+    dropped: Vec<(String, u64)>,
+    count_seconds: f64,
+    merge_seconds: f64,
+}
+
+#[pymethods]
+impl PyTrainReport {
+    /// Why training ended, in words.
+    #[getter]
+    fn stop(&self) -> &str {
+        &self.stop
+    }
+
+    /// What was read and counted: documents, bytes, pieces, and what was cut,
+    /// skipped or replaced.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| totals_dict(py, &self.totals))
+    }
+
+    /// The number of distinct pieces.
+    #[getter]
+    fn distinct_pieces(&self) -> usize {
+        self.distinct_pieces
+    }
+
+    /// The number of merges learnt, without those of a base.
+    #[getter]
+    fn merges(&self) -> usize {
+        self.merges
+    }
+
+    /// The symbols that `limit_alphabet` left out with their counts, the most
+    /// frequent first.
+    #[getter]
+    fn dropped(&self) -> Vec<(String, u64)> {
+        self.dropped.clone()
+    }
+
+    /// Seconds of `"count"` and `"merge"`.
+    #[getter]
+    fn seconds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| {
+            let seconds = PyDict::new(py);
+            seconds.set_item("count", self.count_seconds)?;
+            seconds.set_item("merge", self.merge_seconds)?;
+            Ok(seconds)
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TrainReport({} merges from {} pieces: {})", self.merges, self.distinct_pieces, self.stop)
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| {
+            let report = this.get();
+            let totals = serde_json::to_string(&report.totals);
+            let totals = totals.map_err(|error| Error::Internal(error.to_string()))?;
+            let state = (
+                &report.stop,
+                totals,
+                (report.distinct_pieces, report.merges),
+                report.dropped.clone(),
+                (report.count_seconds, report.merge_seconds),
+            );
+            Ok((this.getattr("_from_state")?, state.into_pyobject(this.py())?))
+        })
+    }
+
+    /// Makes a report again of what was pickled.
+    #[staticmethod]
+    fn _from_state(
+        stop: String,
+        totals: &str,
+        (distinct_pieces, merges): (usize, usize),
+        dropped: Vec<(String, u64)>,
+        (count_seconds, merge_seconds): (f64, f64),
+    ) -> PyResult<Self> {
+        entry(|| {
+            let totals = serde_json::from_str(totals);
+            let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
+            Ok(Self { stop, totals, distinct_pieces, merges, dropped, count_seconds, merge_seconds })
+        })
+    }
+}
+
+/// What is trained on, and how it was split.
+struct Corpus {
+    counts: Arc<WordCounts>,
+    n_sources: usize,
+    seconds: f64,
+}
+
+/// The pipeline asked for; `None` leaves it to the counts.
+fn pipeline_asked(
+    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    base: Option<&Tokenizer>,
+) -> PyResult<Option<Pipeline>> {
+    match (pre_tokenizer, base) {
+        (Some(object), _) => pre_tokenizer::extract(object).map(Pipeline::new).map(Some),
+        (None, Some(base)) => Ok(Some(base.pipeline().clone())),
+        (None, None) => Ok(None),
+    }
+}
+
+fn default_pipeline() -> Result<Pipeline> {
+    Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
+}
+
+impl Corpus {
+    fn of_counts(counts: &Bound<'_, PyAny>, asked: Option<Pipeline>) -> PyResult<Self> {
+        let counts = match counts.cast::<PyWordCounts>() {
+            Ok(counts) => counts.get().counts.clone(),
+            Err(_) => {
+                let pipeline = asked.clone().map_or_else(default_pipeline, Ok)?;
+                Arc::new(from_mapping(counts.cast::<PyMapping>()?, pipeline)?)
+            }
+        };
+        if let Some(asked) = asked
+            && asked != *counts.pipeline()
+        {
+            let (left, right) = (asked.to_json()?, counts.pipeline().to_json()?);
+            return Err(Error::PipelineMismatch { left, right }.into());
+        }
+        Ok(Self { counts, n_sources: 1, seconds: 0.0 })
+    }
+
+    fn of_text(
+        py: Python<'_>,
+        documents: Documents<'_>,
+        reading: &Reading<'_>,
+        asked: Option<Pipeline>,
+        progress: Option<&Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let started = Instant::now();
+        let n_sources = documents.n_sources();
+        let pipeline = asked.map_or_else(default_pipeline, Ok)?;
+        let counts = Arc::new(reading.count(py, documents, &pipeline, progress)?);
+        Ok(Self { counts, n_sources, seconds: started.elapsed().as_secs_f64() })
+    }
+}
+
+/// Takes `initial_alphabet`.
+fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet> {
+    let Some(object) = object else {
+        return Ok(match unit {
+            Unit::Bytes => Alphabet::ByteLevel,
+            Unit::Chars => Alphabet::Seen,
+        });
+    };
+    let refuse = |value: &str, reason: &str| {
+        let (value, reason) = (value.to_owned(), reason.to_owned());
+        PyErr::from(Error::Option { option: "initial_alphabet", value, reason })
+    };
+    if let Ok(name) = object.cast::<PyString>() {
+        return match name.to_str()? {
+            "bytes" => Ok(Alphabet::ByteLevel),
+            "none" => Ok(Alphabet::Seen),
+            other => Err(refuse(other, "it is 'bytes', 'none' or a list of characters")),
+        };
+    }
+    let mut chars = Vec::new();
+    for item in object.try_iter()? {
+        let item = item?;
+        let text: Cow<'_, str> = item.extract()?;
+        let mut found = text.chars();
+        match (found.next(), found.next()) {
+            (Some(c), None) => chars.push(c),
+            _ => return Err(refuse(&text, "each item is one character")),
+        }
+    }
+    Ok(Alphabet::Chars(chars))
+}
+
+/// Takes `unit`: by default bytes, but characters where `▁` marks the blanks,
+/// where bytes are a fallback, and where the base has them.
+fn unit(
+    name: Option<&str>,
+    pipeline: &Pipeline,
+    byte_fallback: bool,
+    base: Option<&Tokenizer>,
+) -> PyResult<Unit> {
+    match (name, base) {
+        (Some("bytes"), _) => Ok(Unit::Bytes),
+        (Some("chars"), _) => Ok(Unit::Chars),
+        (Some(other), _) => Err(Error::Option {
+            option: "unit",
+            value: other.to_owned(),
+            reason: "it is 'bytes' or 'chars'".to_owned(),
+        }
+        .into()),
+        (None, Some(base)) => Ok(match base.model().options().unit {
+            bpe::Unit::Bytes => Unit::Bytes,
+            bpe::Unit::Chars => Unit::Chars,
+        }),
+        (None, None) => {
+            let marks_blanks = matches!(pipeline.pre_tokenizer, PreTokenizer::Metaspace { .. });
+            Ok(if byte_fallback || marks_blanks { Unit::Chars } else { Unit::Bytes })
+        }
+    }
+}
+
+fn tie_break(name: &str) -> PyResult<TieBreak> {
+    match name {
+        "huggingface" => Ok(TieBreak::HuggingFace),
+        "bytes" => Ok(TieBreak::Bytes),
+        "sentencepiece" => Ok(TieBreak::SentencePiece),
+        other => Err(Error::Option {
+            option: "tie_break",
+            value: other.to_owned(),
+            reason: "it is 'huggingface', 'bytes' or 'sentencepiece'".to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Trains and wraps up.
+fn train(
+    py: Python<'_>,
+    trainer: &BpeTrainer,
+    unk_token: Option<&str>,
+    corpus: Corpus,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<PyTokenizer> {
+    let Corpus { counts, n_sources, seconds } = corpus;
+    if counts.is_empty() {
+        return Err(Error::EmptyCorpus { sources: n_sources }.into());
+    }
+    let started = Instant::now();
+    let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress, |progress| {
+        let trained = trainer.train(counts.iter(), progress)?;
+        let tokenizer = Tokenizer::from_trained(trainer, unk_token, counts.pipeline().clone(), &trained)?;
+        Ok((trained, tokenizer))
+    })?;
+    let spelled = |bytes: &[u8]| match trainer.unit {
+        Unit::Bytes => crate::byte_level::to_chars(bytes),
+        Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let report = PyTrainReport {
+        stop: trained.stop.to_string(),
+        totals: *counts.totals(),
+        distinct_pieces: counts.len(),
+        merges: trained.merges.len(),
+        dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
+        count_seconds: seconds,
+        merge_seconds: started.elapsed().as_secs_f64(),
+    };
+    Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+}
+
+/// Trains a BPE tokenizer.
+///
+/// The text: `source` is a path, or a list of paths; `texts`, or an iterator,
+/// series, array or Arrow column as `source`, is text in memory; or `counts`, a
+/// `WordCounts` or a mapping of pieces to counts. The same content by any road
+/// gives the same tokenizer.
+///
+/// By default the result is that of Hugging Face's `BpeTrainer` over
+/// `ByteLevel(add_prefix_space=False)` with its whole alphabet, id for id.
+/// `extend` keeps the ids of a base tokenizer and its pre-tokenizer. `unk_token`
+/// becomes the first special token unless it is one already.
+#[pyfunction]
+#[pyo3(signature = (
+    source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = Vec::new(),
+    pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
+    continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
+    unk_token = None, tie_break = "huggingface", extend = None, format = None, invalid_utf8 = "error",
+    max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+))]
+#[pyo3(text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)")]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+pub(super) fn train_bpe(
+    py: Python<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    texts: Option<&Bound<'_, PyAny>>,
+    counts: Option<&Bound<'_, PyAny>>,
+    vocab_size: usize,
+    min_frequency: u64,
+    special_tokens: Vec<String>,
+    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    initial_alphabet: Option<&Bound<'_, PyAny>>,
+    limit_alphabet: Option<usize>,
+    max_token_length: Option<usize>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
+    byte_fallback: bool,
+    unit: Option<&str>,
+    unk_token: Option<String>,
+    tie_break: &str,
+    extend: Option<&Bound<'_, PyTokenizer>>,
+    format: Option<&str>,
+    invalid_utf8: &str,
+    max_memory: Option<u64>,
+    max_piece_bytes: Option<usize>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<PyTokenizer> {
+    entry(|| {
+        let base = extend.map(|base| &*base.get().tokenizer);
+        let asked = pipeline_asked(pre_tokenizer, base)?;
+        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let mut trainer = BpeTrainer {
+            vocab_size,
+            min_frequency,
+            special_tokens,
+            limit_alphabet,
+            max_token_length,
+            continuing_subword_prefix,
+            end_of_word_suffix,
+            byte_fallback,
+            tie_break: self::tie_break(tie_break)?,
+            threads,
+            ..BpeTrainer::default()
+        };
+        // Options are looked at before the text is read.
+        let corpus = match (Documents::new(source, texts)?, counts) {
+            (Some(_), Some(_)) => return Err(PyTypeError::new_err("text and counts are both given; pass one of them")),
+            (None, None) => {
+                return Err(PyTypeError::new_err(
+                    "there is nothing to train on; pass paths as source, texts=[...] or counts=...",
+                ));
+            }
+            (Some(documents), None) => Err(documents),
+            (None, Some(counts)) => Ok(Corpus::of_counts(counts, asked.clone())?),
+        };
+        let pipeline = match (&corpus, &asked) {
+            (Ok(corpus), _) => corpus.counts.pipeline().clone(),
+            (Err(_), Some(asked)) => asked.clone(),
+            (Err(_), None) => default_pipeline()?,
+        };
+        trainer.unit = self::unit(unit, &pipeline, byte_fallback, base)?;
+        trainer.initial_alphabet = alphabet(initial_alphabet, trainer.unit)?;
+        let unk_token = unk_token.or_else(|| base?.model().options().unk_token.clone());
+        if let Some(base) = base {
+            let options = base.model().options();
+            trainer.byte_fallback |= options.byte_fallback;
+            let affix = |own: Option<String>, of_base: &Option<String>| own.or_else(|| of_base.clone());
+            trainer.continuing_subword_prefix =
+                affix(trainer.continuing_subword_prefix, &options.continuing_subword_prefix);
+            trainer.end_of_word_suffix = affix(trainer.end_of_word_suffix, &options.end_of_word_suffix);
+            trainer.extend = Some(py.detach(|| base.base())?);
+        }
+        let unk_is_token = unk_token.as_ref().is_none_or(|unk| {
+            trainer.special_tokens.contains(unk) || base.is_some_and(|base| base.spelled_to_id(unk).is_some())
+        });
+        if let (false, Some(unk)) = (unk_is_token, &unk_token) {
+            trainer.special_tokens.insert(0, unk.clone());
+        }
+        let corpus = match corpus {
+            Ok(corpus) => corpus,
+            Err(documents) => Corpus::of_text(py, documents, &reading, Some(pipeline), progress.as_ref())?,
+        };
+        train(py, &trainer, unk_token.as_deref(), corpus, progress.as_ref())
+    })
+}

@@ -1,0 +1,250 @@
+//! `WordCounts`: pieces with their counts, a mapping of `bytes` to `int`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyMapping, PyTuple};
+
+use super::arrow::{self, Chunks, Column};
+use super::error::entry;
+use super::pre_tokenizer;
+use super::text::Text;
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::word_counts::{Totals, WordCounts};
+
+/// Pieces of text with their counts, and the pipeline that made them.
+///
+/// A read-only mapping, pieces ascending by bytes. `a + b` adds counts of the
+/// same pipeline; what is trained from the sum is what is trained from the text.
+#[pyclass(frozen, mapping, module = "sentitok", name = "WordCounts")]
+pub(super) struct PyWordCounts {
+    pub counts: Arc<WordCounts>,
+}
+
+impl From<WordCounts> for PyWordCounts {
+    fn from(counts: WordCounts) -> Self {
+        Self { counts: Arc::new(counts) }
+    }
+}
+
+/// Takes the counts of a mapping.
+pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) -> PyResult<WordCounts> {
+    let py = counts.py();
+    let mut pairs = Vec::with_capacity(counts.len()?);
+    for item in counts.items()?.iter() {
+        let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let count = count.extract::<u64>().map_err(|_| {
+            PyValueError::new_err(format!("the count of {piece:?} is {count}; counts are from 0 to 2^64 - 1"))
+        })?;
+        pairs.push((Text::piece(&piece)?, count));
+    }
+    let pairs = pairs.iter().map(|(piece, count)| Ok((piece.bytes(py)?, *count)));
+    let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+    Ok(py.detach(|| WordCounts::from_pairs(pipeline, pairs))?)
+}
+
+/// The pipeline of a pre-tokenizer given by name or object.
+pub(super) fn pipeline_of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Pipeline> {
+    let pre_tokenizer = match object {
+        Some(object) => pre_tokenizer::extract(object)?,
+        None => PreTokenizer::from_name("gpt2")?,
+    };
+    Ok(Pipeline::new(pre_tokenizer))
+}
+
+/// Totals by name.
+pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bound<'py, PyDict>> {
+    let Totals { documents, bytes, pieces, pieces_cut, skipped, replaced, invalid_bytes, byte_order_marks } =
+        *totals;
+    let dict = PyDict::new(py);
+    for (name, value) in [
+        ("documents", documents),
+        ("bytes", bytes),
+        ("pieces", pieces),
+        ("pieces_cut", pieces_cut),
+        ("skipped", skipped),
+        ("replaced", replaced),
+        ("invalid_bytes", invalid_bytes),
+        ("byte_order_marks", byte_order_marks),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
+
+#[pymethods]
+impl PyWordCounts {
+    /// Takes counts made elsewhere: a mapping of `str` or `bytes` to `int`,
+    /// already split by `pre_tokenizer`.
+    #[new]
+    #[pyo3(signature = (counts, *, pre_tokenizer = None))]
+    #[pyo3(text_signature = "(counts, *, pre_tokenizer='gpt2')")]
+    fn new(counts: &Bound<'_, PyMapping>, pre_tokenizer: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        entry(|| Ok(from_mapping(counts, pipeline_of(pre_tokenizer)?)?.into()))
+    }
+
+    /// Reads a count file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| WordCounts::load(&path))?.into()))
+    }
+
+    /// Reads the bytes of a count file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| WordCounts::from_bytes(data))?.into()))
+    }
+
+    /// Takes a table of two columns, `piece` (strings or binary) and `count`
+    /// (integers); equal pieces are added up.
+    #[staticmethod]
+    #[pyo3(signature = (table, *, pre_tokenizer = None))]
+    #[pyo3(text_signature = "(table, *, pre_tokenizer='gpt2')")]
+    fn from_arrow(
+        py: Python<'_>,
+        table: &Bound<'_, PyAny>,
+        pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        entry(|| {
+            let pyarrow = arrow::import(py)?;
+            let table = pyarrow.call_method1("table", (table,))?;
+            let column = |name| table.call_method1("column", (name,));
+            let mut pieces = Column::default();
+            let chunks = Chunks::new(&column("piece")?)?;
+            for chunk in chunks.into_iter().flatten() {
+                let before = pieces.n_rows() as u64;
+                pieces.extend(&chunk?, before)?;
+            }
+            let counts = column("count")?.call_method1("cast", (pyarrow.call_method0("uint64")?,))?;
+            let counts: Vec<u64> = counts.call_method0("to_numpy")?.call_method0("tolist")?.extract()?;
+            let pipeline = pipeline_of(pre_tokenizer)?;
+            Ok(py.detach(|| WordCounts::from_pairs(pipeline, pieces.rows().zip(counts)))?.into())
+        })
+    }
+
+    /// Writes a count file, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        entry(|| Ok(py.detach(|| self.counts.save(&path))?))
+    }
+
+    /// The bytes of a count file; equal counts give equal bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        entry(|| Ok(PyBytes::new(py, &py.detach(|| self.counts.to_bytes())?)))
+    }
+
+    /// A `pyarrow.Table` of `piece` (large_binary) and `count` (int64).
+    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let pyarrow = arrow::import(py)?;
+            let pieces: Vec<_> = self.counts.iter().map(|(piece, _)| PyBytes::new(py, piece)).collect();
+            let counts: Vec<u64> = self.counts.iter().map(|(_, count)| count).collect();
+            let array = |values: Bound<'py, PyAny>, kind| pyarrow.call_method1("array", (values, pyarrow.call_method0(kind)?));
+            let columns = PyDict::new(py);
+            columns.set_item("piece", array(pieces.into_pyobject(py)?.into_any(), "large_binary")?)?;
+            columns.set_item("count", array(counts.into_pyobject(py)?.into_any(), "int64")?)?;
+            pyarrow.call_method1("table", (columns,))
+        })
+    }
+
+    /// The pipeline that made the pieces, as JSON.
+    #[getter]
+    fn pipeline(&self) -> PyResult<String> {
+        entry(|| Ok(self.counts.pipeline().to_json()?))
+    }
+
+    /// SHA-256 of the pipeline, in hexadecimal: counts of equal ones can be added.
+    #[getter]
+    fn pipeline_hash(&self) -> PyResult<String> {
+        entry(|| Ok(self.counts.pipeline().fingerprint()?))
+    }
+
+    /// What was read and counted: documents, bytes, pieces, and what was cut,
+    /// skipped or replaced.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| totals_dict(py, self.counts.totals()))
+    }
+
+    fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        entry(|| {
+            let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+            let sum = py.detach(|| self.counts.add(&other.get().counts))?;
+            Ok(Py::new(py, Self::from(sum))?.into_any())
+        })
+    }
+
+    fn __getitem__(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<u64> {
+        entry(|| {
+            let text = Text::piece(piece)?;
+            self.counts.get(text.bytes(py)?).ok_or_else(|| PyKeyError::new_err(piece.clone().unbind()))
+        })
+    }
+
+    fn __contains__(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<bool> {
+        entry(|| match Text::piece(piece) {
+            Ok(text) => Ok(self.counts.get(text.bytes(py)?).is_some()),
+            Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        })
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        entry(|| {
+            let pieces: Vec<_> = self.counts.iter().map(|(piece, _)| PyBytes::new(py, piece)).collect();
+            pieces.into_pyobject(py)?.try_iter()
+        })
+    }
+
+    fn __len__(&self) -> usize {
+        self.counts.len()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        entry(|| {
+            let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+            let same = self.counts == other.get().counts;
+            Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
+        })
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        entry(|| self.to_bytes(py)?.hash())
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.counts.pipeline().pre_tokenizer.name();
+        format!("WordCounts({} pieces, {name})", self.counts.len())
+    }
+
+    fn __copy__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        this
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| {
+            let py = this.py();
+            Ok((this.getattr("from_bytes")?, (this.get().to_bytes(py)?,).into_pyobject(py)?))
+        })
+    }
+}
+
+/// Adds what makes the class a `collections.abc.Mapping`: its mixin methods,
+/// which work on any class with these, and its name in the registry.
+pub(super) fn register_mapping(py: Python<'_>) -> PyResult<()> {
+    let mapping = py.import("collections.abc")?.getattr("Mapping")?;
+    let class = py.get_type::<PyWordCounts>();
+    for name in ["keys", "items", "values", "get"] {
+        class.setattr(name, mapping.getattr(name)?)?;
+    }
+    mapping.call_method1("register", (class,))?;
+    Ok(())
+}

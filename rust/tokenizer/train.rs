@@ -1,0 +1,143 @@
+//! From what a trainer gives to a tokenizer, and back to a base to go on from.
+//!
+//! Not a trainer: the order of merges is the affair of [`crate::bpe::trainer`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Parts, Tokenizer};
+use crate::added_tokens::AddedToken;
+use crate::bpe::trainer::{self, Base, BpeTrainer, Stop, Trained};
+use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::decoder::Decoder;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::progress::Progress;
+use crate::template::Template;
+use crate::vocab::{TokenId, Vocab};
+use crate::word_counts::WordCounts;
+
+impl Tokenizer {
+    /// Trains on counted pieces. The tokenizer splits text as the counts were split.
+    ///
+    /// # Errors
+    /// As [`BpeTrainer::train`].
+    pub fn train_bpe(trainer: &BpeTrainer, counts: &WordCounts, progress: &mut Progress) -> Result<Self> {
+        let trained = trainer.train(counts.iter(), progress)?;
+        Self::from_trained(trainer, None, counts.pipeline().clone(), &trained)
+    }
+
+    /// Makes a tokenizer of what `trainer` gave. `unk_token` stands for symbols
+    /// outside the alphabet; it must be one of the special tokens.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for an unknown token that is no token.
+    pub fn from_trained(
+        trainer: &BpeTrainer,
+        unk_token: Option<&str>,
+        pipeline: Pipeline,
+        trained: &Trained,
+    ) -> Result<Self> {
+        let mut tokens = Vec::with_capacity(trained.tokens.len());
+        for (id, token) in trained.tokens.iter().enumerate() {
+            if let Some(token) = token {
+                tokens.push((token.as_slice(), id_of(id)?));
+            }
+        }
+        let mut merges: Vec<(TokenId, TokenId)> = Vec::new();
+        if let Some(base) = &trainer.extend {
+            merges.extend(base.merges.iter().map(|&(left, right, _)| (left, right)));
+        }
+        merges.extend(trained.merges.iter().map(|merge| (merge.left, merge.right)));
+        let options = BpeOptions {
+            unit: match trainer.unit {
+                trainer::Unit::Bytes => Unit::Bytes,
+                trainer::Unit::Chars => Unit::Chars,
+            },
+            unk_token: unk_token.map(str::to_owned),
+            byte_fallback: trainer.byte_fallback,
+            continuing_subword_prefix: trainer.continuing_subword_prefix.clone(),
+            end_of_word_suffix: trainer.end_of_word_suffix.clone(),
+            ..BpeOptions::default()
+        };
+        let decoder = decoder_of(&pipeline.pre_tokenizer, &options);
+        let model = Bpe::new(Vocab::from_pairs(tokens)?, MergeOrder::List(merges), options)?;
+        let added = trained.special_tokens.iter();
+        Self::new(Parts {
+            pipeline,
+            model: Arc::new(model),
+            added: added.map(|(content, id)| AddedToken::special(content.clone(), *id)).collect(),
+            template: Template::default(),
+            decoder,
+        })
+    }
+
+    /// What a trainer needs to go on from this tokenizer.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for an id that is no `u32`, which would be our bug.
+    pub fn base(&self) -> Result<Base> {
+        let vocab = self.model.vocab();
+        let limit = self.max_id() as usize + 1;
+        let mut tokens = Vec::with_capacity(limit);
+        for id in 0..limit {
+            tokens.push(vocab.bytes(id_of(id)?).map(<[u8]>::to_vec));
+        }
+        let pairs = self.merge_list();
+        let mut merges = Vec::with_capacity(pairs.len());
+        for (left, right) in pairs {
+            merges.push((left, right, self.model.pairs().get(left, right).id));
+        }
+        let added = self.added_tokens().iter();
+        let special_tokens = added.map(|token| (token.content.clone(), token.id)).collect();
+        Ok(Base { tokens, merges, special_tokens })
+    }
+
+    /// The pairs that merge, in order of rank: of a vocabulary in rank order,
+    /// the last merge of each token, which encode the same.
+    pub fn merge_list(&self) -> Vec<(TokenId, TokenId)> {
+        match self.model.order() {
+            MergeOrder::List(merges) => merges.clone(),
+            MergeOrder::Ranks => self.model.last_merges().into_iter().flatten().collect(),
+        }
+    }
+}
+
+fn id_of(id: usize) -> Result<TokenId> {
+    TokenId::try_from(id).map_err(|_| Error::Internal(format!("id {id} is no u32")))
+}
+
+/// What turns the ids of a tokenizer trained so into text.
+fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
+    if let Some(suffix) = &options.end_of_word_suffix {
+        return Decoder::Suffix(suffix.clone());
+    }
+    match (pre_tokenizer, options.unit) {
+        (PreTokenizer::Metaspace { prepend, .. }, _) => {
+            let put_in = *prepend != Prepend::Never;
+            if options.byte_fallback {
+                Decoder::ByteFallback { strip: usize::from(put_in) }
+            } else {
+                Decoder::Metaspace { strip_first: put_in }
+            }
+        }
+        (_, Unit::Chars) if options.byte_fallback => Decoder::ByteFallback { strip: 0 },
+        (PreTokenizer::Whitespace | PreTokenizer::WhitespaceSplit | PreTokenizer::Bert, Unit::Chars) => {
+            Decoder::Spaced
+        }
+        _ => Decoder::Bytes,
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::VocabFull => f.write_str("the vocabulary has the size asked for"),
+            Self::NoPairs => f.write_str("every piece is one token: there is nothing left to merge"),
+            Self::BelowMinFrequency { count } => {
+                write!(f, "the most frequent pair left stands {count} time(s), less than min_frequency")
+            }
+        }
+    }
+}

@@ -1,0 +1,435 @@
+"""The command `sentitok`, from outside: every test is a process of its own."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sentitok
+import typer
+from sentitok.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CORPUS = ROOT / "tests" / "data" / "corpus"
+
+COMMANDS = {command.name: command for command in app.registered_commands}
+NAMES = ["train-bpe", "count", "merge-counts", "encode", "decode", "show", "info", "eval", "convert", "bench"]
+
+
+@dataclass
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(**more: str) -> dict[str, str]:
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "PYTHONPATH")}
+    return {**clean, "PYTHONIOENCODING": "utf-8", **more}
+
+
+def run(*args: str | Path, cwd: Path, stdin: bytes = b"", **more: str) -> Done:
+    done = subprocess.run(
+        [sys.executable, "-m", "sentitok.cli", *map(str, args)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        env=environment(**more),
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_json(*args: str | Path, cwd: Path, stdin: bytes = b"") -> dict[str, object]:
+    done = run(*args, "--json", cwd=cwd, stdin=stdin)
+    assert done.code == 0, done.err
+    assert len(done.out.splitlines()) == 1
+    found: dict[str, object] = json.loads(done.out)
+    assert str(found["schema"]).startswith(f"sentitok.{args[0]}/")
+    return found
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples of `--help` name."""
+    folder = tmp_path_factory.mktemp("cli")
+    lines = (CORPUS / "pride-and-prejudice.txt").read_text("utf-8").splitlines(keepends=True)
+    corpus = folder / "corpus.txt"
+    corpus.write_text("".join(lines[200:500]), encoding="utf-8", newline="")
+    records = [json.dumps({"text": line.strip()}) for line in lines[500:600]]
+    (folder / "reviews.jsonl").write_text("\n".join(records), encoding="utf-8")
+    tokenizer = sentitok.train_bpe(corpus, vocab_size=1000)
+    tokenizer.save(folder / "tokenizer.json")
+    sentitok.train_bpe(corpus, vocab_size=600).save(folder / "merged.json")
+    tokenizer.save(folder / "ranks.tiktoken")
+    sentitok.count(corpus, out=folder / "all.counts")
+    for part in (0, 1):
+        sentitok.count(corpus, shard=(part, 2), out=folder / f"part-{part}.counts")
+    sentitok.merge_counts([folder / "part-0.counts", folder / "part-1.counts"], folder / "merged.counts")
+    sentitok.encode_files(corpus, folder / "tokens", tokenizer)
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    """A copy of it, so that tests do not see each other."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def examples() -> list[tuple[str, str]]:
+    found = []
+    for name, command in COMMANDS.items():
+        lines = (command.epilog or "").split("\n\n")
+        found += [(str(name), line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
+    return found
+
+
+def test_all_commands_are_there() -> None:
+    assert list(COMMANDS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_examples_that_are_tested(name: str, tmp_path: Path) -> None:
+    done = run(name, "--help", cwd=tmp_path, COLUMNS="200")
+    assert (done.code, done.err) == (0, "")
+    shown = re.findall(r"^\s*\$ (sentitok .*)$", done.out, re.M)
+    assert shown == [line for command, line in examples() if command == name]
+    assert 2 <= len(shown) <= 3
+    for flag in ("--json", "--quiet", "--traceback"):
+        assert flag in done.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the examples are lines for a POSIX shell")
+@pytest.mark.parametrize(("name", "line"), examples())
+def test_examples(name: str, line: str, folder: Path) -> None:
+    command = folder / "bin" / "sentitok"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sentitok.cli "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, env=environment(PATH=path), check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout
+
+
+# (name, arguments, exit code, part of stderr)
+WRONG_CALLS = [
+    ("no source", ["train-bpe", "--vocab", "300"], 2, "give text files or --counts"),
+    ("both modes", ["train-bpe", "corpus.txt", "--json", "-q"], 2, "exclude each other"),
+    ("near miss", ["train-bp", "corpus.txt"], 2, "train-bpe"),
+    ("unknown flag", ["show", "x", "--tokeniser", "t"], 2, "No such option"),
+    ("no number", ["train-bpe", "corpus.txt", "--vocab", "many"], 2, "not a whole number"),
+    ("too small", ["train-bpe", "corpus.txt", "--vocab", "0"], 2, "below 1"),
+    ("vocabulary below the alphabet", ["train-bpe", "corpus.txt", "--vocab", "10"], 2, "256"),
+    ("missing file", ["train-bpe", "nowhere.txt"], 2, "nowhere.txt"),
+    ("missing tokenizer", ["show", "x", "-t", "nowhere.json"], 2, "nowhere.json"),
+    ("no tokenizer", ["show", "x", "-t", "corpus.txt"], 2, "corpus.txt"),
+    ("size", ["train-bpe", "corpus.txt", "--max-memory", "2X"], 2, "512M"),
+    ("shard", ["count", "corpus.txt", "--shard", "2/2"], 2, "i/n"),
+    ("tie rule", ["train-bpe", "corpus.txt", "--tie-break", "coin"], 2, "coin"),
+    ("pre-tokenizer", ["train-bpe", "corpus.txt", "--pre-tokenizer", "gpt9"], 2, "gpt9"),
+    ("shards without a directory", ["encode", "corpus.txt"], 2, "-o DIR"),
+    ("text and files", ["encode", "corpus.txt", "--text", "x"], 2, "one of the two"),
+    ("no id", ["decode", "12", "x"], 2, "'x' is no id"),
+    ("id too large", ["decode", "99999"], 1, "99999"),
+    ("nothing to measure", ["eval", "corpus.txt"], 2, "at least one tokenizer"),
+    ("pattern of a rank file", ["convert", "ranks.tiktoken", "x.json"], 2, "--pattern"),
+    ("special", ["convert", "ranks.tiktoken", "x.json", "--special", "<s>"], 2, "TOKEN=ID"),
+    ("rival", ["bench", "corpus.txt", "--rival", "abacus"], 2, "one of sentitok, tokenizers"),
+    ("counts to estimate", ["train-bpe", "--counts", "all.counts", "--dry-run"], 2, "--dry-run"),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "code", "message"), WRONG_CALLS, ids=lambda value: str(value)[:30])
+def test_wrong_calls(name: str, args: list[str], code: int, message: str, folder: Path) -> None:
+    done = run(*args, cwd=folder)
+    assert (done.code, done.out) == (code, ""), done.err
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_error_is_one_line_and_traceback_on_request(folder: Path) -> None:
+    assert len(run("info", "nowhere.json", cwd=folder).err.splitlines()) == 1
+    done = run("info", "nowhere.json", "--traceback", cwd=folder)
+    assert done.code == 2
+    assert "Traceback" in done.err
+
+
+def test_no_box_and_no_colour_without_a_terminal(folder: Path) -> None:
+    for args in (["--help"], ["train-bpe", "--help"], ["train-bpe"], ["nonsense"], ["show", "a film"]):
+        done = run(*args, cwd=folder)
+        assert not re.search("[╭╮╰╯─\x1b]", done.out + done.err)
+
+
+def test_train_summary(folder: Path) -> None:
+    done = run("train-bpe", "corpus.txt", "--vocab", "400", "-o", "new.json", cwd=folder)
+    assert (done.code, done.err) == (0, "")
+    tokenizer = sentitok.Tokenizer.from_file(folder / "new.json")
+    for part in ("vocabulary", "400", "merges", "144", "bytes/token", "seconds", "peak memory", "new.json"):
+        assert part in done.out
+    assert tokenizer.fingerprint in done.out
+    assert "sentitok show" in done.out.splitlines()[-1]
+
+
+def test_train_quiet_and_json(folder: Path) -> None:
+    quiet = run("train-bpe", "corpus.txt", "--vocab", "400", "-o", "new.json", "-q", cwd=folder)
+    assert (quiet.code, quiet.out, quiet.err) == (0, "new.json\n", "")
+    found = run_json("train-bpe", "corpus.txt", "--vocab", "400", "-o", "new.json", cwd=folder)
+    assert found["vocab_size"] == 400
+    assert found["merges"] == 144
+    assert isinstance(found["bytes_per_token"], float)
+
+
+def test_train_is_the_library_and_the_road_does_not_matter(folder: Path) -> None:
+    expected = sentitok.train_bpe(folder / "corpus.txt", vocab_size=500).to_bytes()
+    text = (folder / "corpus.txt").read_bytes()
+    calls: list[tuple[list[str], bytes]] = [
+        (["corpus.txt", "--threads", "2"], b""),
+        (["-"], text),
+        (["--counts", "all.counts"], b""),
+        (["--counts", "part-0.counts", "--counts", "part-1.counts"], b""),
+        (["corpus.txt", "--max-memory", "64k"], b""),
+    ]
+    for args, stdin in calls:
+        done = run("train-bpe", *args, "--vocab", "500", "-o", "new.json", cwd=folder, stdin=stdin)
+        assert done.code == 0, done.err
+        assert sentitok.Tokenizer.from_file(folder / "new.json").to_bytes() == expected
+
+
+def test_train_options_reach_the_trainer(folder: Path) -> None:
+    options = ["--special", "<a>", "--special", "<b>", "--min-frequency", "3", "--max-token-length", "6"]
+    options += ["--pre-tokenizer", "cl100k", "--tie-break", "bytes"]
+    assert run("train-bpe", "corpus.txt", "--vocab", "450", *options, "-o", "new.json", cwd=folder).code == 0
+    expected = sentitok.train_bpe(
+        folder / "corpus.txt",
+        vocab_size=450,
+        special_tokens=["<a>", "<b>"],
+        min_frequency=3,
+        max_token_length=6,
+        pre_tokenizer="cl100k",
+        tie_break="bytes",
+    )
+    assert sentitok.Tokenizer.from_file(folder / "new.json").fingerprint == expected.fingerprint
+
+
+def test_extend_keeps_ids(folder: Path) -> None:
+    done = run("train-bpe", "corpus.txt", "--extend", "merged.json", "--vocab", "700", "-o", "new.json", cwd=folder)
+    assert done.code == 0, done.err
+    base = sentitok.Tokenizer.from_file(folder / "merged.json")
+    longer = sentitok.Tokenizer.from_file(folder / "new.json")
+    assert longer.vocab_size == 700
+    assert [longer.id_to_bytes(id) for id in range(600)] == [base.id_to_bytes(id) for id in range(600)]
+
+
+def test_dry_run_writes_nothing(folder: Path) -> None:
+    found = run_json("train-bpe", "corpus.txt", "--dry-run", "-o", "new.json", cwd=folder)
+    counted = sentitok.count(folder / "corpus.txt")
+    assert counted is not None
+    assert found["estimated_distinct_pieces"] == len(counted)
+    assert not (folder / "new.json").exists()
+
+
+def test_count_skips_what_is_there(folder: Path) -> None:
+    before = (folder / "all.counts").stat().st_mtime_ns
+    assert run_json("count", "corpus.txt", "-o", "all.counts", cwd=folder)["skipped"] is True
+    assert (folder / "all.counts").stat().st_mtime_ns == before
+    other = run("count", "corpus.txt", "-o", "all.counts", "--pre-tokenizer", "cl100k", cwd=folder)
+    assert other.code == 2
+    assert "another pipeline" in other.err
+    no_counts = run("count", "corpus.txt", "-o", "reviews.jsonl", cwd=folder)
+    assert no_counts.code == 2
+    assert "no counts file" in no_counts.err
+
+
+def test_merge_refuses_another_pipeline(folder: Path) -> None:
+    sentitok.count(folder / "corpus.txt", pre_tokenizer="cl100k", out=folder / "other.counts")
+    done = run("merge-counts", "all.counts", "other.counts", "-o", "sum.counts", cwd=folder)
+    assert done.code == 2
+    assert not (folder / "sum.counts").exists()
+
+
+def test_merged_parts_are_the_whole(folder: Path) -> None:
+    assert run("merge-counts", "part-0.counts", "part-1.counts", "-o", "sum.counts", cwd=folder).code == 0
+    assert (folder / "sum.counts").read_bytes() == (folder / "all.counts").read_bytes()
+
+
+# (name, text as bytes)
+TEXTS = [
+    ("ASCII", b"A gripping film."),
+    ("scripts", "naïve 日本語 👍🏽\r\n\tend".encode()),
+    ("nothing", b""),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), TEXTS)
+def test_encode_and_decode_are_inverse(name: str, text: bytes, folder: Path) -> None:
+    ids = run("encode", cwd=folder, stdin=text)
+    assert ids.code == 0, ids.err
+    tokenizer = sentitok.Tokenizer.from_file(folder / "tokenizer.json")
+    assert ids.out.split() == [str(id) for id in tokenizer.encode(text).ids]
+    back = subprocess.run(
+        [sys.executable, "-m", "sentitok.cli", "decode"], input=ids.out.encode(), capture_output=True, cwd=folder, check=True
+    )
+    assert back.stdout == text
+
+
+def test_encode_files_and_back(folder: Path) -> None:
+    found = run_json("encode", "corpus.txt", "-o", "out", cwd=folder)
+    assert (folder / "out" / "manifest.json").exists()
+    assert isinstance(found["manifest"], dict)
+    back = subprocess.run(
+        [sys.executable, "-m", "sentitok.cli", "decode", "out"], capture_output=True, cwd=folder, check=True
+    )
+    assert back.stdout == (folder / "corpus.txt").read_bytes()
+
+
+def test_show_without_colour(folder: Path) -> None:
+    done = run("show", "a \t\n é👍\x1b[31m", cwd=folder)
+    assert done.code == 0
+    tokens = done.out.splitlines()
+    shown = "".join(tokens[0:-1:2])
+    for part in ("⋅", "→", "↵", "│", "\\x1b"):
+        assert part in shown
+    assert "�" not in done.out
+    assert "\x1b" not in done.out
+    tokenizer = sentitok.Tokenizer.from_file(folder / "tokenizer.json")
+    ids = [int(id) for line in tokens[1:-1:2] for id in line.split("│")]
+    assert ids == tokenizer.encode("a \t\n é👍\x1b[31m").ids.tolist()
+
+
+def test_show_spells_parts_of_characters(folder: Path) -> None:
+    done = run("show", "\U0001d54f", cwd=folder)
+    assert re.search(r"\\xf0|\\x9d|\\x8f", done.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "expected"),
+    [
+        ("asked for", {"FORCE_COLOR": "1"}, True),
+        ("refused", {"NO_COLOR": "1"}, False),
+        ("refusal wins", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ("no terminal", {}, False),
+    ],
+)
+def test_colour(name: str, variables: dict[str, str], expected: bool, folder: Path) -> None:
+    done = run("show", "A gripping film.", cwd=folder, **variables)
+    assert ("\x1b[" in done.out) is expected
+
+
+def test_show_json(folder: Path) -> None:
+    found = run_json("show", "naïve", cwd=folder)
+    tokens = found["tokens"]
+    assert isinstance(tokens, list)
+    assert b"".join(bytes.fromhex(token["bytes"]) for token in tokens) == "naïve".encode()
+
+
+def test_info(folder: Path) -> None:
+    tokenizer = sentitok.Tokenizer.from_file(folder / "tokenizer.json")
+    assert run_json("info", "tokenizer.json", cwd=folder)["fingerprint"] == tokenizer.fingerprint
+    assert run("info", "tokenizer.json", "-q", cwd=folder).out.strip() == tokenizer.fingerprint
+    counts = run_json("info", "all.counts", cwd=folder)
+    assert counts["kind"] == "counts"
+    assert "documents" in run("info", "all.counts", cwd=folder).out
+
+
+def test_eval_side_by_side(folder: Path) -> None:
+    found = run_json("eval", "tokenizer.json", "merged.json", "corpus.txt", cwd=folder)
+    rows = found["evaluations"]
+    assert isinstance(rows, list)
+    assert [row["tokenizer"] for row in rows] == ["tokenizer.json", "merged.json"]
+    assert rows[0]["bytes_per_token"] > rows[1]["bytes_per_token"]
+    shown = run("eval", "tokenizer.json", "merged.json", "corpus.txt", cwd=folder).out
+    assert len(shown.splitlines()) == 3
+
+
+def test_convert_verifies(folder: Path) -> None:
+    found = run_json("convert", "tokenizer.json", "new.tiktoken", "--verify", "corpus.txt", cwd=folder)
+    assert found["differing"] == 0
+    lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
+    assert found["documents"] == len(lines)
+
+
+def test_convert_finds_a_difference(folder: Path) -> None:
+    """With another pattern the same ranks give other ids: exit 1, first place shown."""
+    args = ["ranks.tiktoken", "new.tiktoken", "--pattern", "whitespace", "--verify", "corpus.txt"]
+    done = run("convert", *args, cwd=folder)
+    assert done.code in (0, 1)
+    text = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    text["model"]["merges"] = text["model"]["merges"][:-300]
+    (folder / "fewer.json").write_text(json.dumps(text), encoding="utf-8")
+    refused = run("convert", "fewer.json", "new.tiktoken", "--verify", "corpus.txt", cwd=folder)
+    assert refused.code == 1
+    assert "new.tiktoken" in refused.err
+
+
+def test_bench_compares_ids(folder: Path) -> None:
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    found = run_json("bench", "corpus.txt", "--rival", "tokenizers", cwd=folder)
+    rows = found["results"]
+    assert isinstance(rows, list)
+    assert [(row["rival"], row["ids"]) for row in rows] == [("sentitok", "equal"), ("tokenizers", "equal")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_ctrl_c(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "sentitok.cli", "train-bpe", "pipe", "--vocab", "300"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    with (tmp_path / "pipe").open("wb") as pipe:
+        pipe.write(b"some text\n" * 1000)
+        pipe.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        started = time.perf_counter()
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert b"Ctrl-C" in err
+    assert b"Traceback" not in err
+    assert time.perf_counter() - started < 2
+    assert not (tmp_path / "tokenizer.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes are POSIX")
+def test_closed_pipe_is_quiet(folder: Path) -> None:
+    command = f'"{sys.executable}" -m sentitok.cli decode tokens | head -c 10'
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=False)
+    assert len(done.stdout) == 10
+    assert done.stderr == b""
+
+
+def test_start_is_quick_and_light() -> None:
+    code = "import sys; from sentitok.cli import app; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {name.split(".")[0] for name in done.stdout.split()} & {"rich", "pydantic", "numpy", "pandas"}
+    code = "import sys; from sentitok.cli import main\ntry: main()\nfinally: print('pydantic' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "count", "nowhere.txt", "--threads", "2"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == "False\n"
+
+
+def test_version(tmp_path: Path) -> None:
+    assert run("--version", cwd=tmp_path).out == f"sentitok {sentitok.__version__}\n"
+
+
+def test_typer_is_one_we_know() -> None:
+    """The quick readers rest on names that are typer's own; this says when they moved."""
+    from sentitok.cli.command import _Plain
+
+    command = typer.main.get_command(app)
+    with command.make_context("sentitok", ["count", "x"]) as context:
+        count = command.get_command(context, "count")  # type: ignore[attr-defined]
+        params = count.get_params(context)
+    assert all(isinstance(param._runtime_param, _Plain) for param in params)

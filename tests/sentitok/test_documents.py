@@ -1,0 +1,63 @@
+"""`sentitok.documents`: the Python reader agrees with the extension's."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sentitok
+from sentitok.documents import documents
+
+FIXTURES = Path(__file__).resolve().parent.parent / "data" / "corpus" / "fixtures"
+
+# (file, format, expected documents)
+TABLE = [
+    ("crlf.txt", None, ["The first line.\r\n", "The second line.\r\n", "\r\n", "A lone\rreturn, then a lone\n", "feed.\r\n", "No end"]),
+    ("empty-lines.txt", None, ["\n", "\n", "\n", "One line.\n", "\n", " \n", "\t\n", "Another line.\n", "\n", "\n"]),
+    ("empty.txt", None, []),
+    ("bom.txt", None, ["A byte order mark stands before this line.\n", "Not before this: \ufeff.\n"]),
+    ("code.txt", "text", [(FIXTURES / "code.txt").read_text("utf-8")]),
+    ("reviews.jsonl", None, ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"]),
+    ("reviews.csv", "csv:text", ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"]),
+    ("reviews.csv", "csv:label", ["1", "0", "1"]),
+]
+
+
+@pytest.mark.parametrize(("name", "format", "expected"), TABLE, ids=lambda value: str(value)[:20])
+def test_documents(name: str, format: str | None, expected: list[str]) -> None:
+    assert list(documents([FIXTURES / name], format)) == expected
+
+
+@pytest.mark.parametrize(("name", "format"), [(name, format) for name, format, _ in TABLE])
+def test_agrees_with_the_extension(name: str, format: str | None) -> None:
+    by_file = sentitok.count(FIXTURES / name, format=format)
+    by_documents = sentitok.count(documents([FIXTURES / name], format))
+    assert by_file is not None
+    assert by_documents is not None
+    assert dict(by_file) == dict(by_documents)
+    assert by_file.totals["documents"] == by_documents.totals["documents"]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)])
+def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    raw = (FIXTURES / "mixed.txt").read_bytes()
+    packed = tmp_path / f"mixed.txt{suffix}"
+    half = raw.index(b"\n", len(raw) // 2) + 1
+    packed.write_bytes(pack(raw[:half]) + pack(raw[half:]))  # two members
+    assert list(documents([packed])) == list(documents([FIXTURES / "mixed.txt"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "message"),
+    [
+        ("reviews.jsonl", "jsonl:body", "record 1 has no text in 'body'; it has text, label"),
+        ("reviews.csv", None, "which column? Give the format as csv:COLUMN"),
+        ("code.txt", "pages", "format 'pages' is unknown"),
+    ],
+)
+def test_errors(name: str, format: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match="") as caught:
+        list(documents([FIXTURES / name], format))
+    assert message in str(caught.value)

@@ -1,0 +1,143 @@
+"""The layering of the design, as code: who may import whom, and who may print."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = ROOT / "python"
+RUST = ROOT / "rust"
+
+MODULES = sorted(path for path in PYTHON.rglob("*.py"))
+SOURCES = sorted(RUST.rglob("*.rs"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path, *, top_level: bool = False) -> Iterator[str]:
+    """Names of the modules a file imports; with `top_level` only when it is imported."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in tree.body if top_level else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(MODULES) > 10
+    assert len(SOURCES) > 30
+
+
+# (part of the path, modules it must not import, and why)
+FORBIDDEN = [
+    ("python/sentitok/", {"torch", "pandas", "sentimodels"}, "sentitok stands alone"),
+    ("python/sentitok/", {"socket", "http", "urllib", "requests"}, "sentitok opens no socket"),
+    ("python/", {"pickle", "marshal", "shelve"}, "nothing is unpickled"),
+    ("python/sentimodels/", {"sentitok._sentitok"}, "public names only"),
+]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_python_imports(path: Path) -> None:
+    for part, modules, why in FORBIDDEN:
+        if name_of(path).startswith(part):
+            found = {name for name in imports(path) for bad in modules if (name + ".").startswith(bad + ".")}
+            assert not found, why
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_command_line_libraries_stay_in_cli(path: Path) -> None:
+    if "cli" in path.parts:
+        return
+    assert not {name.split(".")[0] for name in imports(path)} & {"typer", "rich"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_cluster_libraries_stay_in_adapters(path: Path) -> None:
+    if "adapters" in path.parts:
+        return
+    assert not {name.split(".")[0] for name in imports(path)} & {"ray", "dask"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_cli_prints(path: Path) -> None:
+    if "cli" in path.parts:
+        return
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    assert not [call.lineno for call in calls if getattr(call.func, "id", "") == "print"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_commands_start_without_heavy_imports(path: Path) -> None:
+    """What a command needs beyond typer it imports when it runs."""
+    if "cli" not in path.parts or path.name == "rivals.py":  # a process of its own
+        return
+    heavy = {"numpy", "rich", "pydantic", "subprocess", "tempfile"}
+    assert not {name.split(".")[0] for name in imports(path, top_level=True)} & heavy
+
+
+def test_import_is_light() -> None:
+    code = "import sys, sentitok; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"torch", "pandas", "typer", "rich", "pydantic", "pyarrow", "sentimodels"}
+
+
+# (file or folder under rust/, modules of the crate it must not name)
+ABOVE = {
+    "error.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "vocab.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "unicode.rs": {"bpe", "tokenizer", "format", "corpus", "normalizer", "pre_tokenizer"},
+    "normalizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "pre_tokenizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "corpus": {"bpe", "tokenizer", "format", "model"},
+    "bpe": {"tokenizer", "format", "corpus", "dataset"},
+    "word_counts": {"bpe", "tokenizer", "format", "model"},
+}
+
+
+def without_tests(text: str) -> str:
+    """The part of a Rust file before its unit tests."""
+    return text.split("#[cfg(test)]")[0]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_rust_layers(path: Path) -> None:
+    relative = path.relative_to(RUST)
+    text = without_tests(path.read_text("utf-8"))
+    # Prose may speak of what is above; code may not use it.
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+    used = set(re.findall(r"\bcrate::(\w+)", code))
+    for grouped in re.findall(r"use crate::\{(.*?)\};", code, re.S):
+        used |= set(re.findall(r"(?:^|,)\s*(\w+)", grouped))
+    top = relative.parts[0]
+    forbidden = ABOVE.get(top, set()) | ABOVE.get(top.removesuffix(".rs"), set())
+    if top not in ("py", "py.rs", "lib.rs"):
+        forbidden = forbidden | {"py"}
+        assert "pyo3" not in code.replace("use pyo3", "pyo3"), "only rust/py knows Python"
+    assert not used & forbidden
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_only_some_files_touch_files(path: Path) -> None:
+    top = path.relative_to(RUST).parts[0].removesuffix(".rs")
+    if top in ("corpus", "format", "dataset", "word_counts", "py"):
+        return
+    code = without_tests(path.read_text("utf-8"))
+    assert not re.search(r"\bstd::fs\b|\bFile::(open|create)", code)
+
+
+@pytest.mark.parametrize("path", [*MODULES, *SOURCES], ids=name_of)
+def test_files_are_short_and_well_named(path: Path) -> None:
+    assert path.stem not in ("utils", "common", "helpers", "misc")
+    if path.stem in ("tables", "__init__") and path.suffix == ".rs":
+        return  # generated
+    assert len(path.read_text("utf-8").splitlines()) <= 400
