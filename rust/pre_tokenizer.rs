@@ -46,6 +46,7 @@ const LOOK_BACK: usize = 64 << 10;
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PreTokenizer {
     /// No split: a text is one piece.
+    #[serde(deserialize_with = "no_fields")]
     Bytes,
     /// GPT-2, r50k, p50k.
     Gpt2 {
@@ -60,14 +61,19 @@ pub enum PreTokenizer {
         possessive: bool,
     },
     /// o200k, gpt-oss, Llama-4.
+    #[serde(deserialize_with = "no_fields")]
     O200k,
     /// Mistral's tekken.
+    #[serde(deserialize_with = "no_fields")]
     Tekken,
     /// `\w+|[^\w\s]+`; white space is dropped.
+    #[serde(deserialize_with = "no_fields")]
     Whitespace,
     /// `\S+`; white space is dropped.
+    #[serde(deserialize_with = "no_fields")]
     WhitespaceSplit,
     /// White space is dropped, punctuation stands alone.
+    #[serde(deserialize_with = "no_fields")]
     Bert,
     /// Spaces become U+2581.
     Metaspace {
@@ -78,6 +84,14 @@ pub enum PreTokenizer {
     },
     /// A pattern of the user's.
     Regex(SplitPattern),
+}
+
+/// Reads the rest of a variant without data, where serde would let any field pass.
+fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoFields {}
+    NoFields::deserialize(deserializer).map(|NoFields {}| ())
 }
 
 /// How many digits a piece has at most.

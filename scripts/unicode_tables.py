@@ -78,7 +78,9 @@ def two_stages(values: list[int], shift: int) -> tuple[list[int], list[int]]:
     """Block numbers and blocks; block numbers that only repeat the last one are cut off."""
     numbers: dict[tuple[int, ...], int] = {}
     size = 1 << shift
-    first = [numbers.setdefault(tuple(values[at : at + size]), len(numbers)) for at in range(0, len(values), size)]
+    first = [
+        numbers.setdefault(tuple(values[at : at + size]), len(numbers)) for at in range(0, len(values), size)
+    ]
     blank = numbers[(0,) * size]
     while first[-1] == blank:
         first.pop()
@@ -118,7 +120,9 @@ def render() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="compare with the file instead of writing it")
     check = parser.parse_args().check
     if (unicodedata2.unidata_version, tokenizers.__version__) != (UNICODE, TOKENIZERS):

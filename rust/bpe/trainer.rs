@@ -15,6 +15,7 @@ mod layout;
 mod literal;
 mod merger;
 mod replay;
+mod scan;
 mod tokens;
 mod window;
 
@@ -199,7 +200,7 @@ impl BpeTrainer {
         // cursor over the few distinct ones, not stored for each place.
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
         let mut tokens = self.base_tokens()?;
-        let symbols = Symbols::new(self, &pieces, &mut tokens)?;
+        let symbols = Symbols::new(self, &pieces, &mut tokens, progress)?;
         self.check_size(&tokens)?;
         let n_initial = tokens.len();
         let limits = Limits {
@@ -208,10 +209,9 @@ impl BpeTrainer {
             max_token_length: self.max_token_length.unwrap_or(usize::MAX),
             threads: parallel::n_threads(self.threads),
         };
-        progress.tick(Stage::Merge, n_initial as u64, self.vocab_size as u64)?;
 
         let mut layout = match &self.extend {
-            None => Layout::new(&pieces, &symbols)?,
+            None => Layout::new(&pieces, &symbols, progress)?,
             Some(base) => replay::replay(base, &pieces, &symbols, &mut tokens, progress)?,
         };
         drop(pieces);
@@ -237,7 +237,7 @@ impl BpeTrainer {
             (None, _) => Vec::new(),
             (Some(prefix), unit) => unit.affix("continuing_subword_prefix", prefix)?,
         };
-        let mut tokens = Tokens::new(self.unit, prefix);
+        let mut tokens = Tokens::new(self.unit, prefix, self.max_token_length.unwrap_or(usize::MAX));
         if let Some(base) = &self.extend {
             for token in &base.tokens {
                 tokens.push_base(token.as_deref())?;

@@ -13,7 +13,12 @@ use super::tokens::Tokens;
 use super::{Alphabet, BpeTrainer, Unit};
 use crate::byte_level;
 use crate::error::{Error, Result};
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
+
+/// Pieces counted between two looks at the clock; bytes are counted too fast
+/// to need one.
+const TICK: usize = 1 << 12;
 
 /// Where a symbol stands in its piece: bit 0, not first; bit 1, last.
 type Place = usize;
@@ -35,7 +40,12 @@ pub(super) struct Symbols {
 
 impl Symbols {
     /// Finds the alphabet of the pieces and gives it ids in `tokens`.
-    pub(super) fn new(options: &BpeTrainer, pieces: &[(&[u8], u64)], tokens: &mut Tokens) -> Result<Self> {
+    pub(super) fn new(
+        options: &BpeTrainer,
+        pieces: &[(&[u8], u64)],
+        tokens: &mut Tokens,
+        progress: &mut Progress,
+    ) -> Result<Self> {
         let unit = options.unit;
         let suffix = match &options.end_of_word_suffix {
             None => Vec::new(),
@@ -61,7 +71,7 @@ impl Symbols {
             }
         }
 
-        let (kept, dropped) = keep(options, count(unit, pieces)?)?;
+        let (kept, dropped) = keep(options, count(unit, pieces, progress)?)?;
         let mut symbols = Self {
             unit,
             ids: FxHashMap::default(),
@@ -199,7 +209,7 @@ fn utf8(piece: &[u8]) -> Result<&str> {
 }
 
 /// Counts symbols, by the code points of their characters.
-fn count(unit: Unit, pieces: &[(&[u8], u64)]) -> Result<FxHashMap<u32, u64>> {
+fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result<FxHashMap<u32, u64>> {
     let overflow = |code: u32| Error::CountOverflow {
         what: format!("the symbol {:?}", String::from_utf8_lossy(&unit.bytes(code))),
     };
@@ -220,7 +230,10 @@ fn count(unit: Unit, pieces: &[(&[u8], u64)]) -> Result<FxHashMap<u32, u64>> {
             }
         }
         Unit::Chars => {
-            for &(piece, weight) in pieces {
+            for (at, &(piece, weight)) in pieces.iter().enumerate() {
+                if at % TICK == 0 {
+                    progress.tick(Stage::Merge, 0, 0)?;
+                }
                 for c in utf8(piece)?.chars() {
                     let count: &mut u64 = counts.entry(c.into()).or_default();
                     *count = count.checked_add(weight).ok_or_else(|| overflow(c.into()))?;

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::Merge;
 use super::alphabet::Symbols;
 use crate::error::{Error, Result};
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// The greatest id a slot can hold.
@@ -27,8 +28,8 @@ pub(super) const MAX_ID: TokenId = SPAN - 1;
 /// Between runs.
 pub(super) const SEPARATOR: u32 = u32::MAX;
 
-/// Slots scanned between two looks at the clock.
-const PAUSE: usize = 1 << 20;
+/// Pieces written between two looks at the clock.
+const TICK: usize = 1 << 12;
 
 const END: u32 = 1 << 31;
 const SPAN: u32 = 1 << 30;
@@ -45,10 +46,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Writes pieces, which come by weight, greatest first.
-    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols) -> Result<Self> {
+    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols, progress: &mut Progress) -> Result<Self> {
         let mut layout = Self::with_capacity(pieces);
         let mut run = Vec::new();
-        for &(piece, weight) in pieces {
+        for (at, &(piece, weight)) in pieces.iter().enumerate() {
+            if at % TICK == 0 {
+                progress.tick(Stage::Merge, 0, 0)?;
+            }
             symbols.for_each(piece, |id| match id {
                 Some(id) => run.push(id),
                 None if symbols.unknown_breaks => layout.push_run(&mut run, weight),
@@ -169,55 +173,73 @@ impl Layout {
         self.slots[end] = id | END;
     }
 
-    /// Calls `f` with each pair of neighbours in `range`, which begins and ends
-    /// at separators: position, left, right and weight. Calls `pause` each
-    /// [`PAUSE`] slots.
-    #[inline]
-    pub(super) fn for_each_pair(
-        &self,
-        range: std::ops::Range<usize>,
-        mut pause: impl FnMut() -> Result<()>,
-        mut f: impl FnMut(usize, TokenId, TokenId, u64) -> Result<()>,
-    ) -> Result<()> {
+    /// The slots, which each hold a symbol or a separator after
+    /// [`Layout::compact`] and before the next [`Layout::join`].
+    pub(super) fn compact_slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// Calls `f` with each pair of neighbours in a layout that is not compact:
+    /// position, left, right and weight.
+    pub(super) fn for_each_pair(&self, mut f: impl FnMut(usize, TokenId, TokenId, u64)) {
         let mut weights = Weights::default();
-        let mut position = range.start;
-        while position < range.end {
-            let stop = range.end.min(position + PAUSE);
-            while position < stop {
-                let left = self.slots[position];
-                if left == SEPARATOR {
-                    position += 1;
-                    continue;
-                }
-                let next = position + self.span(position);
-                let right = self.slots[next];
-                if right != SEPARATOR {
-                    f(position, left, right, weights.at(self, position))?;
-                }
-                position = next;
+        let mut position = 0;
+        while position < self.slots.len() {
+            let left = self.slots[position];
+            if left == SEPARATOR {
+                position += 1;
+                continue;
             }
-            pause()?;
+            let next = position + self.span(position);
+            let right = self.slots[next];
+            if right != SEPARATOR {
+                f(position, left, right, weights.at(self, position));
+            }
+            position = next;
         }
-        Ok(())
+    }
+
+    /// Gives every symbol one slot. Positions change.
+    pub(super) fn compact(&mut self) {
+        let (mut from, mut to) = (0, 0);
+        let mut weight = 0;
+        while from < self.slots.len() {
+            if self.weight_starts.get(weight).is_some_and(|&start| start as usize == from) {
+                self.weight_starts[weight] = to as u32;
+                weight += 1;
+            }
+            let id = self.slots[from];
+            let span = if id == SEPARATOR { 1 } else { self.span(from) };
+            // Runs of one symbol have no pair any more, but `unmerge` needs them.
+            self.slots[to] = id;
+            from += span;
+            to += 1;
+        }
+        self.slots.truncate(to);
     }
 
     /// Takes merges back, none of which made a token that stood in a piece before.
     pub(super) fn unmerge(&mut self, merges: &[Merge]) {
+        self.compact();
         let parts: FxHashMap<TokenId, (TokenId, TokenId)> =
             merges.iter().map(|merge| (merge.id, (merge.left, merge.right))).collect();
+        let mut slots = Vec::new();
         let mut stack = Vec::new();
-        let mut position = 0;
-        while position < self.slots.len() {
-            stack.push(self.slots[position]);
+        let mut weight = 0;
+        for (from, &slot) in self.slots.iter().enumerate() {
+            if self.weight_starts.get(weight).is_some_and(|&start| start as usize == from) {
+                self.weight_starts[weight] = slots.len() as u32;
+                weight += 1;
+            }
+            stack.push(slot);
             while let Some(id) = stack.pop() {
-                if let Some(&(left, right)) = parts.get(&id) {
-                    stack.extend([right, left]);
-                } else {
-                    self.slots[position] = id;
-                    position += 1;
+                match parts.get(&id) {
+                    Some(&(left, right)) => stack.extend([right, left]),
+                    None => slots.push(id),
                 }
             }
         }
+        self.slots = slots;
     }
 
     /// Calls `f` with each run's symbols and its weight.

@@ -16,8 +16,10 @@ use crate::error::Result;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
-/// Places rewritten between two looks at the clock.
-const TICK: usize = 1 << 15;
+/// Places looked at together.
+const GATHER: usize = 256;
+/// So often [`GATHER`] places are rewritten between two looks at the clock.
+const TICK: usize = 128;
 
 /// What bounds training.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +114,7 @@ impl<'a> Merger<'a> {
         while self.tokens.len() < self.limits.vocab_size {
             progress.tick(Stage::Merge, self.tokens.len() as u64, self.limits.vocab_size as u64)?;
             let Some(best) = self.window.best(self.layout, self.tokens) else {
-                if self.window.refill(self.layout, self.tokens, self.limits.vocab_size, progress)? {
+                if self.window.refill(self.layout, self.tokens, &self.limits, progress)? {
                     continue;
                 }
                 return Ok(End::Stopped(Stop::NoPairs));
@@ -129,9 +131,9 @@ impl<'a> Merger<'a> {
             let id = self.tokens.intern(&bytes);
             self.tokens.set_length(id, length);
             let positions = self.window.take(self.tokens, best);
-            self.merge(best, id, &positions, progress)?;
+            self.merge(best, id, positions.as_slice(), progress)?;
             if reused {
-                self.recount(id, progress)?;
+                self.recount(id);
             }
             self.apply(best, id);
             self.merges.push(Merge { left: best.left, right: best.right, id, count: best.count });
@@ -151,14 +153,20 @@ impl<'a> Merger<'a> {
         for side in [&mut *before, &mut *after] {
             side.changes.resize(tokens.len(), Change::default());
         }
-        let length = tokens.length(id);
-        let may_form = |other: TokenId| tokens.length(other) + length < limits.max_token_length;
-        let (forms_with_left, forms_with_itself) = (may_form(pair.left), may_form(id));
+        let (forms_with_left, forms_with_itself) = (tokens.may_form(id, pair.left), tokens.may_form(id, id));
         let mut weights = Weights::default();
         let mut last = 0;
-        for places in positions.chunks(TICK) {
-            for &position in places {
-                let position = position as usize;
+        let mut places = [0; GATHER];
+        for (at, chunk) in positions.chunks(GATHER).enumerate() {
+            // Looks at all places before it works on one: the memory then
+            // answers many questions at a time. Merges here may spoil later
+            // places of the chunk, so each is looked at again.
+            let mut n = 0;
+            for &position in chunk {
+                places[n] = position as usize;
+                n += usize::from(layout.at(position as usize) == pair.left);
+            }
+            for &position in &places[..n] {
                 if layout.at(position) != pair.left {
                     continue;
                 }
@@ -185,7 +193,7 @@ impl<'a> Merger<'a> {
                     }
                     Some((symbol, start)) => {
                         before.change(symbol).lost += weight;
-                        if may_form(symbol) {
+                        if tokens.may_form(symbol, id) {
                             before.born(symbol, start, weight);
                         }
                     }
@@ -194,14 +202,16 @@ impl<'a> Merger<'a> {
                 let next = layout.at(middle + right_span);
                 if next != SEPARATOR {
                     after.change(next).lost += weight;
-                    if may_form(next) {
+                    if tokens.may_form(id, next) {
                         after.born(next, position, weight);
                     }
                 }
                 layout.join(position, left_span, right_span, id);
                 last = position;
             }
-            progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
+            if at % TICK == TICK - 1 {
+                progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
+            }
         }
         Ok(())
     }
@@ -209,8 +219,8 @@ impl<'a> Merger<'a> {
     /// Counts the pairs of a token anew, by a scan: needed when the token stood
     /// in pieces before it was made, so that its pairs were born before.
     /// Only prefixes, suffixes and a base can bring that about.
-    fn recount(&mut self, id: TokenId, progress: &mut Progress) -> Result<()> {
-        let Self { layout, tokens, before, after, limits, window, .. } = self;
+    fn recount(&mut self, id: TokenId) {
+        let Self { layout, tokens, before, after, window, .. } = self;
         for side in [&mut *before, &mut *after] {
             side.births.clear();
             for &symbol in &side.touched {
@@ -218,18 +228,14 @@ impl<'a> Merger<'a> {
                 (change.born, change.n) = (0, 0);
             }
         }
-        let length = tokens.length(id);
-        let pause = || progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64);
-        layout.for_each_pair(0..layout.len(), pause, |position, left, right, weight| {
-            let other = if right == id { left } else { right };
-            if (left == id || right == id) && tokens.length(other) + length < limits.max_token_length {
-                let side = if right == id { &mut *before } else { &mut *after };
-                side.born(other, position, weight);
+        layout.for_each_pair(|position, left, right, weight| {
+            if right == id && tokens.may_form(left, id) {
+                before.born(left, position, weight);
+            } else if left == id && tokens.may_form(id, right) {
+                after.born(right, position, weight);
             }
-            Ok(())
-        })?;
+        });
         window.forget(id);
-        Ok(())
     }
 
     /// Tells the window what a merge changed.

@@ -20,6 +20,8 @@ type SpecialTokens = Vec<(String, TokenId)>;
 /// Tokens by id, ids by bytes.
 pub(super) struct Tokens {
     unit: Unit,
+    /// Longer tokens are not made; `usize::MAX` for no limit.
+    max_length: usize,
     /// Dropped from the right part of a merge.
     prefix: Vec<u8>,
     slab: Vec<u8>,
@@ -33,9 +35,10 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn new(unit: Unit, prefix: Vec<u8>) -> Self {
+    pub(super) fn new(unit: Unit, prefix: Vec<u8>, max_length: usize) -> Self {
         Self {
             unit,
+            max_length,
             prefix,
             slab: Vec::new(),
             ends: Vec::new(),
@@ -63,6 +66,16 @@ impl Tokens {
     /// The length in first symbols; 0 for a token that stands in no piece.
     pub(super) fn length(&self, id: TokenId) -> usize {
         self.lengths[id as usize] as usize
+    }
+
+    /// Whether a pair may be merged: its token must be shorter than the limit,
+    /// unless both are first symbols.
+    #[inline]
+    pub(super) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
+        self.max_length == usize::MAX || {
+            let length = self.length(left) + self.length(right);
+            length < self.max_length || length == 2
+        }
     }
 
     /// Notes that a token stands in pieces, with so many first symbols.

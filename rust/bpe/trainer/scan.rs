@@ -1,0 +1,279 @@
+//! Finds the frequent pairs of a layout, by reading all of it.
+//!
+//! Twice: first into a small table of hashed sums, which bounds each pair's
+//! count from above, then exactly, only what may be frequent. Rare pairs, which
+//! are most, thus take no memory. Threads share both readings.
+
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use super::layout::{Layout, SEPARATOR, Weights};
+use super::tokens::Tokens;
+use crate::error::{Error, Result};
+use crate::progress::{Progress, Stage};
+use crate::vocab::TokenId;
+
+/// Slots read between two looks at the clock.
+const PAUSE: usize = 1 << 16;
+/// Threads are not worth starting for fewer slots each.
+const SHARE: usize = 1 << 16;
+
+/// A frequent pair.
+#[derive(Default)]
+pub(super) struct Pair {
+    /// Its present count.
+    pub(super) count: u64,
+    /// Where it began at its birth; some places may be stale.
+    pub(super) positions: Positions,
+}
+
+/// Ascending positions. Most pairs have one, which needs no list.
+pub(super) enum Positions {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Default for Positions {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Positions {
+    /// An empty list with room for `n`.
+    pub(super) fn with_room(n: usize) -> Self {
+        Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, position: u32) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, position]),
+            Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
+            Self::Many(list) => list.push(position),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(position) => std::slice::from_ref(position),
+            Self::Many(list) => list,
+        }
+    }
+
+    fn append(&mut self, others: &Self) {
+        others.as_slice().iter().for_each(|&position| self.push(position));
+    }
+
+    fn shrink_to_fit(&mut self) {
+        if let Self::Many(list) = self {
+            list.shrink_to_fit();
+        }
+    }
+}
+
+/// Pairs, and where each one is.
+#[derive(Default)]
+pub(super) struct Pairs {
+    pub(super) list: Vec<Pair>,
+    pub(super) index: FxHashMap<u64, u32>,
+}
+
+/// A pair as a key.
+#[inline]
+pub(super) fn key(left: TokenId, right: TokenId) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+/// A compact layout to be read.
+pub(super) struct Scan<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) tokens: &'a Tokens,
+    pub(super) vocab_size: usize,
+    pub(super) threads: usize,
+}
+
+impl Scan<'_> {
+    /// Hashed sums of all pairs that may be merged.
+    pub(super) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
+        let sketches = self.read(
+            progress,
+            || Sketch::new(self.layout.len()),
+            |sketch, _, left, right, weight| {
+                let cell = sketch.cell(left, right);
+                sketch.sums[cell] = sketch.sums[cell].saturating_add(weight);
+                Ok(())
+            },
+        )?;
+        let sum = sketches.into_iter().reduce(|mut sum, other| {
+            for (sum, other) in sum.sums.iter_mut().zip(other.sums) {
+                *sum = sum.saturating_add(other);
+            }
+            sum
+        });
+        sum.ok_or_else(|| Error::Internal("a layout was read by no thread".to_owned()))
+    }
+
+    /// All pairs of at least `least`, with positions.
+    pub(super) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
+        let found = self.read(progress, Pairs::default, |pairs, position, left, right, weight| {
+            if sketch.sums[sketch.cell(left, right)] < least {
+                return Ok(());
+            }
+            let Pairs { list, index } = pairs;
+            let at = *index.entry(key(left, right)).or_insert_with(|| {
+                list.push(Pair::default());
+                list.len() as u32 - 1
+            });
+            let pair = &mut list[at as usize];
+            pair.positions.push(position as u32);
+            pair.count = self.sum(pair.count, weight, left, right)?;
+            Ok(())
+        })?;
+        let mut found = found.into_iter();
+        let mut pairs = found.next().unwrap_or_default();
+        for mut other in found {
+            for (key, at) in other.index {
+                let other = std::mem::take(&mut other.list[at as usize]);
+                match pairs.index.entry(key) {
+                    Entry::Vacant(place) => {
+                        place.insert(pairs.list.len() as u32);
+                        pairs.list.push(other);
+                    }
+                    Entry::Occupied(place) => {
+                        let pair = &mut pairs.list[*place.get() as usize];
+                        pair.count =
+                            self.sum(pair.count, other.count, (key >> 32) as TokenId, key as TokenId)?;
+                        pair.positions.append(&other.positions);
+                    }
+                }
+            }
+        }
+        let Pairs { mut list, mut index } = pairs;
+        let mut kept = Vec::new();
+        index.retain(|_, at| {
+            let mut pair = std::mem::take(&mut list[*at as usize]);
+            if pair.count < least {
+                return false;
+            }
+            pair.positions.shrink_to_fit();
+            *at = kept.len() as u32;
+            kept.push(pair);
+            true
+        });
+        index.shrink_to_fit();
+        Ok(Pairs { list: kept, index })
+    }
+
+    fn sum(&self, a: u64, b: u64, left: TokenId, right: TokenId) -> Result<u64> {
+        a.checked_add(b).ok_or_else(|| Error::CountOverflow {
+            what: format!("the pair {:?}", String::from_utf8_lossy(&self.tokens.joined(left, right))),
+        })
+    }
+
+    /// Calls `f` with each pair, its position and weight, and what is being
+    /// made; gives what each thread made, in the order of positions.
+    fn read<T: Send>(
+        &self,
+        progress: &mut Progress,
+        empty: impl Fn() -> T + Sync,
+        f: impl Fn(&mut T, usize, TokenId, TokenId, u64) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
+        let threads = self.threads.min(self.layout.len() / SHARE).max(1);
+        let share = self.layout.len().div_ceil(threads);
+        let stopped = AtomicBool::new(false);
+        let read_share = |n: usize, pause: &mut dyn FnMut() -> Result<()>| {
+            let mut made = empty();
+            let range = n * share..self.layout.len().min((n + 1) * share);
+            self.read_range(range, pause, |position, left, right, weight| {
+                f(&mut made, position, left, right, weight)
+            })?;
+            Ok(made)
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads)
+                .map(|n| {
+                    let (read_share, stopped) = (&read_share, &stopped);
+                    scope.spawn(move || {
+                        read_share(n, &mut || match stopped.load(Ordering::Relaxed) {
+                            true => Err(Error::Cancelled),
+                            false => Ok(()),
+                        })
+                    })
+                })
+                .collect();
+            let first = read_share(0, &mut || {
+                progress.tick(Stage::Merge, self.tokens.len() as u64, self.vocab_size as u64)
+            });
+            stopped.store(first.is_err(), Ordering::Relaxed);
+            let mut made = vec![first];
+            for other in others {
+                made.push(
+                    other.join().unwrap_or_else(|_| Err(Error::Internal("a thread failed".to_owned()))),
+                );
+            }
+            made.into_iter().collect()
+        })
+    }
+
+    #[inline]
+    fn read_range(
+        &self,
+        range: Range<usize>,
+        pause: &mut dyn FnMut() -> Result<()>,
+        mut f: impl FnMut(usize, TokenId, TokenId, u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut weights = Weights::default();
+        let slots = self.layout.compact_slots();
+        for from in range.clone().step_by(PAUSE) {
+            let to = range.end.min(from + PAUSE);
+            // Each pair is read where it begins, so the last one looks past the end.
+            for (at, pair) in slots[from..slots.len().min(to + 1)].windows(2).enumerate() {
+                let (left, right) = (pair[0], pair[1]);
+                if left != SEPARATOR && right != SEPARATOR && self.tokens.may_form(left, right) {
+                    f(from + at, left, right, weights.at(self.layout, from + at))?;
+                }
+            }
+            pause()?;
+        }
+        Ok(())
+    }
+}
+
+/// Hashed sums of pair weights: never less than a pair's count.
+pub(super) struct Sketch {
+    sums: Vec<u64>,
+    shift: u32,
+}
+
+impl Sketch {
+    fn new(n_slots: usize) -> Self {
+        let bits = n_slots.next_power_of_two().trailing_zeros().clamp(8, 18);
+        Self { sums: vec![0; 1 << bits], shift: 64 - bits }
+    }
+
+    #[inline]
+    fn cell(&self, left: TokenId, right: TokenId) -> usize {
+        // The multiplier of Fibonacci hashing; high bits are the best mixed.
+        (key(left, right).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// No pair has a greater count.
+    pub(super) fn max(&self) -> u64 {
+        self.sums.iter().copied().max().unwrap_or(0)
+    }
+
+    /// A count that about `n` of the sums from `low` to `high` reach; `low` if
+    /// fewer do.
+    pub(super) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
+        let mut sums: Vec<u64> = self.sums.iter().copied().filter(|sum| (low..=high).contains(sum)).collect();
+        if sums.len() <= n {
+            return low;
+        }
+        let at = sums.len() - n;
+        *sums.select_nth_unstable(at).1
+    }
+}

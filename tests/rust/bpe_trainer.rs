@@ -1,0 +1,367 @@
+//! The trainer against a trainer that counts everything anew at each step, and
+//! against what Hugging Face's is known to do.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, Merge, Stop, TieBreak, Trained, Unit};
+use sentitok::progress::Stage;
+use sentitok::{Error, Progress, TokenId};
+
+type Counts = BTreeMap<Vec<u8>, u64>;
+
+fn counts(words: &[(&str, u64)]) -> Counts {
+    words.iter().map(|(word, count)| (word.as_bytes().to_vec(), *count)).collect()
+}
+
+fn train(options: &BpeTrainer, counts: &Counts) -> sentitok::Result<Trained> {
+    options.train(counts.iter().map(|(piece, count)| (piece.as_slice(), *count)), &mut Progress::silent())
+}
+
+fn text(bytes: &Option<Vec<u8>>) -> String {
+    bytes.as_ref().map_or("-".to_owned(), |bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Merges as `left right`, joined by commas.
+fn spelled(trained: &Trained) -> String {
+    let token = |id: TokenId| text(&trained.tokens[id as usize]);
+    let merges = trained.merges.iter().map(|merge| format!("{} {}", token(merge.left), token(merge.right)));
+    merges.collect::<Vec<_>>().join(", ")
+}
+
+fn seen(vocab_size: usize) -> BpeTrainer {
+    BpeTrainer { vocab_size, initial_alphabet: Alphabet::Seen, ..BpeTrainer::default() }
+}
+
+/// The specification: each step counts all pairs of all words.
+fn naive(options: &BpeTrainer, tokens: &mut Vec<Vec<u8>>, words: &mut [(Vec<TokenId>, u64)]) -> Vec<Merge> {
+    let length = |tokens: &[Vec<u8>], id: TokenId| match options.unit {
+        Unit::Bytes => tokens[id as usize].len(),
+        Unit::Chars => String::from_utf8_lossy(&tokens[id as usize]).chars().count(),
+    };
+    let mut merges = Vec::new();
+    while tokens.len() < options.vocab_size {
+        let mut pairs: BTreeMap<(TokenId, TokenId), u64> = BTreeMap::new();
+        for (word, weight) in words.iter() {
+            let mut free = 0;
+            for at in 1..word.len() {
+                let apart = options.tie_break == TieBreak::SentencePiece && word[at - 1] == word[at];
+                if !(apart && at < free) {
+                    *pairs.entry((word[at - 1], word[at])).or_default() += weight;
+                    free = if apart { at + 2 } else { free };
+                }
+            }
+        }
+        let most = options.max_token_length.unwrap_or(usize::MAX);
+        pairs.retain(|pair, _| {
+            let length = length(tokens, pair.0) + length(tokens, pair.1);
+            length == 2 || length < most
+        });
+        let Some(&count) = pairs.values().max() else { break };
+        if count < options.min_frequency {
+            break;
+        }
+        let bytes = |id: TokenId| tokens[id as usize].clone();
+        let joined = |pair: &(TokenId, TokenId)| [bytes(pair.0), bytes(pair.1)].concat();
+        let top = pairs.into_iter().filter(|pair| pair.1 == count).map(|pair| pair.0);
+        let best = match options.tie_break {
+            TieBreak::HuggingFace => top.min(),
+            TieBreak::Bytes => top.max_by_key(|pair| (bytes(pair.0), bytes(pair.1))),
+            TieBreak::SentencePiece => {
+                top.min_by_key(|pair| (length(tokens, pair.0) + length(tokens, pair.1), joined(pair), *pair))
+            }
+        };
+        let Some(pair) = best else { break };
+        let joined = joined(&pair);
+        let id = tokens.iter().position(|token| *token == joined).unwrap_or(tokens.len());
+        if id == tokens.len() {
+            tokens.push(joined);
+        }
+        merges.push(Merge { left: pair.0, right: pair.1, id: id as TokenId, count });
+        for (word, _) in words.iter_mut() {
+            let mut out = Vec::new();
+            let mut at = 0;
+            while at < word.len() {
+                let is_pair = word[at] == pair.0 && word.get(at + 1) == Some(&pair.1);
+                out.push(if is_pair { id as TokenId } else { word[at] });
+                at += if is_pair { 2 } else { 1 };
+            }
+            *word = out;
+        }
+    }
+    merges
+}
+
+/// The naive trainer from pieces, with the seen alphabet.
+fn naive_from_pieces(options: &BpeTrainer, counts: &Counts) -> (Vec<Vec<u8>>, Vec<Merge>) {
+    let mut tokens: Vec<Vec<u8>> =
+        options.special_tokens.iter().map(|text| text.clone().into_bytes()).collect();
+    let split = |piece: &Vec<u8>| -> Vec<Vec<u8>> {
+        match options.unit {
+            Unit::Bytes => piece.iter().map(|&byte| vec![byte]).collect(),
+            Unit::Chars => {
+                String::from_utf8_lossy(piece).chars().map(|c| c.to_string().into_bytes()).collect()
+            }
+        }
+    };
+    let order = |symbol: &Vec<u8>| match options.unit {
+        Unit::Bytes => u32::from(sentitok::byte_level::BYTE_TO_CHAR[usize::from(symbol[0])]),
+        Unit::Chars => String::from_utf8_lossy(symbol).chars().next().map_or(0, u32::from),
+    };
+    let mut symbols: Vec<Vec<u8>> = counts.keys().flat_map(split).collect();
+    symbols.sort_by_key(order);
+    symbols.dedup();
+    symbols.retain(|symbol| !tokens.contains(symbol));
+    tokens.extend(symbols);
+    let id = |symbol: &Vec<u8>| tokens.iter().position(|token| token == symbol).map_or(0, |id| id as TokenId);
+    let mut words: Vec<(Vec<TokenId>, u64)> =
+        counts.iter().map(|(piece, count)| (split(piece).iter().map(id).collect(), *count)).collect();
+    let merges = naive(options, &mut tokens, &mut words);
+    (tokens, merges)
+}
+
+fn pieces() -> impl Strategy<Value = Counts> {
+    let piece = prop_oneof![
+        "[ab]{1,12}".prop_map(String::into_bytes),
+        "a{1,40}".prop_map(String::into_bytes),
+        "[a-d]{1,30}".prop_map(String::into_bytes),
+        "(ab|ba|aab){1,12}".prop_map(String::into_bytes),
+        "[ab中文é]{1,12}".prop_map(String::into_bytes),
+    ];
+    let count = prop_oneof![1u64..4, 1u64..100, Just(1 << 40)];
+    prop::collection::btree_map(piece, count, 1..30)
+}
+
+fn tie_break() -> impl Strategy<Value = TieBreak> {
+    prop_oneof![Just(TieBreak::HuggingFace), Just(TieBreak::Bytes), Just(TieBreak::SentencePiece)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn equals_counting_anew(
+        counts in pieces(),
+        vocab_size in 24usize..130,
+        min_frequency in 0u64..6,
+        tie_break in tie_break(),
+        chars: bool,
+        max_token_length in prop_oneof![Just(None), (2usize..8).prop_map(Some)],
+        special in prop_oneof![Just(vec![]), Just(vec!["ab".to_owned()]), Just(vec!["aba".to_owned(), "a".to_owned()])],
+    ) {
+        let options = BpeTrainer {
+            min_frequency,
+            tie_break,
+            max_token_length,
+            special_tokens: special,
+            unit: if chars { Unit::Chars } else { Unit::Bytes },
+            ..seen(vocab_size)
+        };
+        let trained = train(&options, &counts).unwrap();
+        let (tokens, merges) = naive_from_pieces(&options, &counts);
+        prop_assert_eq!(&trained.merges, &merges);
+        prop_assert_eq!(trained.tokens.into_iter().map(Option::unwrap).collect::<Vec<_>>(), tokens);
+    }
+
+    #[test]
+    fn extending_keeps_ids_and_equals_counting_anew(
+        counts in pieces(),
+        more in pieces(),
+        first in 20usize..45,
+        tie_break in tie_break(),
+        shuffled: bool,
+    ) {
+        let start = train(&BpeTrainer { tie_break, ..seen(first) }, &counts).unwrap();
+        let mut base = Base {
+            tokens: start.tokens.clone(),
+            merges: start.merges.iter().map(|merge| (merge.left, merge.right, merge.id)).collect(),
+            special_tokens: vec![],
+        };
+        if shuffled {
+            // A second way to a token that stands in pieces, as files made from
+            // SentencePiece models have.
+            base.merges.reverse();
+        }
+        let options = BpeTrainer { tie_break, extend: Some(base.clone()), ..seen(first + 40) };
+        let trained = train(&options, &more).unwrap();
+        prop_assert_eq!(&trained.tokens[..base.tokens.len()], &base.tokens[..]);
+
+        let mut tokens: Vec<Vec<u8>> = trained.tokens[..trained.n_initial].iter().cloned().map(Option::unwrap).collect();
+        let id = |byte: &u8| tokens.iter().position(|token| *token == [*byte]).unwrap() as TokenId;
+        let mut words: Vec<(Vec<TokenId>, u64)> =
+            more.iter().map(|(piece, count)| (piece.iter().map(id).collect(), *count)).collect();
+        for (word, _) in &mut words {
+            *word = encode(&base, word);
+        }
+        prop_assert_eq!(&trained.merges, &naive(&options, &mut tokens, &mut words));
+    }
+}
+
+/// Encoding by definition: the lowest rank, leftmost, until none is left.
+fn encode(base: &Base, word: &[TokenId]) -> Vec<TokenId> {
+    let mut word = word.to_vec();
+    loop {
+        let rank =
+            |at: usize| base.merges.iter().position(|merge| (merge.0, merge.1) == (word[at], word[at + 1]));
+        let best = (0..word.len().saturating_sub(1)).filter_map(|at| rank(at).map(|rank| (rank, at))).min();
+        let Some((rank, at)) = best else { return word };
+        word.splice(at..at + 2, [base.merges[rank].2]);
+    }
+}
+
+#[test]
+fn merges_of_known_corpora() {
+    let table = [
+        ("overlaps count", seen(3), vec![("aaa", 3), ("ab", 5)], "a a"),
+        ("left to right", seen(3), vec![("aaaaa", 1)], "a a, aa a"),
+        ("no pair", seen(9), vec![("a", 5), ("b", 1)], ""),
+        (
+            "a special token of the same text gives its id, and shifts ties",
+            BpeTrainer { special_tokens: vec!["abc".into()], ..seen(9) },
+            vec![("dabc", 5), ("abcab", 5), ("abc", 1)],
+            "a b, ab c, abc ab, d abc",
+        ),
+        (
+            "bytes: greatest pair",
+            BpeTrainer { tie_break: TieBreak::Bytes, ..seen(5) },
+            vec![("ab", 1), ("bc", 1)],
+            "b c, a b",
+        ),
+        ("ids: smallest pair", seen(5), vec![("ab", 1), ("bc", 1)], "a b, b c"),
+        (
+            "sentencepiece: runs count once",
+            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(4) },
+            vec![("aaa", 3), ("bc", 4)],
+            "b c",
+        ),
+        (
+            "suffix and prefix",
+            BpeTrainer {
+                continuing_subword_prefix: Some("##".into()),
+                end_of_word_suffix: Some("</w>".into()),
+                ..seen(12)
+            },
+            vec![("abc", 3), ("ab", 5)],
+            "a ##b</w>, a ##b, ab ##c</w>",
+        ),
+        (
+            "characters left out let their neighbours meet",
+            BpeTrainer { limit_alphabet: Some(2), ..seen(3) },
+            vec![("axb", 3), ("ab", 1)],
+            "a b",
+        ),
+        (
+            "with byte fallback they part them",
+            BpeTrainer { limit_alphabet: Some(2), byte_fallback: true, unit: Unit::Chars, ..seen(259) },
+            vec![("axb", 3), ("ab", 1), ("ba", 2)],
+            "b a",
+        ),
+    ];
+    for (name, options, words, expected) in table {
+        let trained = train(&options, &counts(&words)).unwrap();
+        assert_eq!(spelled(&trained), expected, "{name}: {:?}", trained);
+    }
+}
+
+#[test]
+fn limited_alphabet_keeps_the_frequent_and_tells_the_rest() {
+    let options = BpeTrainer { limit_alphabet: Some(2), ..seen(10) };
+    let trained = train(&options, &counts(&[("cccbbaazz", 1)])).unwrap();
+    assert_eq!(trained.tokens[..2], [Some(b"a".to_vec()), Some(b"c".to_vec())]);
+    assert_eq!(trained.dropped, [(b"b".to_vec(), 2), (b"z".to_vec(), 2)]);
+}
+
+#[test]
+fn ids_begin_with_specials_then_code_points() {
+    let options = BpeTrainer {
+        vocab_size: 258,
+        special_tokens: vec!["<s>".into(), " the".into()],
+        ..BpeTrainer::default()
+    };
+    let trained = train(&options, &counts(&[("a b", 1)])).unwrap();
+    assert_eq!(text(&trained.tokens[0]), "<s>");
+    // Over bytes a blank is spelled Ġ, so " the" is no token's spelling.
+    assert_eq!(trained.tokens[1], None);
+    assert_eq!((text(&trained.tokens[2]), text(&trained.tokens[95])), ("!".into(), "~".into()));
+    assert_eq!(trained.tokens[2 + 188], Some(vec![0]));
+    assert_eq!(trained.stop, Stop::VocabFull);
+    assert_eq!(trained.special_tokens, [("<s>".to_owned(), 0), (" the".to_owned(), 1)]);
+}
+
+#[test]
+fn the_size_is_kept_or_refused() {
+    let words = counts(&[("ab", 2), ("cd", 1)]);
+    for (options, stop) in [
+        (seen(5), Stop::VocabFull),
+        (seen(9), Stop::NoPairs),
+        (BpeTrainer { min_frequency: 2, ..seen(9) }, Stop::BelowMinFrequency { count: 1 }),
+        (seen(4), Stop::VocabFull),
+    ] {
+        let trained = train(&options, &words).unwrap();
+        assert_eq!(trained.stop, stop);
+        assert!(trained.tokens.len() <= options.vocab_size);
+    }
+    let base = Base { tokens: vec![Some(b"a".to_vec()), Some(b"b".to_vec())], ..Base::default() };
+    for (options, minimum) in [
+        (seen(3), 4),
+        (BpeTrainer { special_tokens: vec!["<s>".into(), "a".into()], ..seen(4) }, 5),
+        (BpeTrainer { vocab_size: 255, ..BpeTrainer::default() }, 256),
+        (BpeTrainer { extend: Some(base.clone()), ..seen(2) }, 4),
+    ] {
+        match train(&options, &words) {
+            Err(Error::VocabSize { minimum: found, .. }) => assert_eq!(found, minimum),
+            other => panic!("{other:?}"),
+        }
+    }
+    let same = BpeTrainer { extend: Some(base), ..seen(2) };
+    assert!(matches!(train(&same, &counts(&[("ab", 1)])), Err(Error::VocabSize { minimum: 3, .. })));
+}
+
+#[test]
+fn counts_are_wide_and_checked() {
+    for big in [3_000_000_000, 1 << 53, (1 << 53) + 1, 1 << 60] {
+        let trained = train(&seen(4), &counts(&[("ab", big), ("cd", big - 1)])).unwrap();
+        assert_eq!((spelled(&trained).as_str(), trained.tokens.len()), ("", 4));
+        let trained = train(&seen(6), &counts(&[("ab", big - 1), ("cd", big)])).unwrap();
+        assert_eq!(spelled(&trained), "c d, a b");
+        assert_eq!(trained.merges.iter().map(|merge| merge.count).collect::<Vec<_>>(), [big, big - 1]);
+    }
+    let words = counts(&[("ab", u64::MAX), ("abc", 1)]);
+    assert!(matches!(train(&seen(9), &words), Err(Error::CountOverflow { .. })));
+}
+
+#[test]
+fn wrong_options_are_refused() {
+    for (options, word, expected) in [
+        (BpeTrainer { byte_fallback: true, ..seen(9) }, &b"ab"[..], "byte_fallback = true"),
+        (BpeTrainer { unit: Unit::Chars, ..seen(9) }, &b"a\xff"[..], "is not UTF-8"),
+        (BpeTrainer { end_of_word_suffix: Some("a b".into()), ..seen(9) }, &b"ab"[..], "a blank is Ġ"),
+        (
+            BpeTrainer { initial_alphabet: Alphabet::Chars(vec!['中']), ..seen(9) },
+            &b"ab"[..],
+            "initial_alphabet",
+        ),
+    ] {
+        let error = options.train([(word, 1)], &mut Progress::silent()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_caller_can_stop_it() {
+    let piece: Vec<u8> = (0..1_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut calls = 0;
+    let mut callback = |stage: Stage, _: u64, _: u64| {
+        assert_eq!(stage, Stage::Merge);
+        calls += 1;
+        calls < 3
+    };
+    let result = seen(60_000).train([(piece.as_slice(), 1)], &mut Progress::new(&mut callback));
+    assert!(matches!(result, Err(Error::Cancelled)));
+}
+
+#[test]
+fn nothing_in_gives_the_alphabet() {
+    let trained = train(&BpeTrainer::default(), &Counts::new()).unwrap();
+    assert_eq!((trained.tokens.len(), trained.stop), (256, Stop::NoPairs));
+}
