@@ -16,6 +16,7 @@ pub mod added_tokens;
 pub mod bpe;
 pub mod byte_level;
 pub mod corpus;
+pub mod dataset;
 pub mod decoder;
 pub mod encoding;
 pub mod error;

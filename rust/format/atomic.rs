@@ -4,7 +4,7 @@
 //! the disk, then renamed. A reader never sees half of it, a killed process
 //! leaves at most a file whose name begins with a dot.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -37,6 +37,15 @@ impl AtomicFile {
     /// Appends bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Writes over the first bytes, then goes on at the end.
+    pub(crate) fn write_at_start(&mut self, bytes: &[u8]) -> Result<()> {
+        let io = |error| Error::io(&self.path, error);
+        self.file.seek(SeekFrom::Start(0)).map_err(io)?;
+        self.file.write_all(bytes).map_err(io)?;
+        self.file.seek(SeekFrom::End(0)).map_err(io)?;
+        Ok(())
     }
 
     /// Puts the file under its name.

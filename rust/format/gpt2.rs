@@ -131,7 +131,10 @@ fn left_out(tokenizer: &Tokenizer) -> Vec<String> {
     let mut left_out: Vec<_> = tokenizer
         .added_tokens()
         .iter()
-        .filter(|token| *token != &AddedToken::special(END_OF_TEXT, token.id))
+        .filter(|token| {
+            let AddedToken { special, single_word, lstrip, rstrip, .. } = **token;
+            token.content != END_OF_TEXT || !special || single_word || lstrip || rstrip
+        })
         .map(|token| {
             format!("{:?} (id {}) is in vocab.json, but no longer an added token", token.content, token.id)
         })

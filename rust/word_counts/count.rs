@@ -223,6 +223,7 @@ struct Worker<'a> {
     pipeline: &'a Pipeline,
     options: &'a CountOptions,
     meter: &'a Meter,
+    max_piece_bytes: usize,
     /// Bytes the table may take.
     budget: usize,
     table: Table,
@@ -250,6 +251,7 @@ impl<'a> Worker<'a> {
             pipeline,
             options,
             meter,
+            max_piece_bytes: options.max_piece_bytes,
             budget,
             table: Table::new(),
             spilled: Vec::new(),
@@ -276,10 +278,8 @@ impl<'a> Worker<'a> {
         let mut tally = self.tally;
         let (pipeline, meter) = (self.pipeline, self.meter);
         block.for_each_document(&mut tally, |document| {
-            document.for_each_piece(pipeline, |piece| {
-                meter.check()?;
-                self.piece(piece)
-            })
+            meter.check()?;
+            document.for_each_piece(pipeline, |piece| self.piece(piece))
         })?;
         self.tally = tally;
         Ok(())
@@ -287,10 +287,14 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn piece(&mut self, piece: &[u8]) -> Result<()> {
-        if piece.len() > self.options.max_piece_bytes {
+        if piece.len() > self.max_piece_bytes {
             return self.long_piece(piece);
         }
         self.pieces += 1;
+        // Within a long document too; not at each piece, which would show.
+        if self.pieces.is_multiple_of(1 << 10) {
+            self.meter.check()?;
+        }
         if self.table.add(piece) { Ok(()) } else { self.make_room(piece) }
     }
 
@@ -340,7 +344,7 @@ impl<'a> Worker<'a> {
     #[cold]
     fn long_piece(&mut self, piece: &[u8]) -> Result<()> {
         self.pieces_cut += 1;
-        let most = self.options.max_piece_bytes;
+        let most = self.max_piece_bytes;
         let mut rest = piece;
         while rest.len() > most {
             // Continuation bytes look like 10xxxxxx; text has at most three in

@@ -69,6 +69,7 @@ impl Table {
 
     /// Counts `piece` once more; `false` if there is no room for a new piece
     /// of its length: then [`Table::grow`] or [`Table::take_sorted`] first.
+    #[inline]
     pub fn add(&mut self, piece: &[u8]) -> bool {
         match key(piece) {
             Some((high, low)) => self.add_short(high, low),
@@ -76,6 +77,7 @@ impl Table {
         }
     }
 
+    #[inline]
     fn add_short(&mut self, high: u64, low: u64) -> bool {
         let mask = self.slots.len() - 1;
         let mut at = self.hash(high, low) as usize & mask;

@@ -101,6 +101,40 @@ fn much_spilling_changes_nothing() {
 }
 
 #[test]
+fn long_documents_are_cut_without_a_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.txt");
+    let mut content =
+        "It's  a line,\r\n\n  and 1234 more… 漢字かな\u{301} don'T\t\n \n".repeat(60).into_bytes();
+    content.extend(b"a\xff\xfe b\xe2\x82".repeat(9));
+    content.extend("x".repeat(500).bytes());
+    std::fs::write(&path, &content).unwrap();
+    let spaced = PreTokenizer::Gpt2 { add_prefix_space: true };
+    let named = ["gpt2", "cl100k", "o200k", "bert", "whitespace", "metaspace", "bytes"];
+    let named = named.map(|name| PreTokenizer::from_name(name).unwrap());
+    for pre_tokenizer in named.into_iter().chain([spaced]) {
+        let pipeline = Pipeline::new(pre_tokenizer);
+        for (format, invalid_utf8) in [
+            ("text", InvalidUtf8::Replace),
+            ("text", InvalidUtf8::Bytes),
+            ("lines", InvalidUtf8::Replace),
+            ("lines", InvalidUtf8::Bytes),
+        ] {
+            let count_in = |block_bytes: usize, threads: usize| {
+                let format = Some(format.parse().unwrap());
+                let options = FileOptions { format, invalid_utf8, block_bytes, ..FileOptions::default() };
+                let mut source = FileSource::new([&path], options).unwrap();
+                count(&mut source, &pipeline, &with_threads(threads), &mut Progress::silent()).unwrap()
+            };
+            let whole = count_in(1 << 20, 1);
+            for block_bytes in [1, 2, 3, 7, 50, 333] {
+                assert!(count_in(block_bytes, 2) == whole, "{pipeline:?} {format} {block_bytes}");
+            }
+        }
+    }
+}
+
+#[test]
 fn shards_merge_to_the_whole() {
     let text = text(5_000);
     let dir = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ a library whose ids differ keeps its row, which says so.
 import json
 import os
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,12 +103,15 @@ def _job(
     }
     # surrogatepass is not needed: documents replaced what is no UTF-8.
     (folder / "documents.json").write_text(json.dumps(texts), encoding="utf-8")
-    tokenizer.save(job["json"])
-    try:
-        tokenizer.save(folder / "ranks.tiktoken")
-        job["ranks"] = str(folder / "ranks.tiktoken")
-    except FormatError as error:
-        job["ranks_refused"] = str(error)
+    with warnings.catch_warnings():
+        # The rank file has no place for the pattern; it travels in the job.
+        warnings.simplefilter("ignore")
+        tokenizer.save(job["json"])
+        try:
+            tokenizer.save(folder / "ranks.tiktoken")
+            job["ranks"] = str(folder / "ranks.tiktoken")
+        except FormatError as error:
+            job["ranks_refused"] = str(error)
     return job
 
 

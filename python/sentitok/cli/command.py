@@ -9,6 +9,7 @@ else, as one line on stderr; `--traceback` shows where it came from.
 import contextlib
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -121,7 +122,9 @@ class Command(TyperCommand):
         if values.get("as_json") and values.get("quiet"):
             raise typer.BadParameter("--json and --quiet exclude each other.", ctx=ctx)
         try:
-            result = super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _say
+                result = super().invoke(ctx)
             sys.stdout.flush()
             return result
         except BrokenPipeError:
@@ -143,6 +146,11 @@ class Command(TyperCommand):
             else:
                 print(f"sentitok: {_line(error)}", file=sys.stderr)
             ctx.exit(exit_code(error))
+
+
+def _say(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Shows what the library warns of, without the place in our own code."""
+    print(f"sentitok: {message}", file=sys.stderr)
 
 
 def _line(error: Exception) -> str:

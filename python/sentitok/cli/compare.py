@@ -81,7 +81,7 @@ def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
     """Tells the tokenizers at the front from the texts behind them, by name."""
     n = 0
     while n < len(files) and (
-        files[n].suffix in (".json", ".tiktoken", ".model") or files[n].is_dir()
+        files[n].suffix in (".json", ".tiktoken", ".sentitok") or files[n].is_dir()
     ):
         n += 1
     return files[:n], files[n:]

@@ -19,7 +19,7 @@ Progress = Callable[[str, int, int], None]
 # What the stages of the progress callback are doing, in words.
 _STAGES = {"count": "counting", "spill": "spilling", "merge": "merging", "encode": "encoding"}
 # Stages that count bytes; the others count things.
-_IN_BYTES = {"count", "spill", "encode"}
+_IN_BYTES = {"count", "encode"}
 
 
 def colour(stream: TextIO) -> bool:

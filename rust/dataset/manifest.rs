@@ -1,0 +1,213 @@
+//! `manifest.json`: what a dataset is, and how far it has come.
+//!
+//! Written again after each shard, whole or not at all; a run goes on from what
+//! it says. It holds nothing that differs between two runs over the same data:
+//! no times, no paths of machines but the sources' names.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DatasetOptions, Layout};
+use crate::added_tokens::Specials;
+use crate::error::{Error, Result};
+use crate::format::atomic;
+use crate::tokenizer::Tokenizer;
+use crate::vocab::TokenId;
+
+/// The file's name in the directory.
+pub(super) const FILE: &str = "manifest.json";
+const SCHEMA: &str = "sentitok.dataset";
+const VERSION: u64 = 1;
+
+/// What lies in a directory of token ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// `sentitok.dataset`.
+    pub schema: String,
+    /// Of the schema.
+    pub version: u64,
+    /// Name of the [`Layout`].
+    pub layout: String,
+    /// numpy's name of an id's type; `text` for ids as text.
+    pub dtype: String,
+    /// One more than the greatest id there can be.
+    pub vocab_size: u64,
+    /// [`Tokenizer::fingerprint`].
+    pub tokenizer_sha256: String,
+    /// The id after each document.
+    pub separator: Option<TokenId>,
+    /// Whether the template's tokens stand around each document.
+    pub add_special_tokens: bool,
+    /// Which special tokens of the text are tokens.
+    pub specials: Vec<String>,
+    /// The most ids of a document.
+    pub max_tokens: Option<u64>,
+    /// The seed of BPE-dropout.
+    pub seed: u64,
+    /// When a shard ends.
+    pub shard_tokens: u64,
+    /// What was encoded.
+    pub sources: Vec<SourceFile>,
+    /// Whether all of it is there.
+    pub complete: bool,
+    /// Documents in all shards.
+    pub documents: u64,
+    /// Ids in all shards, separators included.
+    pub tokens: u64,
+    /// The shards in order. While nanoGPT's one file grows, its parts.
+    pub shards: Vec<Shard>,
+}
+
+/// A source of documents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFile {
+    /// Path as it was given, or a name such as `<iterable>`.
+    pub name: String,
+    /// Its size on disk, where it has one.
+    pub bytes: Option<u64>,
+}
+
+/// One shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// The file of ids.
+    pub file: String,
+    /// The file of document ends.
+    pub index: Option<String>,
+    /// The number of its first document in the source, from 0.
+    pub first_document: u64,
+    /// How many documents it has.
+    pub documents: u64,
+    /// How many ids.
+    pub tokens: u64,
+    /// The size of `file`.
+    pub bytes: u64,
+    /// SHA-256 of `file`; empty for a part of a file that still grows.
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// The manifest of a dataset without documents.
+    pub(super) fn new(tokenizer: &Tokenizer, options: &DatasetOptions<'_>) -> Result<Self> {
+        let vocab_size = u64::from(tokenizer.max_id()) + 1;
+        Ok(Self {
+            schema: SCHEMA.into(),
+            version: VERSION,
+            layout: options.layout.name().into(),
+            dtype: dtype(options.layout, vocab_size)?.into(),
+            vocab_size,
+            tokenizer_sha256: tokenizer.fingerprint()?,
+            separator: options.separator,
+            add_special_tokens: options.encode.add_special_tokens,
+            specials: match options.encode.specials {
+                Specials::None => vec!["none".into()],
+                Specials::All => vec!["all".into()],
+                Specials::Raise => vec!["raise".into()],
+                Specials::Only(names) => names.iter().map(|name| format!("only {name}")).collect(),
+            },
+            max_tokens: options.encode.max_tokens.map(|max| max as u64),
+            seed: options.encode.seed,
+            shard_tokens: options.shard_tokens,
+            sources: options.sources.clone(),
+            complete: false,
+            documents: 0,
+            tokens: 0,
+            shards: Vec::new(),
+        })
+    }
+
+    /// Reads the manifest of a directory; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for what is no manifest of ours.
+    pub fn load(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(FILE);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(path, error)),
+        };
+        let name = || path.display().to_string();
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| Error::format(name(), error.to_string()))?;
+        if value.get("schema").and_then(|schema| schema.as_str()) != Some(SCHEMA) {
+            return Err(Error::format(
+                name(),
+                format!("it is no manifest of a dataset: $.schema is not {SCHEMA:?}"),
+            ));
+        }
+        match value.get("version") {
+            Some(version) if version.as_u64() == Some(VERSION) => {}
+            version => {
+                return Err(Error::Version {
+                    what: name(),
+                    found: version.map_or_else(|| "none".into(), ToString::to_string),
+                    supported: VERSION.to_string(),
+                });
+            }
+        }
+        serde_json::from_value(value).map(Some).map_err(|error| Error::format(name(), error.to_string()))
+    }
+
+    /// Writes the manifest.
+    pub(super) fn save(&self, dir: &Path) -> Result<()> {
+        let mut bytes =
+            serde_json::to_vec_pretty(self).map_err(|error| Error::Internal(error.to_string()))?;
+        bytes.push(b'\n');
+        atomic::write(&dir.join(FILE), &bytes)
+    }
+
+    /// Refuses to go on with a dataset made otherwise, naming the difference.
+    pub(super) fn check_same(&self, wanted: &Self, dir: &Path) -> Result<()> {
+        let fields = |manifest: &Self| {
+            [
+                ("layout", manifest.layout.clone()),
+                ("dtype", manifest.dtype.clone()),
+                ("tokenizer_sha256", manifest.tokenizer_sha256.clone()),
+                ("separator", format!("{:?}", manifest.separator)),
+                ("add_special_tokens", manifest.add_special_tokens.to_string()),
+                ("specials", format!("{:?}", manifest.specials)),
+                ("max_tokens", format!("{:?}", manifest.max_tokens)),
+                ("seed", manifest.seed.to_string()),
+                ("shard_tokens", manifest.shard_tokens.to_string()),
+                ("sources", format!("{:?}", manifest.sources)),
+            ]
+        };
+        for ((name, there), (_, wanted)) in fields(self).into_iter().zip(fields(wanted)) {
+            if there != wanted {
+                return Err(Error::Option {
+                    option: "out_dir",
+                    value: dir.display().to_string(),
+                    reason: format!(
+                        "it holds another dataset: {name} is {there} there and {wanted} here; \
+                         choose another directory, or start over with resume=False (--restart)"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The type of an id on disk.
+fn dtype(layout: Layout, vocab_size: u64) -> Result<&'static str> {
+    match layout {
+        Layout::Text => Ok("text"),
+        Layout::Sentitok | Layout::NanoGpt if vocab_size <= 1 << 16 => Ok("uint16"),
+        Layout::Sentitok => Ok("uint32"),
+        Layout::NanoGpt => Err(Error::NotRepresentable {
+            format: "nanoGPT's .bin",
+            reason: format!(
+                "it has 16 bits an id, and ids go up to {}; choose the layout sentitok, or a smaller vocabulary",
+                vocab_size - 1
+            ),
+        }),
+        // Megatron's own rule, with its own margin.
+        Layout::Megatron if vocab_size < 65_500 => Ok("uint16"),
+        Layout::Megatron => Ok("int32"),
+    }
+}

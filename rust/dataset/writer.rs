@@ -1,0 +1,174 @@
+//! `DatasetWriter`: documents in, shards and manifest out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::manifest::{Manifest, Shard};
+use super::shard::{NANO_GPT, NANO_GPT_PART, OpenShard, Width, sha256_of};
+use super::{DatasetOptions, Layout};
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+use crate::vocab::TokenId;
+
+/// Writes encoded documents, in order.
+pub struct DatasetWriter {
+    dir: PathBuf,
+    layout: Layout,
+    width: Width,
+    manifest: Manifest,
+    open: Option<OpenShard>,
+}
+
+impl DatasetWriter {
+    /// Starts in `dir`, or goes on after the shards that are there.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a shard size of 0, a missing separator, or another
+    /// dataset in the directory; [`Error::NotRepresentable`] for ids too large
+    /// for the layout; [`Error::UnknownId`] for a separator that is no token;
+    /// [`Error::Io`].
+    pub fn create(dir: &Path, tokenizer: &Tokenizer, options: &DatasetOptions<'_>) -> Result<Self> {
+        let refuse = |option, value: &str, reason: &str| {
+            Err(Error::Option { option, value: value.into(), reason: reason.into() })
+        };
+        if options.shard_tokens == 0 {
+            return refuse("shard_tokens", "0", "a shard holds at least one token");
+        }
+        match options.separator {
+            Some(id) if tokenizer.id_to_bytes(id).is_none() => {
+                return Err(Error::UnknownId { id: u64::from(id), max: tokenizer.max_id() });
+            }
+            None if options.layout == Layout::NanoGpt => {
+                return refuse(
+                    "separator",
+                    "none",
+                    "nanoGPT's file has no index; name a token to end documents with",
+                );
+            }
+            _ => {}
+        }
+        let fresh = Manifest::new(tokenizer, options)?;
+        fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
+        let manifest = match Manifest::load(dir)? {
+            Some(there) if options.resume => {
+                there.check_same(&fresh, dir)?;
+                there
+            }
+            Some(there) => {
+                remove(dir, &there)?;
+                fresh
+            }
+            None => fresh,
+        };
+        if options.layout == Layout::NanoGpt && !manifest.complete && !manifest.shards.is_empty() {
+            // Killed between naming the file and saying so: it goes on growing.
+            let (part, path) = (dir.join(NANO_GPT_PART), dir.join(NANO_GPT));
+            if path.exists() && !part.exists() {
+                fs::rename(&path, &part).map_err(|error| Error::io(path, error))?;
+            }
+        }
+        let width = Width::of(&manifest.dtype);
+        Ok(Self { dir: dir.into(), layout: options.layout, width, manifest, open: None })
+    }
+
+    /// Documents written, those of earlier runs included.
+    pub fn documents(&self) -> u64 {
+        self.manifest.documents + self.open.as_ref().map_or(0, |open| open.shard.documents)
+    }
+
+    /// Whether an earlier run wrote everything.
+    pub fn is_complete(&self) -> bool {
+        self.manifest.complete
+    }
+
+    /// Appends a document.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::NotRepresentable`] for a document too long for
+    /// the layout.
+    pub fn push(&mut self, ids: &[TokenId]) -> Result<()> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let Manifest { shards, documents, .. } = &self.manifest;
+                let bytes = shards.iter().map(|shard| shard.bytes).sum();
+                let shard =
+                    OpenShard::create(&self.dir, self.layout, self.width, shards.len(), *documents, bytes)?;
+                self.open.insert(shard)
+            }
+        };
+        open.push(ids, self.manifest.separator)?;
+        if open.shard.tokens >= self.manifest.shard_tokens {
+            self.close()?;
+            self.manifest.save(&self.dir)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the last shard and the manifest to the disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(mut self) -> Result<Manifest> {
+        if self.manifest.complete {
+            return Ok(self.manifest);
+        }
+        if self.layout == Layout::NanoGpt && self.open.is_none() && self.manifest.shards.is_empty() {
+            // No document: an empty file, all the same.
+            self.open = Some(OpenShard::create(&self.dir, self.layout, self.width, 0, 0, 0)?);
+        }
+        self.close()?;
+        if self.layout == Layout::NanoGpt {
+            self.join_parts()?;
+        }
+        self.manifest.complete = true;
+        self.manifest.save(&self.dir)?;
+        Ok(self.manifest)
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if let Some(open) = self.open.take() {
+            let shard = open.finish()?;
+            self.manifest.documents += shard.documents;
+            self.manifest.tokens += shard.tokens;
+            self.manifest.shards.push(shard);
+        }
+        Ok(())
+    }
+
+    /// Gives the grown file its name, and makes its parts one shard.
+    fn join_parts(&mut self) -> Result<()> {
+        let (part, path) = (self.dir.join(NANO_GPT_PART), self.dir.join(NANO_GPT));
+        let whole = Shard {
+            file: NANO_GPT.into(),
+            index: None,
+            first_document: 0,
+            documents: self.manifest.documents,
+            tokens: self.manifest.tokens,
+            bytes: self.manifest.shards.iter().map(|shard| shard.bytes).sum(),
+            sha256: sha256_of(&part)?,
+        };
+        fs::rename(&part, &path).map_err(|error| Error::io(path, error))?;
+        self.manifest.shards = vec![whole];
+        Ok(())
+    }
+}
+
+/// Removes a dataset, its manifest first: half a dataset must not look whole.
+fn remove(dir: &Path, manifest: &Manifest) -> Result<()> {
+    let names = manifest.shards.iter().flat_map(|shard| [Some(shard.file.as_str()), shard.index.as_deref()]);
+    for name in [Some(super::manifest::FILE)].into_iter().chain(names).chain([Some(NANO_GPT_PART)]).flatten()
+    {
+        // A manifest is a file like any other: it must not name files elsewhere.
+        if name.contains(['/', '\\']) {
+            return Err(Error::format(dir.display().to_string(), format!("its manifest names {name:?}")));
+        }
+        match fs::remove_file(dir.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(dir.join(name), error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
