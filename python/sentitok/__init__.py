@@ -26,6 +26,7 @@ from ._sentitok import (
     WordCounts,
     __version__,
     count,
+    encode_files,
     merge_counts,
     train_bpe,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "WordCounts",
     "__version__",
     "count",
+    "encode_files",
     "merge_counts",
     "train_bpe",
 ]

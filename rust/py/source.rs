@@ -63,25 +63,8 @@ impl<'py> Documents<'py> {
     }
 
     fn of_source(source: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if is_path(source)? {
-            return Ok(Self::Files(vec![source.extract()?]));
-        }
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
-        if !is_list {
-            return Self::of_texts(source);
-        }
-        let items: Vec<Bound<'py, PyAny>> = source.extract()?;
-        let mut paths = Vec::with_capacity(items.len());
-        for item in &items {
-            if !is_path(item)? {
-                return Err(PyTypeError::new_err(format!(
-                    "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
-                    item.get_type().name()?
-                )));
-            }
-            paths.push(item.extract()?);
-        }
-        Ok(Self::Files(paths))
+        if is_list || is_path(source)? { paths_of(source).map(Self::Files) } else { Self::of_texts(source) }
     }
 
     fn of_texts(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -154,6 +137,25 @@ impl<'py> Documents<'py> {
             }
         }
     }
+}
+
+/// Takes a path, or several.
+pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if is_path(source)? {
+        return Ok(vec![source.extract()?]);
+    }
+    let mut paths = Vec::new();
+    for item in source.try_iter()? {
+        let item = item?;
+        if !is_path(&item)? {
+            return Err(PyTypeError::new_err(format!(
+                "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
+                item.get_type().name()?
+            )));
+        }
+        paths.push(item.extract()?);
+    }
+    Ok(paths)
 }
 
 fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
