@@ -191,9 +191,10 @@ impl Tokenizer {
         pad.special.then_some(pad.id)
     }
 
-    /// The bytes of a token; those of an added token are its text.
+    /// The bytes of a token; those of an added token that is not the model's
+    /// are its text.
     pub fn id_to_bytes(&self, id: TokenId) -> Option<&[u8]> {
-        self.added.by_id(id).map(|token| token.content.as_bytes()).or_else(|| self.model.vocab().bytes(id))
+        self.model.vocab().bytes(id).or_else(|| self.added.by_id(id).map(|token| token.content.as_bytes()))
     }
 
     /// Whether any text comes back from its ids exactly as it was.
@@ -239,14 +240,16 @@ impl Tokenizer {
         skip_special: bool,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let token = match self.added.by_id(id) {
-            Some(token) if token.special && skip_special => return Ok(()),
-            Some(token) => token.content.as_bytes(),
-            None => self
-                .model
-                .vocab()
-                .bytes(id)
-                .ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
+        // A token that is the model's, too, stands for the model's bytes: over
+        // bytes a special token `Ġa` may share the id of ` a`.
+        let of_model = self.model.vocab().bytes(id);
+        let token = match of_model {
+            Some(bytes) if !skip_special => bytes,
+            _ => match self.added.by_id(id) {
+                Some(token) if token.special && skip_special => return Ok(()),
+                Some(token) => of_model.unwrap_or(token.content.as_bytes()),
+                None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
+            },
         };
         self.decoder.push(&self.model, state, id, token, out);
         Ok(())

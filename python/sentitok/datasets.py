@@ -73,7 +73,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
 
     @staticmethod
-    def _check(path: Path, manifest: dict[str, Any]) -> None:
+    def _check(path: Path, manifest: Any) -> None:
+        if not isinstance(manifest, dict):
+            raise FormatError(f"{path}: not a manifest of token shards, which is a JSON object")
         if manifest.get("schema") != "sentitok.dataset" or manifest.get("version") != 1:
             found = (manifest.get("schema"), manifest.get("version"))
             raise FormatError(f"{path}: schema and version are {found}; this release reads sentitok.dataset 1")

@@ -114,7 +114,13 @@ impl Tokenizer {
             self.encode_text(second, &whole, false, 0, true)?,
         ];
         if let Some(room) = room {
-            let lens = longest_first([texts[0].ids.len(), texts[1].ids.len()], room);
+            let mut lens = [texts[0].ids.len(), texts[1].ids.len()];
+            if room % 2 == 1 && lens == [room, room] {
+                // Both may go on, and the odd id is the longer one's.
+                let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..options };
+                lens = [self.count(first, whole)?, self.count(second, whole)?];
+            }
+            let lens = longest_first(lens, room);
             for (text, len) in texts.iter_mut().zip(lens) {
                 text.ids.truncate(len);
                 if let Some(spans) = &mut text.spans {
@@ -427,7 +433,7 @@ fn longest_first(lens: [usize; 2], room: usize) -> [usize; 2] {
     } else if second <= half {
         [room - second, second]
     } else {
-        // Hugging Face gives the odd id to the second text.
-        [half, room - half]
+        // Hugging Face gives the odd id to the longer text, of equal ones to the second.
+        if first > second { [room - half, half] } else { [half, room - half] }
     }
 }

@@ -83,8 +83,8 @@ def test_a_batch_is_its_texts(model: Tokenizer, texts: list[str], threads: int |
 def test_long_texts_are_the_same_on_any_number_of_threads(
     threads: int, model: Tokenizer, lines: list[str]
 ) -> None:
-    text = "".join(lines)[:600_000]
-    texts = [text, *lines[:500], text[::-1], "<|endoftext|>".join(lines[:3000])]
+    text = "".join(lines)[:300_000]
+    texts = [text, *lines[:500], text[::-1], "<|endoftext|>".join(lines[:5000])]
     batch = model.encode_batch(texts, threads=threads, offsets=True, specials="all")
     assert batch == model.encode_batch(texts, threads=1, offsets=True, specials="all")
     assert batch[0].tolist() == model.encode(text, specials="all").ids.tolist()
@@ -150,12 +150,16 @@ def test_saved_and_loaded_is_the_same(model: Tokenizer) -> None:
 
 
 def test_each_token_encodes_to_itself(model: Tokenizer) -> None:
-    for id in range(model.vocab_size):
+    splitter, seen = model.pre_tokenizer, 0
+    for id in range(1, model.vocab_size):
         raw = model.id_to_bytes(id)
         assert raw is not None
-        if model.pre_tokenizer.name == "gpt2" and model.info()["unit"] == "bytes":
-            specials = "all" if id == 0 else "none"
-            assert model.encode(raw, specials=specials).ids.tolist() == [id]  # type: ignore[arg-type]
+        text = raw.decode("utf-8", "ignore")
+        # What is split is no token of the model, what is no text is split at the border.
+        if text.encode() == raw and splitter.pieces(text) == [text] and not text.startswith("<0x"):
+            assert model.encode(raw).ids.tolist() == [id]
+            seen += 1
+    assert seen > 700
 
 
 CORPORA = st.lists(TEXTS, min_size=1, max_size=20)
