@@ -312,19 +312,43 @@ fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// All ways to cut a token into two tokens, ranked by the token's id.
+///
+/// Every token that begins another is its longest such beginning, or begins
+/// that; so one search a token finds them all, as a chain, and likewise for
+/// endings. A cut is a beginning and an ending whose lengths make up the whole.
 fn pairs_by_rank(vocab: &Vocab) -> PairTable {
-    let mut pairs = PairTable::with_capacity(vocab.len() * 5 / 2);
+    let mut heads = vec![TokenId::MAX; vocab.id_limit()];
+    let mut tails = heads.clone();
     for (id, bytes) in vocab.iter() {
-        for cut in 1..bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            if let Some(left) = vocab.id(left)
-                && let Some(right) = vocab.id(right)
+        let cuts = || 1..bytes.len();
+        heads[id as usize] = cuts().rev().find_map(|cut| vocab.id(&bytes[..cut])).unwrap_or(TokenId::MAX);
+        tails[id as usize] = cuts().find_map(|cut| vocab.id(&bytes[cut..])).unwrap_or(TokenId::MAX);
+    }
+    let mut pairs = PairTable::with_capacity(vocab.len() * 9 / 4);
+    let mut endings = Vec::new();
+    for (id, bytes) in vocab.iter() {
+        endings.clear();
+        endings.extend(chain(&tails, id));
+        let len = |id: TokenId| vocab.bytes(id).map_or(0, <[u8]>::len);
+        // Beginnings become shorter, the endings that fit them longer.
+        for left in chain(&heads, id) {
+            while endings.last().is_some_and(|&right| len(left) + len(right) < bytes.len()) {
+                endings.pop();
+            }
+            if let Some(&right) = endings.last()
+                && len(left) + len(right) == bytes.len()
             {
                 pairs.insert(left, right, Merged { rank: id, id });
             }
         }
     }
     pairs
+}
+
+/// What `next` leads to from an id, one after the other.
+fn chain(next: &[TokenId], from: TokenId) -> impl Iterator<Item = TokenId> {
+    let step = |id: &TokenId| Some(next[*id as usize]).filter(|&id| id != TokenId::MAX);
+    std::iter::successors(step(&from), step)
 }
 
 fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> Result<PairTable> {

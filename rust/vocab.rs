@@ -42,7 +42,8 @@ impl Vocab {
     /// # Errors
     /// [`Error::Format`] for a token that stands twice, or more than 4 GiB of tokens.
     pub fn from_tokens<T: AsRef<[u8]>>(tokens: impl IntoIterator<Item = T>) -> Result<Self> {
-        let mut builder = VocabBuilder::default();
+        let tokens = tokens.into_iter();
+        let mut builder = VocabBuilder::with_capacity(tokens.size_hint().0);
         for token in tokens {
             builder.push(Some(token.as_ref()))?;
         }
@@ -71,7 +72,7 @@ impl Vocab {
                 ));
             }
         }
-        let mut builder = VocabBuilder::default();
+        let mut builder = VocabBuilder::with_capacity(pairs.len());
         for (token, id) in &pairs {
             while builder.next_id() < *id as usize {
                 builder.push(None)?;
@@ -125,12 +126,19 @@ impl Vocab {
 }
 
 /// Fills a [`Vocab`] id by id.
-#[derive(Default)]
 struct VocabBuilder {
     vocab: Vocab,
 }
 
 impl VocabBuilder {
+    fn with_capacity(n_tokens: usize) -> Self {
+        let mut vocab = Vocab { index: HashTable::with_capacity(n_tokens), ..Vocab::default() };
+        vocab.slab.reserve(n_tokens * 8);
+        vocab.starts.reserve(n_tokens + 1);
+        vocab.present.reserve(n_tokens);
+        Self { vocab }
+    }
+
     fn next_id(&self) -> usize {
         self.vocab.present.len()
     }

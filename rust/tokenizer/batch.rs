@@ -71,6 +71,14 @@ struct Done {
     ends: Vec<usize>,
 }
 
+/// What is the same for all units of a call.
+struct Call<'a> {
+    /// The most ids of a text, its template not counted.
+    room: Option<usize>,
+    finder: Finder<'a>,
+    options: EncodeOptions<'a>,
+}
+
 impl Tokenizer {
     /// Encodes many texts, given as bytes.
     ///
@@ -106,7 +114,8 @@ impl Tokenizer {
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
-        let results = self.run_units(texts, &units, n_threads, room, &finder, &options, progress)?;
+        let call = Call { room, finder, options };
+        let results = self.run_units(texts, &units, n_threads, &call, progress)?;
 
         let mut batch = EncodingBatch::new(options.spans);
         let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
@@ -233,9 +242,7 @@ impl Tokenizer {
         texts: &[T],
         units: &[Unit],
         n_threads: usize,
-        room: Option<usize>,
-        finder: &Finder<'_>,
-        options: &EncodeOptions<'_>,
+        call: &Call<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<Done>> {
         let next = AtomicUsize::new(0);
@@ -246,7 +253,7 @@ impl Tokenizer {
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(number) else { break };
-                    results.push((number, self.run_unit(texts, unit, room, finder, options, worker)));
+                    results.push((number, self.run_unit(texts, unit, call, worker)));
                     if let Err(error) = tick(number) {
                         stopped.store(true, Ordering::Relaxed);
                         results.push((units.len(), Err(error)));
@@ -274,11 +281,10 @@ impl Tokenizer {
         &self,
         texts: &[T],
         unit: &Unit,
-        room: Option<usize>,
-        finder: &Finder<'_>,
-        options: &EncodeOptions<'_>,
+        call: &Call<'_>,
         worker: &mut Worker,
     ) -> Result<Done> {
+        let Call { room, finder, options } = call;
         let mut done = Done::default();
         match unit {
             Unit::Token { .. } => {}
@@ -297,7 +303,7 @@ impl Tokenizer {
                     // Each text has its own seed, so that neighbours do not matter.
                     let seed = options.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F));
                     worker.set_dropout(self.dropout(seed));
-                    let mut output = Output::new(options.spans, room);
+                    let mut output = Output::new(options.spans, *room);
                     std::mem::swap(&mut output.ids, &mut done.ids);
                     output.start_at(output.ids.len());
                     self.encode_bytes(texts[number].as_ref(), finder, worker, &mut output)?;
