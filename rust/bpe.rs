@@ -26,7 +26,11 @@ pub use pairs::{Merged, PairTable};
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
+
+/// Tokens of which tables are made by one thread; fewer are not worth two.
+const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,16 +317,25 @@ fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// All ways to cut a token into two tokens, ranked by the token's id.
 fn pairs_by_rank(vocab: &Vocab) -> PairTable {
-    let mut pairs = PairTable::with_capacity(vocab.len() * 5 / 2);
-    for (id, bytes) in vocab.iter() {
-        for cut in 1..bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            if let Some(left) = vocab.id(left)
-                && let Some(right) = vocab.id(right)
-            {
-                pairs.insert(left, right, Merged { rank: id, id });
+    let cut = |ids: std::ops::Range<usize>| {
+        let mut found = Vec::new();
+        for id in ids.start as TokenId..ids.end as TokenId {
+            let bytes = vocab.bytes(id).unwrap_or_default();
+            for cut in 1..bytes.len() {
+                let (left, right) = bytes.split_at(cut);
+                if let Some(left) = vocab.id(left)
+                    && let Some(right) = vocab.id(right)
+                {
+                    found.push((left, right, id));
+                }
             }
         }
+        found
+    };
+    let mut pairs = PairTable::with_capacity(vocab.len() * 5 / 2);
+    for (left, right, id) in parallel::in_chunks(vocab.id_limit(), PARALLEL_TOKENS, cut).into_iter().flatten()
+    {
+        pairs.insert(left, right, Merged { rank: id, id });
     }
     pairs
 }
@@ -330,6 +343,7 @@ fn pairs_by_rank(vocab: &Vocab) -> PairTable {
 fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> Result<PairTable> {
     let mut pairs = PairTable::with_capacity(merges.len());
     let mut joined = Vec::new();
+    let mut next: TokenId = 0;
     for (rank, &(left, right)) in merges.iter().enumerate() {
         let place = || format!("$.model.merges[{rank}]");
         let (Some(left_bytes), Some(right_bytes)) = (vocab.bytes(left), vocab.bytes(right)) else {
@@ -341,7 +355,10 @@ fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> 
         joined.clear();
         joined.extend_from_slice(left_bytes);
         joined.extend_from_slice(right_bytes.strip_prefix(prefix.as_bytes()).unwrap_or(right_bytes));
-        let Some(id) = vocab.id(&joined) else {
+        // Most lists are in the order of their results.
+        next = next.saturating_add(1);
+        let id = if vocab.bytes(next) == Some(&joined) { Some(next) } else { vocab.id(&joined) };
+        let Some(id) = id else {
             return Err(Error::format(
                 place(),
                 format!("its result {:?} is not in the vocabulary", String::from_utf8_lossy(&joined)),
@@ -351,6 +368,7 @@ fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> 
             return Err(Error::format(place(), "more than 2^32 merges"));
         };
         pairs.insert(left, right, Merged { rank, id });
+        next = id;
     }
     Ok(pairs)
 }

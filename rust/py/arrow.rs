@@ -120,7 +120,11 @@ impl<'py> Chunks<'py> {
             }
             _ => pyarrow.call_method1("chunked_array", (object,))?.getattr("chunks")?,
         };
-        Ok(Some(Self { chunks: chunks.try_iter()?, current: None, large_binary: pyarrow.call_method0("large_binary")? }))
+        Ok(Some(Self {
+            chunks: chunks.try_iter()?,
+            current: None,
+            large_binary: pyarrow.call_method0("large_binary")?,
+        }))
     }
 
     /// The most rows in one array, so that a large chunk is copied in parts.
@@ -176,8 +180,9 @@ pub(super) fn import(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
         if !error.is_instance_of::<PyModuleNotFoundError>(py) {
             return error;
         }
-        let needed =
-            PyModuleNotFoundError::new_err("Arrow needs pyarrow; install it: pip install \"sentitok[arrow]\"");
+        let needed = PyModuleNotFoundError::new_err(
+            "Arrow needs pyarrow; install it: pip install \"sentitok[arrow]\"",
+        );
         needed.set_cause(py, Some(error));
         needed
     })

@@ -77,8 +77,14 @@ impl PyEncodingBatch {
 
 /// All that a pickled batch is: ids, row offsets, spans, texts (`None`: none
 /// kept), whether there is one text for all rows, the id of padding.
-type State<'py> =
-    (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>, Vec<Span>, Option<Vec<Py<PyAny>>>, bool, TokenId);
+type State<'py> = (
+    Bound<'py, PyArray1<TokenId>>,
+    Bound<'py, PyArray1<i64>>,
+    Vec<Span>,
+    Option<Vec<Py<PyAny>>>,
+    bool,
+    TokenId,
+);
 
 #[pymethods]
 impl PyEncodingBatch {
@@ -166,7 +172,8 @@ impl PyEncodingBatch {
             };
             let pad_id = pad_id.unwrap_or(self.pad_id);
             let n_rows = self.n_rows(py);
-            let (ids, mask, columns) = self.with_rows(py, |rows| rows.pad(length, pad_id, side, multiple_of))??;
+            let (ids, mask, columns) =
+                self.with_rows(py, |rows| rows.pad(length, pad_id, side, multiple_of))??;
             Ok((arrays::rectangle(py, n_rows, columns, ids)?, arrays::rectangle(py, n_rows, columns, mask)?))
         })
     }
@@ -208,7 +215,9 @@ impl PyEncodingBatch {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        entry(|| Ok(format!("EncodingBatch({} rows, {} ids)", self.n_rows(py), self.ids.bind(py).as_any().len()?)))
+        entry(|| {
+            Ok(format!("EncodingBatch({} rows, {} ids)", self.n_rows(py), self.ids.bind(py).as_any().len()?))
+        })
     }
 
     fn __copy__(this: Py<Self>) -> Py<Self> {
@@ -251,7 +260,10 @@ impl PyEncodingBatch {
                 && batch.row_offsets.is_sorted()
                 && batch.row_offsets.last() == Some(&(n_ids as i64))
                 && n_texts.is_none_or(|n| n == if one { 1 } else { batch.len() })
-                && batch.spans.as_ref().is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 });
+                && batch
+                    .spans
+                    .as_ref()
+                    .is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 });
             if !sound {
                 return Err(PyValueError::new_err("a pickled EncodingBatch whose parts do not fit"));
             }

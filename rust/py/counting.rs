@@ -65,7 +65,9 @@ impl Reading<'_> {
 /// go to that file in bounded memory, and `None` is returned.
 #[pyfunction]
 #[pyo3(signature = (source = None, *, texts = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
-#[pyo3(text_signature = "(source=None, *, texts=None, pre_tokenizer='gpt2', format=None, invalid_utf8='error', shard=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None, out=None)")]
+#[pyo3(
+    text_signature = "(source=None, *, texts=None, pre_tokenizer='gpt2', format=None, invalid_utf8='error', shard=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None, out=None)"
+)]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn count(
     py: Python<'_>,
@@ -85,7 +87,9 @@ pub(super) fn count(
         let reading = Reading { format, invalid_utf8, shard, max_memory, max_piece_bytes, threads };
         let pipeline = pipeline_of(pre_tokenizer)?;
         let Some(documents) = Documents::new(source, texts)? else {
-            return Err(PyTypeError::new_err("there is nothing to count; pass paths as source, or texts=[...]"));
+            return Err(PyTypeError::new_err(
+                "there is nothing to count; pass paths as source, or texts=[...]",
+            ));
         };
         let Some(out) = out else {
             return Ok(Some(reading.count(py, documents, &pipeline, progress.as_ref())?.into()));

@@ -102,15 +102,7 @@ impl PyEncoding {
 
 /// All that a pickled encoding is: ids, spans, type ids, mask, the second
 /// text's ids, tokens, texts.
-type State = (
-    Vec<TokenId>,
-    Vec<Span>,
-    Vec<u32>,
-    Vec<bool>,
-    (usize, usize),
-    Vec<String>,
-    Vec<Py<PyAny>>,
-);
+type State = (Vec<TokenId>, Vec<Span>, Vec<u32>, Vec<bool>, (usize, usize), Vec<String>, Vec<Py<PyAny>>);
 
 #[pymethods]
 impl PyEncoding {
@@ -176,9 +168,12 @@ impl PyEncoding {
         entry(|| {
             let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
             let other = other.get();
-            let same_ids = self.ids.bind(py).try_readonly()?.as_array()
-                == other.ids.bind(py).try_readonly()?.as_array();
-            (same_ids && self.encoding == other.encoding).into_pyobject(py).map(|same| same.to_owned().into_any().unbind()).map_err(Into::into)
+            let same_ids =
+                self.ids.bind(py).try_readonly()?.as_array() == other.ids.bind(py).try_readonly()?.as_array();
+            (same_ids && self.encoding == other.encoding)
+                .into_pyobject(py)
+                .map(|same| same.to_owned().into_any().unbind())
+                .map_err(Into::into)
         })
     }
 
@@ -231,7 +226,10 @@ impl PyEncoding {
         entry(|| {
             let (ids, spans, type_ids, special_mask, (start, end), tokens, texts): State = state.extract()?;
             let n = ids.len();
-            if [spans.len(), type_ids.len(), special_mask.len(), tokens.len()] != [n; 4] || start > end || end > n {
+            if [spans.len(), type_ids.len(), special_mask.len(), tokens.len()] != [n; 4]
+                || start > end
+                || end > n
+            {
                 return Err(PyValueError::new_err("a pickled Encoding whose parts differ in length"));
             }
             let encoding = Encoding { ids, spans, type_ids, special_mask, second: start..end };

@@ -113,9 +113,7 @@ fn os_error(py: Python<'_>, path: &std::path::Path, source: &std::io::Error) -> 
             let text = py.import("os")?.call_method1("strerror", (number,))?;
             Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path))?))
         }
-        None => {
-            Ok(PyErr::from(std::io::Error::new(source.kind(), format!("{}: {source}", path.display()))))
-        }
+        None => Ok(PyErr::from(std::io::Error::new(source.kind(), format!("{}: {source}", path.display())))),
     }
 }
 
@@ -184,7 +182,8 @@ mod tests {
         Python::attach(|py| {
             let error = PyErr::from(error);
             let class = error.get_type(py);
-            let bases = class.mro().iter().map(|base| base.cast::<PyType>().unwrap().name().unwrap().to_string());
+            let bases =
+                class.mro().iter().map(|base| base.cast::<PyType>().unwrap().name().unwrap().to_string());
             (class.name().unwrap().to_string(), bases.collect(), error.value(py).to_string())
         })
     }
@@ -255,7 +254,12 @@ mod tests {
                 "cannot be written as tiktoken: a prefix",
             ),
             (Error::Encode(text("e")), "EncodeError", "ValueError", "e"),
-            (Error::UnknownId { id: 9, max: 3 }, "DecodeError", "ValueError", "id 9 is not in the vocabulary"),
+            (
+                Error::UnknownId { id: 9, max: 3 },
+                "DecodeError",
+                "ValueError",
+                "id 9 is not in the vocabulary",
+            ),
             (Error::Decode(text("d")), "DecodeError", "ValueError", "d"),
             (Error::Cancelled, "KeyboardInterrupt", "BaseException", ""),
             (Error::Internal(text("i")), "InternalError", "RuntimeError", "internal error: i"),

@@ -66,9 +66,7 @@ impl PyPreTokenizer {
         entry(|| {
             let pre_tokenizer = match pattern {
                 None => PreTokenizer::from_name(name)?,
-                Some(pattern) if look_around => {
-                    PreTokenizer::Regex(SplitPattern::new(pattern, look_around)?)
-                }
+                Some(pattern) if look_around => PreTokenizer::Regex(SplitPattern::new(pattern, look_around)?),
                 Some(pattern) => PreTokenizer::from_pattern(pattern)?,
             };
             Ok(Self { pre_tokenizer })
@@ -99,7 +97,9 @@ impl PyPreTokenizer {
             let text = Text::new(text, Errors::Replace)?;
             let bytes = text.bytes(py)?;
             let spans = py.detach(|| Ok(char_offsets(bytes, &self.spans(as_str(bytes)?)?)));
-            spans.map(|spans| spans.into_iter().map(|[start, end]| (start, end)).collect()).map_err(PyErr::from)
+            spans
+                .map(|spans| spans.into_iter().map(|[start, end]| (start, end)).collect())
+                .map_err(PyErr::from)
         })
     }
 
@@ -157,7 +157,8 @@ impl PyPreTokenizer {
     fn _from_state(json: &str) -> PyResult<Self> {
         entry(|| {
             let pre_tokenizer = serde_json::from_str(json);
-            let pre_tokenizer = pre_tokenizer.map_err(|error| Error::format("pre_tokenizer", error.to_string()))?;
+            let pre_tokenizer =
+                pre_tokenizer.map_err(|error| Error::format("pre_tokenizer", error.to_string()))?;
             Ok(Self { pre_tokenizer })
         })
     }

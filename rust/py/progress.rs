@@ -50,8 +50,7 @@ pub(super) fn run<T: Send>(
 ) -> PyResult<T> {
     let mut listener = Listener::new(callback);
     let result = py.detach(|| {
-        let mut report =
-            |stage, done, total| Python::attach(|py| listener.tell(py, stage, done, total));
+        let mut report = |stage, done, total| Python::attach(|py| listener.tell(py, stage, done, total));
         job(&mut Progress::new(&mut report))
     });
     listener.finish(result)
@@ -62,7 +61,11 @@ pub(super) fn run<T: Send>(
 const DETACH_BYTES: usize = 4 << 10;
 
 /// Runs short work on so many bytes.
-pub(super) fn off<T: Send>(py: Python<'_>, n_bytes: usize, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+pub(super) fn off<T: Send>(
+    py: Python<'_>,
+    n_bytes: usize,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
     let result = if n_bytes < DETACH_BYTES { work() } else { py.detach(work) };
     result.map_err(|error: Error| error.into())
 }

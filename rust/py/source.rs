@@ -48,10 +48,15 @@ pub(super) enum Documents<'py> {
 
 impl<'py> Documents<'py> {
     /// What `source` and `texts` name; `None` if they name nothing.
-    pub fn new(source: Option<&Bound<'py, PyAny>>, texts: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Self>> {
+    pub fn new(
+        source: Option<&Bound<'py, PyAny>>,
+        texts: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Self>> {
         match (source, texts) {
             (None, None) => Ok(None),
-            (Some(_), Some(_)) => Err(PyTypeError::new_err("source and texts are both given; pass one of them")),
+            (Some(_), Some(_)) => {
+                Err(PyTypeError::new_err("source and texts are both given; pass one of them"))
+            }
             (Some(source), None) => Self::of_source(source).map(Some),
             (None, Some(texts)) => Self::of_texts(texts).map(Some),
         }
@@ -80,8 +85,13 @@ impl<'py> Documents<'py> {
     }
 
     fn of_texts(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() || texts.hasattr("__fspath__")? {
-            return Err(PyTypeError::new_err("texts is one text or path; pass a list of texts, or paths as source"));
+        if texts.is_instance_of::<PyString>()
+            || texts.is_instance_of::<PyBytes>()
+            || texts.hasattr("__fspath__")?
+        {
+            return Err(PyTypeError::new_err(
+                "texts is one text or path; pass a list of texts, or paths as source",
+            ));
         }
         match Chunks::new(texts)? {
             Some(chunks) => Ok(Self::Column(chunks)),
@@ -109,12 +119,17 @@ impl<'py> Documents<'py> {
         match self {
             Self::Files(paths) => {
                 let options = FileOptions { format, invalid_utf8, shard, ..FileOptions::default() };
-                run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress)).map_err(|error| {
-                    if paths.len() > 1 && error.is_instance_of::<PyFileNotFoundError>(py) {
-                        let _ = error.add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]");
-                    }
-                    error
-                })
+                run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress)).map_err(
+                    |error| {
+                        if paths.len() > 1 && error.is_instance_of::<PyFileNotFoundError>(py) {
+                            let _ = error.add_note(
+                                py,
+                                "a list as source holds paths; pass texts in memory as texts=[...]",
+                            );
+                        }
+                        error
+                    },
+                )
             }
             Self::Items(_) | Self::Column(_) if format.is_some() => Err(Error::Option {
                 option: "format",
@@ -230,13 +245,15 @@ fn feed<T: Send>(
     let (ended, end) = channel::<()>();
     std::thread::scope(|scope| {
         let state = &state;
-        let worker = std::thread::Builder::new().name("sentitok-job".to_owned()).spawn_scoped(scope, move || {
-            // Dropped at the end, also by a panic: the calling thread waits for it.
-            let _ended = ended;
-            let mut source = IterSource::new("<iterable>", invalid_utf8, taker(receiver, state)).with_shard(shard);
-            let mut report = |stage, done, total| state.set(stage, done, total);
-            job(&mut source, &mut Progress::new(&mut report))
-        });
+        let worker =
+            std::thread::Builder::new().name("sentitok-job".to_owned()).spawn_scoped(scope, move || {
+                // Dropped at the end, also by a panic: the calling thread waits for it.
+                let _ended = ended;
+                let mut source =
+                    IterSource::new("<iterable>", invalid_utf8, taker(receiver, state)).with_shard(shard);
+                let mut report = |stage, done, total| state.set(stage, done, total);
+                job(&mut source, &mut Progress::new(&mut report))
+            });
         let worker = worker.map_err(|error| Error::Internal(format!("no thread can be started: {error}")))?;
 
         let mut feeder = Feeder { py, state, listener: Listener::new(callback), told: Instant::now() };
@@ -329,7 +346,9 @@ fn taker(
             Ok(next) => (batch, row) = (next, 0),
             Err(RecvTimeoutError::Timeout) => {}
             // All was sent, unless sending was given up.
-            Err(RecvTimeoutError::Disconnected) if !state.stopped.load(Ordering::Relaxed) => return Ok(false),
+            Err(RecvTimeoutError::Disconnected) if !state.stopped.load(Ordering::Relaxed) => {
+                return Ok(false);
+            }
             Err(RecvTimeoutError::Disconnected) => {}
         }
     }

@@ -27,7 +27,9 @@ impl PyStreamDecoder {
 
     /// Nothing that waits runs under the lock, so it cannot be held across a fork or a switch.
     fn locked(&self) -> PyResult<MutexGuard<'_, StreamDecoder>> {
-        self.decoder.lock().map_err(|_| Error::Internal("a push into this decoder panicked".to_owned()).into())
+        self.decoder
+            .lock()
+            .map_err(|_| Error::Internal("a push into this decoder panicked".to_owned()).into())
     }
 }
 

@@ -183,7 +183,9 @@ impl Texts {
     pub fn to_objects(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         match self {
             Self::Objects(texts) => texts.iter().map(|text| text.to_object(py)).collect(),
-            Self::Column(column) => Ok(column.rows().map(|row| PyBytes::new(py, row).into_any().unbind()).collect()),
+            Self::Column(column) => {
+                Ok(column.rows().map(|row| PyBytes::new(py, row).into_any().unbind()).collect())
+            }
         }
     }
 }

@@ -99,7 +99,9 @@ impl PyTokenizer {
     /// takes a lone surrogate as U+FFFD, and bytes that are no UTF-8 as they
     /// are; `"strict"` raises. `seed` is that of dropout.
     #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, seed = 0))]
-    #[pyo3(text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', seed=0)")]
+    #[pyo3(
+        text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', seed=0)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode(
         &self,
@@ -126,7 +128,9 @@ impl PyTokenizer {
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
     /// that the batch can say where its ids came from. The rest is as in `encode`.
     #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, offsets = false, seed = 0))]
-    #[pyo3(text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', offsets=False, seed=0)")]
+    #[pyo3(
+        text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', offsets=False, seed=0)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode_batch(
         &self,
@@ -145,7 +149,9 @@ impl PyTokenizer {
                 Call { max_tokens, seed, threads, spans: offsets, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
             let slices = texts.slices(py)?;
-            let batch = run(py, None, |progress| self.tokenizer.encode_batch_reporting(&slices, call.options(), progress))?;
+            let batch = run(py, None, |progress| {
+                self.tokenizer.encode_batch_reporting(&slices, call.options(), progress)
+            })?;
             drop(slices);
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
             Ok(PyEncodingBatch::new(py, batch, sources, self.pad_id()))
@@ -164,8 +170,10 @@ impl PyTokenizer {
         errors: Errors,
     ) -> PyResult<PyEncoding> {
         entry(|| {
-            let parts: Vec<Part> = segments.try_iter()?.map(|part| Part::new(&part?, errors)).collect::<PyResult<_>>()?;
-            let segments: Vec<Segment<'_>> = parts.iter().map(|part| part.segment(py)).collect::<PyResult<_>>()?;
+            let parts: Vec<Part> =
+                segments.try_iter()?.map(|part| Part::new(&part?, errors)).collect::<PyResult<_>>()?;
+            let segments: Vec<Segment<'_>> =
+                parts.iter().map(|part| part.segment(py)).collect::<PyResult<_>>()?;
             let bytes: Vec<&[u8]> = segments.iter().map(Segment::bytes).collect();
             let joined = PyBytes::new(py, &bytes.concat());
             let n_bytes = joined.as_bytes().len();
@@ -177,7 +185,9 @@ impl PyTokenizer {
     /// Cuts a long text into windows of `size` ids, special tokens included;
     /// `stride` ids of each are repeated in the next.
     #[pyo3(signature = (text, size, stride = 0, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
-    #[pyo3(text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', errors='replace')")]
+    #[pyo3(
+        text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', errors='replace')"
+    )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn windows(
         &self,
@@ -219,7 +229,9 @@ impl PyTokenizer {
 
     /// The number of ids of each text, an array of uint64.
     #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
-    #[pyo3(text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', errors='replace')")]
+    #[pyo3(
+        text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', errors='replace')"
+    )]
     fn count_batch<'py>(
         &self,
         py: Python<'py>,
@@ -233,14 +245,17 @@ impl PyTokenizer {
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
             let slices = texts.slices(py)?;
-            let counts = run(py, None, |progress| self.tokenizer.count_batch(&slices, call.options(), progress))?;
+            let counts =
+                run(py, None, |progress| self.tokenizer.count_batch(&slices, call.options(), progress))?;
             Ok(arrays::read_only(py, counts))
         })
     }
 
     /// Whether a text is at most `limit` ids; stops reading once it is more.
     #[pyo3(signature = (text, limit, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
-    #[pyo3(text_signature = "($self, text, limit, *, add_special_tokens=True, specials='none', errors='replace')")]
+    #[pyo3(
+        text_signature = "($self, text, limit, *, add_special_tokens=True, specials='none', errors='replace')"
+    )]
     fn fits(
         &self,
         py: Python<'_>,

@@ -308,7 +308,9 @@ fn train(
     unk_token = None, tie_break = "huggingface", extend = None, format = None, invalid_utf8 = "error",
     max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
-#[pyo3(text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)")]
+#[pyo3(
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+)]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
     py: Python<'_>,
@@ -355,7 +357,9 @@ pub(super) fn train_bpe(
         };
         // Options are looked at before the text is read.
         let corpus = match (Documents::new(source, texts)?, counts) {
-            (Some(_), Some(_)) => return Err(PyTypeError::new_err("text and counts are both given; pass one of them")),
+            (Some(_), Some(_)) => {
+                return Err(PyTypeError::new_err("text and counts are both given; pass one of them"));
+            }
             (None, None) => {
                 return Err(PyTypeError::new_err(
                     "there is nothing to train on; pass paths as source, texts=[...] or counts=...",

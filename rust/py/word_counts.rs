@@ -141,7 +141,9 @@ impl PyWordCounts {
             let pyarrow = arrow::import(py)?;
             let pieces: Vec<_> = self.counts.iter().map(|(piece, _)| PyBytes::new(py, piece)).collect();
             let counts: Vec<u64> = self.counts.iter().map(|(_, count)| count).collect();
-            let array = |values: Bound<'py, PyAny>, kind| pyarrow.call_method1("array", (values, pyarrow.call_method0(kind)?));
+            let array = |values: Bound<'py, PyAny>, kind| {
+                pyarrow.call_method1("array", (values, pyarrow.call_method0(kind)?))
+            };
             let columns = PyDict::new(py);
             columns.set_item("piece", array(pieces.into_pyobject(py)?.into_any(), "large_binary")?)?;
             columns.set_item("count", array(counts.into_pyobject(py)?.into_any(), "int64")?)?;
@@ -186,7 +188,9 @@ impl PyWordCounts {
     fn __contains__(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<bool> {
         entry(|| match Text::piece(piece) {
             Ok(text) => Ok(self.counts.get(text.bytes(py)?).is_some()),
-            Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
+            Err(error)
+                if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) =>
+            {
                 Ok(false)
             }
             Err(error) => Err(error),

@@ -49,11 +49,14 @@ impl PyTokenizer {
     ) -> PyResult<Vec<String>> {
         entry(|| {
             if let Ok(batch) = batch.cast::<PyEncodingBatch>() {
-                let texts = batch.get().with_rows(py, |rows| self.tokenizer.decode_batch(rows, skip_special_tokens))?;
+                let texts = batch
+                    .get()
+                    .with_rows(py, |rows| self.tokenizer.decode_batch(rows, skip_special_tokens))?;
                 return Ok(texts?);
             }
             let max_id = self.tokenizer.max_id();
-            let rows = batch.try_iter()?.map(|row| ids::extract(&row?, max_id)).collect::<PyResult<Vec<_>>>()?;
+            let rows =
+                batch.try_iter()?.map(|row| ids::extract(&row?, max_id)).collect::<PyResult<Vec<_>>>()?;
             let decode = |row: &Vec<TokenId>| self.tokenizer.decode(row, skip_special_tokens);
             Ok(py.detach(|| rows.iter().map(decode).collect::<Result<_>>())?)
         })
@@ -80,7 +83,11 @@ impl PyTokenizer {
     }
 
     /// The bytes a token stands for.
-    fn id_to_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn id_to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         entry(|| {
             let bytes = ids::lookup(id)?.and_then(|id| self.tokenizer.id_to_bytes(id));
             Ok(bytes.map(|bytes| PyBytes::new(py, bytes)))

@@ -136,12 +136,18 @@ impl PyTokenizer {
             info.set_item("byte_fallback", options.byte_fallback)?;
             info.set_item("unk_token", &options.unk_token)?;
             info.set_item("dropout", options.dropout)?;
-            info.set_item("normalizer", tokenizer.pipeline().normalizer.as_ref().map(|steps| format!("{steps:?}")))?;
+            info.set_item(
+                "normalizer",
+                tokenizer.pipeline().normalizer.as_ref().map(|steps| format!("{steps:?}")),
+            )?;
             info.set_item("pre_tokenizer", tokenizer.pipeline().pre_tokenizer.name())?;
             info.set_item("pattern", tokenizer.pipeline().pre_tokenizer.pattern())?;
             let special = tokenizer.added_tokens().iter().filter(|token| token.special);
             info.set_item("added_tokens", tokenizer.added_tokens().len())?;
-            info.set_item("special_tokens", special.map(|token| (&token.content, token.id)).collect::<Vec<_>>().into_py_dict(py)?)?;
+            info.set_item(
+                "special_tokens",
+                special.map(|token| (&token.content, token.id)).collect::<Vec<_>>().into_py_dict(py)?,
+            )?;
             info.set_item("is_lossless", tokenizer.is_lossless())?;
             info.set_item("fingerprint", self.hash(py)?)?;
             Ok(info)
