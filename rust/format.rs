@@ -8,6 +8,7 @@ pub(crate) mod atomic;
 mod container;
 pub mod gpt2;
 mod huggingface;
+mod spelled;
 pub mod tiktoken;
 pub mod tokenizer_json;
 pub mod verify;

@@ -27,7 +27,9 @@ pub struct Vocab {
     starts: Vec<u32>,
     /// Which ids exist; a gap is an id without a token.
     present: Vec<bool>,
-    index: HashTable<TokenId>,
+    /// The upper half of a token's hash, to tell most others apart without
+    /// looking at their bytes, and its id.
+    index: HashTable<(u32, TokenId)>,
     hasher: DefaultHashBuilder,
     len: usize,
 }
@@ -88,7 +90,9 @@ impl Vocab {
     /// The id of a token.
     pub fn id(&self, bytes: &[u8]) -> Option<TokenId> {
         let hash = self.hasher.hash_one(bytes);
-        self.index.find(hash, |&id| self.slice(id) == bytes).copied()
+        let upper = (hash >> 32) as u32;
+        let found = self.index.find(hash, |&(other, id)| other == upper && self.slice(id) == bytes);
+        found.map(|&(_, id)| id)
     }
 
     /// The bytes of an id; `None` for an id without a token.
@@ -164,17 +168,22 @@ impl VocabBuilder {
         let Vocab { slab, starts, index, hasher, .. } = vocab;
         let slice = |id: TokenId| &slab[starts[id as usize] as usize..starts[id as usize + 1] as usize];
         let hash = hasher.hash_one(bytes);
-        match index.entry(hash, |&other| slice(other) == bytes, |&other| hasher.hash_one(slice(other))) {
+        let upper = (hash >> 32) as u32;
+        match index.entry(
+            hash,
+            |&(other, id)| other == upper && slice(id) == bytes,
+            |&(_, id)| hasher.hash_one(slice(id)),
+        ) {
             hashbrown::hash_table::Entry::Occupied(other) => Err(Error::format(
                 "vocabulary",
                 format!(
                     "token {:?} stands twice, as id {} and id {id}",
                     String::from_utf8_lossy(bytes),
-                    other.get()
+                    other.get().1
                 ),
             )),
             hashbrown::hash_table::Entry::Vacant(place) => {
-                place.insert(id);
+                place.insert((upper, id));
                 Ok(())
             }
         }
