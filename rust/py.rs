@@ -13,6 +13,7 @@ mod arrays;
 mod arrow;
 mod batch;
 mod counting;
+mod dataset;
 mod encoding;
 mod error;
 mod ids;
@@ -38,6 +39,8 @@ mod _sentitok {
     use super::batch::PyEncodingBatch;
     #[pymodule_export]
     use super::counting::{count, merge_counts};
+    #[pymodule_export]
+    use super::dataset::encode_files;
     #[pymodule_export]
     use super::encoding::PyEncoding;
     #[pymodule_export]

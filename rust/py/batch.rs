@@ -75,6 +75,9 @@ impl PyEncodingBatch {
     }
 }
 
+/// Ids and mask, both of as many rows and columns.
+type Padded<'py> = (Bound<'py, PyArray2<TokenId>>, Bound<'py, PyArray2<bool>>);
+
 /// All that a pickled batch is: ids, row offsets, spans, texts (`None`: none
 /// kept), whether there is one text for all rows, the id of padding.
 type State<'py> = (
@@ -163,7 +166,7 @@ impl PyEncodingBatch {
         pad_id: Option<TokenId>,
         side: &str,
         multiple_of: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyArray2<TokenId>>, Bound<'py, PyArray2<bool>>)> {
+    ) -> PyResult<Padded<'py>> {
         entry(|| {
             let side = match side {
                 "left" => Side::Left,

@@ -111,7 +111,7 @@ fn os_error(py: Python<'_>, path: &std::path::Path, source: &std::io::Error) -> 
         // OSError picks its child by the number.
         Some(number) => {
             let text = py.import("os")?.call_method1("strerror", (number,))?;
-            Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path))?))
+            Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path.as_os_str()))?))
         }
         None => Ok(PyErr::from(std::io::Error::new(source.kind(), format!("{}: {source}", path.display())))),
     }

@@ -96,10 +96,9 @@ impl PyPreTokenizer {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
             let bytes = text.bytes(py)?;
-            let spans = py.detach(|| Ok(char_offsets(bytes, &self.spans(as_str(bytes)?)?)));
-            spans
-                .map(|spans| spans.into_iter().map(|[start, end]| (start, end)).collect())
-                .map_err(PyErr::from)
+            let spans =
+                py.detach(|| -> Result<_> { Ok(char_offsets(bytes, &self.spans(as_str(bytes)?)?)) })?;
+            Ok(spans.into_iter().map(|[start, end]| (start, end)).collect())
         })
     }
 

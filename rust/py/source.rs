@@ -63,25 +63,8 @@ impl<'py> Documents<'py> {
     }
 
     fn of_source(source: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if is_path(source)? {
-            return Ok(Self::Files(vec![source.extract()?]));
-        }
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
-        if !is_list {
-            return Self::of_texts(source);
-        }
-        let items: Vec<Bound<'py, PyAny>> = source.extract()?;
-        let mut paths = Vec::with_capacity(items.len());
-        for item in &items {
-            if !is_path(item)? {
-                return Err(PyTypeError::new_err(format!(
-                    "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
-                    item.get_type().name()?
-                )));
-            }
-            paths.push(item.extract()?);
-        }
-        Ok(Self::Files(paths))
+        if is_list || is_path(source)? { paths_of(source).map(Self::Files) } else { Self::of_texts(source) }
     }
 
     fn of_texts(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -119,17 +102,16 @@ impl<'py> Documents<'py> {
         match self {
             Self::Files(paths) => {
                 let options = FileOptions { format, invalid_utf8, shard, ..FileOptions::default() };
-                run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress)).map_err(
-                    |error| {
-                        if paths.len() > 1 && error.is_instance_of::<PyFileNotFoundError>(py) {
-                            let _ = error.add_note(
-                                py,
-                                "a list as source holds paths; pass texts in memory as texts=[...]",
-                            );
-                        }
-                        error
-                    },
-                )
+                let result =
+                    run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
+                if let Err(error) = &result
+                    && paths.len() > 1
+                    && error.is_instance_of::<PyFileNotFoundError>(py)
+                {
+                    error
+                        .add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]")?;
+                }
+                result
             }
             Self::Items(_) | Self::Column(_) if format.is_some() => Err(Error::Option {
                 option: "format",
@@ -155,6 +137,25 @@ impl<'py> Documents<'py> {
             }
         }
     }
+}
+
+/// Takes a path, or several.
+pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if is_path(source)? {
+        return Ok(vec![source.extract()?]);
+    }
+    let mut paths = Vec::new();
+    for item in source.try_iter()? {
+        let item = item?;
+        if !is_path(&item)? {
+            return Err(PyTypeError::new_err(format!(
+                "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
+                item.get_type().name()?
+            )));
+        }
+        paths.push(item.extract()?);
+    }
+    Ok(paths)
 }
 
 fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -242,7 +243,7 @@ fn feed<T: Send>(
 ) -> PyResult<T> {
     let state = State::default();
     let (sender, receiver) = sync_channel::<Column>(BATCHES_AHEAD);
-    let (ended, end) = channel::<()>();
+    let (ended, mut end) = channel::<()>();
     std::thread::scope(|scope| {
         let state = &state;
         let worker =
@@ -267,7 +268,8 @@ fn feed<T: Send>(
         while waiting {
             // A loop, not a join: signals are looked for meanwhile.
             let wait = Progress::INTERVAL / 2;
-            waiting = py.detach(|| end.recv_timeout(wait)) == Err(RecvTimeoutError::Timeout);
+            let end = &mut end;
+            waiting = py.detach(move || end.recv_timeout(wait)) == Err(RecvTimeoutError::Timeout);
             feeder.tell();
         }
         let result = py.detach(|| worker.join());

@@ -113,11 +113,12 @@ impl PyTrainReport {
     fn _from_state(
         stop: String,
         totals: &str,
-        (distinct_pieces, merges): (usize, usize),
+        sizes: (usize, usize),
         dropped: Vec<(String, u64)>,
-        (count_seconds, merge_seconds): (f64, f64),
+        seconds: (f64, f64),
     ) -> PyResult<Self> {
         entry(|| {
+            let ((distinct_pieces, merges), (count_seconds, merge_seconds)) = (sizes, seconds);
             let totals = serde_json::from_str(totals);
             let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
             Ok(Self { stop, totals, distinct_pieces, merges, dropped, count_seconds, merge_seconds })

@@ -173,7 +173,8 @@ impl PyWordCounts {
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         entry(|| {
             let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
-            let sum = py.detach(|| self.counts.add(&other.get().counts))?;
+            let other = &*other.get().counts;
+            let sum = py.detach(|| self.counts.add(other))?;
             Ok(Py::new(py, Self::from(sum))?.into_any())
         })
     }

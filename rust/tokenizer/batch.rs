@@ -63,20 +63,19 @@ enum Unit {
     Token { text: usize, id: TokenId, span: Span },
 }
 
+/// How the texts of one call are encoded.
+struct Rules<'a> {
+    room: Option<usize>,
+    finder: Finder<'a>,
+    options: EncodeOptions<'a>,
+}
+
 /// What a unit became; `ends` are the ends of its texts.
 #[derive(Default)]
 struct Done {
     ids: Vec<TokenId>,
     spans: Vec<Span>,
     ends: Vec<usize>,
-}
-
-/// What is the same for all units of a call.
-struct Call<'a> {
-    /// The most ids of a text, its template not counted.
-    room: Option<usize>,
-    finder: Finder<'a>,
-    options: EncodeOptions<'a>,
 }
 
 impl Tokenizer {
@@ -114,8 +113,7 @@ impl Tokenizer {
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
-        let call = Call { room, finder, options };
-        let results = self.run_units(texts, &units, n_threads, &call, progress)?;
+        let results = self.run_units(texts, &units, n_threads, &Rules { room, finder, options }, progress)?;
 
         let mut batch = EncodingBatch::new(options.spans);
         let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
@@ -242,7 +240,7 @@ impl Tokenizer {
         texts: &[T],
         units: &[Unit],
         n_threads: usize,
-        call: &Call<'_>,
+        rules: &Rules<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<Done>> {
         let next = AtomicUsize::new(0);
@@ -253,7 +251,7 @@ impl Tokenizer {
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(number) else { break };
-                    results.push((number, self.run_unit(texts, unit, call, worker)));
+                    results.push((number, self.run_unit(texts, unit, rules, worker)));
                     if let Err(error) = tick(number) {
                         stopped.store(true, Ordering::Relaxed);
                         results.push((units.len(), Err(error)));
@@ -281,10 +279,10 @@ impl Tokenizer {
         &self,
         texts: &[T],
         unit: &Unit,
-        call: &Call<'_>,
+        rules: &Rules<'_>,
         worker: &mut Worker,
     ) -> Result<Done> {
-        let Call { room, finder, options } = call;
+        let Rules { room, finder, options } = rules;
         let mut done = Done::default();
         match unit {
             Unit::Token { .. } => {}

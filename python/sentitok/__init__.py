@@ -1,0 +1,55 @@
+"""Train and run tokenizers: exact, deterministic, parallel, in bounded memory.
+
+>>> import sentitok
+>>> tokenizer = sentitok.train_bpe(texts=["low lower lowest"], vocab_size=260)
+>>> tokenizer.encode("lower").tokens
+['lowe', 'r']
+>>> tokenizer.decode(tokenizer.encode("lower").ids)
+'lower'
+"""
+
+from ._sentitok import (
+    AddedToken,
+    DecodeError,
+    EncodeError,
+    Encoding,
+    EncodingBatch,
+    FormatError,
+    InternalError,
+    PreTokenizer,
+    SentitokError,
+    Special,
+    StreamDecoder,
+    Tokenizer,
+    TrainError,
+    TrainReport,
+    WordCounts,
+    __version__,
+    count,
+    encode_files,
+    merge_counts,
+    train_bpe,
+)
+
+__all__ = [
+    "AddedToken",
+    "DecodeError",
+    "EncodeError",
+    "Encoding",
+    "EncodingBatch",
+    "FormatError",
+    "InternalError",
+    "PreTokenizer",
+    "SentitokError",
+    "Special",
+    "StreamDecoder",
+    "Tokenizer",
+    "TrainError",
+    "TrainReport",
+    "WordCounts",
+    "__version__",
+    "count",
+    "encode_files",
+    "merge_counts",
+    "train_bpe",
+]

@@ -1,0 +1,174 @@
+"""Token shards, memory-mapped: what `sentitok.encode_files` wrote.
+
+A data set is as large as the disk, not the memory: a document is a view of a
+mapped file. Not a loader: batching, shuffling and tensors are the caller's.
+Works as a map-style data set of `torch.utils.data.DataLoader` in any worker,
+forked or spawned; torch is not needed.
+
+>>> from sentitok.datasets import TokenDataset
+>>> dataset = TokenDataset("shards")  # doctest: +SKIP
+>>> dataset[0]  # doctest: +SKIP
+memmap([464, 9274, 2646], dtype=uint16)
+"""
+
+import bisect
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import FormatError
+
+__all__ = ["TokenDataset"]
+
+_Ids = NDArray[np.unsignedinteger[Any]]
+
+
+class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
+    """The documents of a directory of token shards, as arrays of ids.
+
+    Attributes:
+        directory: where the shards are.
+        manifest: what `encode_files` wrote beside them.
+        dtype: the type of an id, uint16 or uint32.
+        tokens: ids in all, separators included.
+        vocab_size: one more than the greatest id there can be.
+        tokenizer_sha256: fingerprint of the tokenizer that made the ids.
+    """
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        """Opens the shards; nothing is read yet but the manifest and the document ends.
+
+        Raises:
+            FileNotFoundError: if the directory, its manifest or a shard is not there.
+            FormatError: if they are not what the manifest says, or not all written yet.
+        """
+        self.directory = Path(directory)
+        path = self.directory / "manifest.json"
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_bytes())
+            self._check(path, manifest)
+            self.manifest = manifest
+            self.dtype = np.dtype(str(manifest["dtype"])).newbyteorder("<")
+            self.tokens = int(manifest["tokens"])
+            self.vocab_size = int(manifest["vocab_size"])
+            self.tokenizer_sha256 = str(manifest["tokenizer_sha256"])
+            self._ids: list[_Ids] = []
+            self._ends: list[NDArray[np.int64]] = []
+            # Documents and ids before each shard.
+            self._first_document = [0]
+            self._first_token = [0]
+            for shard in manifest["shards"]:
+                self._open(shard)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, FormatError):
+                raise
+            raise FormatError(f"{path}: not a manifest of token shards: {error!r}") from error
+        if (self._first_document[-1], self._first_token[-1]) != (manifest["documents"], self.tokens):
+            raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
+
+    @staticmethod
+    def _check(path: Path, manifest: dict[str, Any]) -> None:
+        if manifest.get("schema") != "sentitok.dataset" or manifest.get("version") != 1:
+            found = (manifest.get("schema"), manifest.get("version"))
+            raise FormatError(f"{path}: schema and version are {found}; this release reads sentitok.dataset 1")
+        if manifest["layout"] != "sentitok":
+            layout = manifest["layout"]
+            raise FormatError(f"{path}: layout {layout!r}; encode again with layout='sentitok' to read it here")
+        if not manifest["complete"]:
+            raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
+
+    def _open(self, shard: dict[str, Any]) -> None:
+        file, index = self.directory / shard["file"], self.directory / shard["index"]
+        n_bytes = file.stat().st_size
+        if n_bytes != shard["bytes"] or n_bytes != shard["tokens"] * self.dtype.itemsize:
+            raise FormatError(f"{file}: {n_bytes} bytes, where the manifest says {shard['bytes']}")
+        # An empty file cannot be mapped.
+        ids = np.memmap(file, self.dtype, "r") if n_bytes else np.empty(0, self.dtype)
+        ends: NDArray[np.int64] = np.load(index, mmap_mode="r" if shard["documents"] else None, allow_pickle=False)
+        if ends.shape != (shard["documents"],) or (len(ends) and ends[-1] != len(ids)):
+            raise FormatError(f"{index}: its document ends do not fit {file.name}")
+        self._ids.append(ids)
+        self._ends.append(ends)
+        self._first_document.append(self._first_document[-1] + len(ends))
+        self._first_token.append(self._first_token[-1] + len(ids))
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return self._first_document[-1]
+
+    @overload
+    def __getitem__(self, document: int) -> _Ids: ...
+    @overload
+    def __getitem__(self, document: slice) -> "list[_Ids]": ...
+    def __getitem__(self, document: int | slice) -> "_Ids | list[_Ids]":
+        """The ids of a document, a read-only view; of a slice, a list of them."""
+        if isinstance(document, slice):
+            return [self[number] for number in range(*document.indices(len(self)))]
+        number = document + len(self) if document < 0 else document
+        if not 0 <= number < len(self):
+            raise IndexError(f"document {document} of a data set of {len(self)}")
+        shard = bisect.bisect_right(self._first_document, number) - 1
+        row = number - self._first_document[shard]
+        ends = self._ends[shard]
+        start = int(ends[row - 1]) if row else 0
+        return self._ids[shard][start : int(ends[row])]
+
+    def __iter__(self) -> "Iterator[_Ids]":
+        """The documents in order."""
+        for ids, ends in zip(self._ids, self._ends, strict=True):
+            start = 0
+            for end in ends:
+                yield ids[start : int(end)]
+                start = int(end)
+
+    def stream(self, start: int, stop: int) -> _Ids:
+        """Ids `start` to `stop` of all documents end to end, for training on blocks.
+
+        Args:
+            start: the number of the first id, from 0.
+            stop: the number after the last, at most `tokens`.
+
+        Returns:
+            An array of `(stop - start,)`: a read-only view, or a copy where the
+            ids lie in two shards.
+
+        Raises:
+            IndexError: if there are no such ids.
+        """
+        if not 0 <= start <= stop <= self.tokens:
+            raise IndexError(f"ids {start} to {stop} of a data set of {self.tokens}")
+        parts = []
+        shard = max(bisect.bisect_right(self._first_token, start) - 1, 0)
+        while start < stop:
+            first = self._first_token[shard]
+            end = min(stop, self._first_token[shard + 1])
+            parts.append(self._ids[shard][start - first : end - first])
+            start, shard = end, shard + 1
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+
+    def verify(self) -> None:
+        """Reads every shard and compares its SHA-256 with the manifest.
+
+        Raises:
+            FormatError: naming the first shard that differs.
+        """
+        for shard in self.manifest["shards"]:
+            with open(self.directory / shard["file"], "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != shard["sha256"]:
+                raise FormatError(f"{self.directory / shard['file']}: SHA-256 {found}, not {shard['sha256']}")
+
+    def __reduce__(self) -> tuple[type["TokenDataset"], tuple[str]]:
+        """Pickled by its path: a worker maps the files itself."""
+        return (type(self), (str(self.directory),))
+
+    def __repr__(self) -> str:
+        return f"TokenDataset({str(self.directory)!r}: {len(self)} documents, {self.tokens} tokens)"
