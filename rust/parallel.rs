@@ -21,3 +21,16 @@ pub fn default_threads() -> usize {
 pub fn n_threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(default_threads).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_thread() {
+        assert!(default_threads() >= 1);
+        for (asked, expected) in [(None, default_threads()), (Some(0), 1), (Some(1), 1), (Some(7), 7)] {
+            assert_eq!(n_threads(asked), expected);
+        }
+    }
+}
