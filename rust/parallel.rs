@@ -44,3 +44,16 @@ pub fn in_chunks<T: Send>(
         std::iter::once(first).chain(others).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_thread() {
+        assert!(default_threads() >= 1);
+        for (asked, expected) in [(None, default_threads()), (Some(0), 1), (Some(1), 1), (Some(7), 7)] {
+            assert_eq!(n_threads(asked), expected);
+        }
+    }
+}
