@@ -43,13 +43,8 @@ fn naive(options: &BpeTrainer, tokens: &mut Vec<Vec<u8>>, words: &mut [(Vec<Toke
     while tokens.len() < options.vocab_size {
         let mut pairs: BTreeMap<(TokenId, TokenId), u64> = BTreeMap::new();
         for (word, weight) in words.iter() {
-            let mut free = 0;
-            for at in 1..word.len() {
-                let apart = options.tie_break == TieBreak::SentencePiece && word[at - 1] == word[at];
-                if !(apart && at < free) {
-                    *pairs.entry((word[at - 1], word[at])).or_default() += weight;
-                    free = if apart { at + 2 } else { free };
-                }
+            for pair in word.windows(2) {
+                *pairs.entry((pair[0], pair[1])).or_default() += weight;
             }
         }
         let most = options.max_token_length.unwrap_or(usize::MAX);
@@ -229,10 +224,21 @@ fn merges_of_known_corpora() {
         ),
         ("ids: smallest pair", seen(5), vec![("ab", 1), ("bc", 1)], "a b, b c"),
         (
-            "sentencepiece: runs count once",
-            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(4) },
-            vec![("aaa", 3), ("bc", 4)],
-            "b c",
+            "sentencepiece: the shorter, then the smaller",
+            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(8) },
+            vec![("cabx", 1), ("ab", 1)],
+            "a b, ab x, c abx",
+        ),
+        (
+            "a corpus that spells out the prefix, as tokenizers 0.23.3",
+            BpeTrainer {
+                unit: Unit::Chars,
+                special_tokens: ["#", "a", "b", "x", "###", "##a", "##b", "##x"].map(String::from).to_vec(),
+                continuing_subword_prefix: Some("##".into()),
+                ..seen(18)
+            },
+            vec![("x##ab", 11), ("xab", 40), ("xabab", 9), ("##ab##ab", 7)],
+            "##a ##b, x ##ab, ### ##ab, ### ###ab, x ####ab, xab ##ab, # ###ab, ##ab ####ab",
         ),
         (
             "suffix and prefix",
