@@ -159,7 +159,7 @@ pub struct Merge {
 pub enum Stop {
     /// The vocabulary has the size asked for.
     VocabFull,
-    /// No two symbols stand side by side any more.
+    /// No two symbols stand side by side any more that may be merged.
     NoPairs,
     /// The most frequent pair is rarer than `min_frequency`.
     BelowMinFrequency {

@@ -15,7 +15,7 @@ use super::merger::Limits;
 use super::scan::{Pair, Pairs, Positions, Scan, key};
 use super::tokens::Tokens;
 use crate::error::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// The window's greatest count is at most about this many times its least.
@@ -127,7 +127,10 @@ impl Window {
         limits: &Limits,
         progress: &mut Progress,
     ) -> Result<bool> {
+        self.pairs = Pairs::default();
         layout.compact();
+        let done = tokens.len() as u64;
+        let tick = |progress: &mut Progress| progress.tick(Stage::Merge, done, limits.vocab_size as u64);
         let (vocab_size, threads) = (limits.vocab_size, limits.threads);
         let scan = Scan { layout, tokens, vocab_size, threads };
         let sketch = scan.sketch(progress)?;
@@ -138,6 +141,7 @@ impl Window {
             self.least = sketch.reached_by(wanted, low, bound).min(bound.div_ceil(2)).max(low);
             self.pairs = scan.pairs(&sketch, self.least, progress)?;
             if !self.pairs.list.is_empty() {
+                tick(progress)?;
                 let Pairs { list, index } = &self.pairs;
                 self.heap.refill(
                     tokens,
@@ -148,6 +152,7 @@ impl Window {
                         index,
                     }),
                 );
+                tick(progress)?;
                 return Ok(true);
             }
             bound = self.least - 1;
