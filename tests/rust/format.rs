@@ -75,7 +75,7 @@ fn files_are_written_as_tokenizers_writes_them() {
         let file = fixtures().join(format!("{name}.json"));
         let tokenizer = Tokenizer::from_file(&file).unwrap();
         let path = dir.path().join("new/tokenizer.json");
-        assert_eq!(tokenizer.save(&path, None).unwrap().files, [path.clone()]);
+        assert_eq!(tokenizer.save(&path, None).unwrap().files, std::slice::from_ref(&path));
         let written = std::fs::read_to_string(&path).unwrap();
         // These two name the template by a kind that is written as the general one.
         if !["roberta", "suffix"].contains(&name.as_str()) {
