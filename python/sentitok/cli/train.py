@@ -36,9 +36,7 @@ Format = Annotated[
         "--format", metavar="FORMAT", help="lines, text, jsonl:FIELD, csv:COLUMN, tsv:COLUMN; else by name."
     ),
 ]
-InvalidUtf8 = Annotated[
-    str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")
-]
+InvalidUtf8 = Annotated[str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")]
 MaxMemory = Annotated[
     str | None,
     typer.Option("--max-memory", metavar="SIZE", help="Spill counts to disk above this, as in 512M or 2G."),
