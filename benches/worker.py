@@ -179,8 +179,7 @@ def hostile(job: dict[str, Any]) -> dict[str, Any]:
         tokenizer.encode(text)
         encoding.append(time.perf_counter() - started)
         started = time.perf_counter()
-        source: Any = iter([text])
-        sentitok.train_bpe(source, vocab_size=1000, invalid_utf8="bytes")
+        sentitok.train_bpe(texts=[text], vocab_size=1000, invalid_utf8="bytes")
         training.append(time.perf_counter() - started)
     return {"encode_s": min(encoding), "train_s": min(training)}
 

@@ -3,7 +3,7 @@
 >>> import sentitok
 >>> tokenizer = sentitok.train_bpe(texts=["low lower lowest"], vocab_size=260)
 >>> tokenizer.encode("lower").tokens
-['lowe', 'r']
+['low', 'e', 'r']
 >>> tokenizer.decode(tokenizer.encode("lower").ids)
 'lower'
 """

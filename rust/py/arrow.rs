@@ -4,10 +4,9 @@
 //! another PyO3 than this one, and reading the C structs by hand would be the
 //! only unsafe code of the bindings.
 
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyBytes, PyIterator};
 
 /// The texts of a column, end to end.
 #[derive(Default)]
@@ -47,7 +46,6 @@ impl Column {
     /// Appends the rows of a `pyarrow.LargeBinaryArray`; `before` is the
     /// number of rows that came before these.
     pub fn extend(&mut self, chunk: &Bound<'_, PyAny>, before: u64) -> PyResult<()> {
-        let py = chunk.py();
         let n_rows = chunk.len()?;
         if n_rows == 0 {
             return Ok(());
@@ -62,11 +60,12 @@ impl Column {
         let first: usize = chunk.getattr("offset")?.extract()?;
         let buffers = chunk.call_method0("buffers")?;
         // Cut in Arrow, so that no more than these rows is copied.
-        let bytes_of = |buffer: usize, start: usize, end: usize| {
+        let bytes_of = |buffer: usize, start: usize, end: usize| -> PyResult<Bound<'_, PyBytes>> {
             let slice = buffers.get_item(buffer)?.call_method1("slice", (start, end - start))?;
-            PyBuffer::<u8>::get(&slice)?.to_vec(py)
+            Ok(slice.call_method0("to_pybytes")?.cast_into::<PyBytes>()?)
         };
         let offsets: Vec<usize> = bytes_of(1, first * 8, (first + n_rows + 1) * 8)?
+            .as_bytes()
             .as_chunks::<8>()
             .0
             .iter()
@@ -77,7 +76,7 @@ impl Column {
         };
         let base = self.data.len();
         if start < end {
-            self.data.append(&mut bytes_of(2, start, end)?);
+            self.data.extend_from_slice(bytes_of(2, start, end)?.as_bytes());
         }
         self.ends.extend(offsets.iter().skip(1).map(|offset| base + offset - start));
         Ok(())

@@ -5,7 +5,9 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::io;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::path::Path;
 
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -106,14 +108,30 @@ fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 }
 
 /// The OSError child of a failed call, as Python itself would raise it.
-fn os_error(py: Python<'_>, path: &std::path::Path, source: &std::io::Error) -> PyResult<PyErr> {
-    match source.raw_os_error() {
-        // OSError picks its child by the number.
-        Some(number) => {
+fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyResult<PyErr> {
+    let (number, text) = match (source.raw_os_error(), number_of(source.kind())) {
+        (Some(number), _) => {
             let text = py.import("os")?.call_method1("strerror", (number,))?;
-            Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path.as_os_str()))?))
+            (number.into_pyobject(py)?.into_any(), text)
         }
-        None => Ok(PyErr::from(std::io::Error::new(source.kind(), format!("{}: {source}", path.display())))),
+        (None, Some(name)) => {
+            (py.import("errno")?.getattr(name)?, source.to_string().into_pyobject(py)?.into_any())
+        }
+        (None, None) => return Ok(PyOSError::new_err(format!("{}: {source}", path.display()))),
+    };
+    // OSError picks its child by the number.
+    Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path.as_os_str()))?))
+}
+
+/// The name of the number that a kind of error found by ourselves has.
+fn number_of(kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::NotFound => Some("ENOENT"),
+        io::ErrorKind::PermissionDenied => Some("EACCES"),
+        io::ErrorKind::AlreadyExists => Some("EEXIST"),
+        io::ErrorKind::IsADirectory => Some("EISDIR"),
+        io::ErrorKind::NotADirectory => Some("ENOTDIR"),
+        _ => None,
     }
 }
 
@@ -172,8 +190,6 @@ pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     /// The name of the type, the names of its bases, and the text.
@@ -196,6 +212,12 @@ mod tests {
             (os(2), "FileNotFoundError", "OSError", "[Errno 2] No such file or directory: '/no/such'"),
             (os(13), "PermissionError", "OSError", "[Errno 13] Permission denied: '/no/such'"),
             (os(21), "IsADirectoryError", "OSError", "[Errno 21] Is a directory: '/no/such'"),
+            (
+                Error::io("d", io::Error::new(io::ErrorKind::IsADirectory, "name its files")),
+                "IsADirectoryError",
+                "OSError",
+                "name its files: 'd'",
+            ),
             (
                 Error::io("x.gz", io::Error::new(io::ErrorKind::UnexpectedEof, "cut")),
                 "OSError",

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyFileNotFoundError, PyTypeError};
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
@@ -41,7 +41,7 @@ pub(super) struct SourceOptions {
 
 /// Documents not yet read.
 pub(super) enum Documents<'py> {
-    Files(Vec<PathBuf>),
+    Files { paths: Vec<PathBuf>, from_list: bool },
     Items(Bound<'py, PyIterator>),
     Column(Chunks<'py>),
 }
@@ -64,7 +64,10 @@ impl<'py> Documents<'py> {
 
     fn of_source(source: &Bound<'py, PyAny>) -> PyResult<Self> {
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
-        if is_list || is_path(source)? { paths_of(source).map(Self::Files) } else { Self::of_texts(source) }
+        if is_list || is_path(source)? {
+            return Ok(Self::Files { paths: paths_of(source)?, from_list: is_list });
+        }
+        Self::of_texts(source)
     }
 
     fn of_texts(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -85,7 +88,7 @@ impl<'py> Documents<'py> {
     /// How many files or iterables there are.
     pub fn n_sources(&self) -> usize {
         match self {
-            Self::Files(paths) => paths.len(),
+            Self::Files { paths, .. } => paths.len(),
             Self::Items(_) | Self::Column(_) => 1,
         }
     }
@@ -100,13 +103,13 @@ impl<'py> Documents<'py> {
     ) -> PyResult<T> {
         let SourceOptions { format, invalid_utf8, shard } = options;
         match self {
-            Self::Files(paths) => {
+            Self::Files { paths, from_list } => {
                 let options = FileOptions { format, invalid_utf8, shard, ..FileOptions::default() };
                 let result =
                     run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
                 if let Err(error) = &result
-                    && paths.len() > 1
-                    && error.is_instance_of::<PyFileNotFoundError>(py)
+                    && from_list
+                    && error.is_instance_of::<PyOSError>(py)
                 {
                     error
                         .add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]")?;

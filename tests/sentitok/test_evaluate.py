@@ -14,7 +14,7 @@ from sentitok.evaluate import evaluate, renyi_efficiency
 TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍🏽 café\n" * 20
 
 
-TOKENIZER = sentitok.train_bpe(iter([TEXT]), vocab_size=300)
+TOKENIZER = sentitok.train_bpe(texts=[TEXT], vocab_size=300)
 
 
 def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
@@ -83,7 +83,7 @@ def test_renyi(name: str, frequency: list[int], vocab_size: int, expected: float
 
 def test_unknown_rate() -> None:
     tokenizer = sentitok.train_bpe(
-        iter(["abc abc"]),
+        texts=["abc abc"],
         vocab_size=20,
         unit="chars",
         initial_alphabet="none",

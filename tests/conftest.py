@@ -1,0 +1,51 @@
+"""What many tests share: bundled texts, one trained tokenizer, one seed."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+import sentitok
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPUS = ROOT / "tests" / "data" / "corpus"
+
+# A sanitised or loaded machine is slow; a slow example is no failure.
+settings.register_profile(
+    "sentitok", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", parent=settings.get_profile("sentitok"), max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sentitok"))
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    random.seed(20261121)
+
+
+@pytest.fixture(scope="session")
+def sherlock() -> Path:
+    """A file of English prose."""
+    return CORPUS / "sherlock-holmes.txt"
+
+
+@pytest.fixture(scope="session")
+def declarations() -> Path:
+    """A file of 23 languages in 19 scripts."""
+    return CORPUS / "udhr-23-languages.txt"
+
+
+@pytest.fixture(scope="session")
+def lines(sherlock: Path, declarations: Path) -> list[str]:
+    """Lines of prose and of many scripts, their ends kept."""
+    texts = [path.read_bytes().decode("utf-8") for path in (sherlock, declarations)]
+    return [line for text in texts for line in text.splitlines(keepends=True)]
+
+
+@pytest.fixture(scope="session")
+def tokenizer(sherlock: Path, declarations: Path) -> sentitok.Tokenizer:
+    """A byte-level tokenizer of 3,000 tokens with two special ones."""
+    return sentitok.train_bpe(
+        [sherlock, declarations], vocab_size=3000, special_tokens=["<|endoftext|>", "<pad>"]
+    )

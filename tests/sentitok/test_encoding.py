@@ -1,0 +1,177 @@
+"""`Encoding` and `EncodingBatch`: arrays, offsets, padding."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tokenizers
+from sentitok import Encoding, Tokenizer
+from tokenizers import pre_tokenizers, processors
+
+TEXT = "  A naïve  film\n\n — 10/10 日本語 😀 "
+
+
+def test_arrays(tokenizer: Tokenizer) -> None:
+    encoding = tokenizer.encode(TEXT)
+    n = len(encoding)
+    for values, dtype in [
+        (encoding.ids, np.uint32),
+        (encoding.type_ids, np.uint32),
+        (encoding.special_tokens_mask, np.bool_),
+    ]:
+        assert values.dtype == dtype
+        assert values.shape == (n,)
+        assert not values.flags.writeable
+    assert encoding.ids is encoding.ids
+    assert encoding.type_ids is encoding.type_ids
+    assert encoding.offsets().shape == (n, 2)
+    assert encoding.offsets().dtype == np.uint64
+    assert len(encoding.tokens) == n
+    assert encoding.tokens == [tokenizer.id_to_token(id) for id in encoding.ids.tolist()]
+    assert repr(encoding).startswith(f"Encoding({n} ids: [")
+
+
+def test_empty(tokenizer: Tokenizer) -> None:
+    encoding = tokenizer.encode("")
+    assert len(encoding) == 0
+    assert encoding.tokens == []
+    assert encoding.offsets("bytes").shape == (0, 2)
+    batch = tokenizer.encode_batch([], offsets=True)
+    assert len(batch) == 0
+    assert batch.row_offsets.tolist() == [0]
+    assert batch.offsets().shape == (0, 2)
+    assert batch.pad()[0].shape == (0, 0)
+    assert batch.to_list() == []
+
+
+@pytest.mark.parametrize("text", [TEXT, "", "a\ud800b", "😀" * 50, "é\u0301" * 70])
+def test_offsets_lead_to_the_text(text: str, tokenizer: Tokenizer) -> None:
+    encoding = tokenizer.encode(text)
+    clean = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if "\ud800" not in text else "a�b"
+    data = clean.encode()
+    at = 0
+    for id, (start, end), (first, last) in zip(
+        encoding.ids.tolist(),
+        encoding.offsets("bytes").tolist(),
+        encoding.offsets("chars").tolist(),
+        strict=True,
+    ):
+        assert start == at
+        assert data[start:end] == tokenizer.id_to_bytes(id)
+        # The characters that the bytes touch.
+        assert first == len(data[:start].decode("utf-8", "ignore"))
+        assert last == len(data.decode("utf-8")) - len(data[end:].decode("utf-8", "ignore"))
+        at = end
+    assert at == len(data)
+
+
+def test_offsets_in_bytes_that_are_no_text(tokenizer: Tokenizer) -> None:
+    data = b"a\xe2\x82 \xff\xffb\xf0\x9f"
+    encoding = tokenizer.encode(data)
+    assert tokenizer.decode_bytes(encoding.ids) == data
+    text = data.decode("utf-8", "replace")
+    covered = "".join(text[start:end] for start, end in np.unique(encoding.offsets(), axis=0))
+    assert covered == text
+    assert encoding.offsets("bytes").tolist() == [[i, i + 1] for i in range(len(data))] or len(encoding) < len(data)
+
+
+def test_trim_is_that_of_hugging_face(tokenizer: Tokenizer) -> None:
+    reference = tokenizers.Tokenizer.from_str(tokenizer_json(tokenizer))
+    reference.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
+    for text in [TEXT, "   ", " a", "a ", "\n \n", " a  b", "x\t y"]:
+        expected = [list(span) for span in reference.encode(text).offsets]
+        assert tokenizer.encode(text).offsets("chars", trim=True).tolist() == expected
+        batch = tokenizer.encode_batch([text, text], offsets=True)
+        assert batch.offsets(trim=True).tolist() == expected * 2
+
+
+def tokenizer_json(tokenizer: Tokenizer) -> str:
+    """The tokenizer as Hugging Face's file."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "tokenizer.json"
+        tokenizer.save(path)
+        return path.read_text("utf-8")
+
+
+def test_char_offsets_are_those_of_hugging_face(tokenizer: Tokenizer) -> None:
+    reference = tokenizers.Tokenizer.from_str(tokenizer_json(tokenizer))
+    assert isinstance(reference.pre_tokenizer, pre_tokenizers.PreTokenizer)
+    for text in [TEXT, "naïve 😀😀 日本", "e\u0301\u0302 x"]:
+        expected = reference.encode(text)
+        assert tokenizer.encode(text).ids.tolist() == expected.ids
+        assert tokenizer.encode(text).offsets().tolist() == [list(span) for span in expected.offsets]
+
+
+def test_batch(tokenizer: Tokenizer) -> None:
+    texts = [TEXT, "", "film", "a b c"]
+    batch = tokenizer.encode_batch(texts, offsets=True)
+    assert len(batch) == 4
+    assert batch.ids.dtype == np.uint32
+    assert batch.row_offsets.dtype == np.int64
+    assert batch.row_offsets[-1] == len(batch.ids)
+    for row, text in enumerate(texts):
+        view = batch[row]
+        assert view.tolist() == tokenizer.encode(text).ids.tolist()
+        assert view.size == 0 or np.shares_memory(view, batch.ids)
+        assert batch[row - 4].tolist() == view.tolist()
+        assert batch[np.int64(row)].tolist() == view.tolist()
+    assert [view.tolist() for view in batch] == batch.to_list()
+    assert batch.ids is batch.ids
+    assert repr(batch) == f"EncodingBatch(4 rows, {len(batch.ids)} ids)"
+
+
+def pad_slowly(rows: list[list[int]], columns: int, pad_id: int, side: str) -> tuple[Any, Any]:
+    ids = [
+        [pad_id] * (columns - len(row)) * (side == "left") + row + [pad_id] * (columns - len(row)) * (side == "right")
+        for row in rows
+    ]
+    mask = [
+        [False] * (columns - len(row)) * (side == "left")
+        + [True] * len(row)
+        + [False] * (columns - len(row)) * (side == "right")
+        for row in rows
+    ]
+    return ids, mask
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(("length", "multiple_of"), [(None, None), (40, None), (None, 8), (37, 16), (None, 1)])
+def test_padding_equals_its_definition(
+    side: Any, length: int | None, multiple_of: int | None, tokenizer: Tokenizer
+) -> None:
+    batch = tokenizer.encode_batch([TEXT, "", "film"])
+    rows = batch.to_list()
+    columns = length or max(map(len, rows))
+    if multiple_of:
+        columns = -(-columns // multiple_of) * multiple_of
+    ids, mask = batch.pad(length, 7, side, multiple_of)
+    assert ids.shape == mask.shape == (3, columns)
+    assert (ids.tolist(), mask.tolist()) == pad_slowly(rows, columns, 7, side)
+    ids[0, 0] = 5  # writable: it is the caller's
+
+
+def test_pad_token(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode_batch(["a", ""]).pad()[0].tolist()[1] == [1]
+    plain = Tokenizer.from_bytes(tokenizer.with_specials([]).to_bytes())
+    assert plain.encode_batch(["a", ""]).pad(pad_id=9)[0].tolist()[1] == [9]
+
+
+def test_to_arrow_is_no_copy(tokenizer: Tokenizer) -> None:
+    batch = tokenizer.encode_batch([TEXT, "", "film"])
+    column = batch.to_arrow()
+    assert column.type == pa.large_list(pa.uint32())
+    assert column.to_pylist() == batch.to_list()
+    assert column.values.buffers()[1].address == batch.ids.ctypes.data
+    assert column.offsets.buffers()[1].address == batch.row_offsets.ctypes.data
+
+
+def test_arrays_outlive_what_made_them(tokenizer: Tokenizer) -> None:
+    ids, views = tokenizer.encode(TEXT * 500).ids, list(tokenizer.encode_batch([TEXT * 500, "film"]))
+    garbage: list[Encoding] = [tokenizer.encode("x" * 1000) for _ in range(50)]
+    assert tokenizer.decode(ids) == TEXT * 500
+    assert tokenizer.decode_batch(views) == [TEXT * 500, "film"]
+    assert len(garbage) == 50
