@@ -174,9 +174,7 @@ class Bench:
                 ]
             )
         head = ["text", "distinct pieces", "seconds", *sorted(stages), "peak memory"]
-        text = (
-            "Mixed text (reviews, code, Chinese, many scripts), 32,000 tokens; each part has all.\n\n"
-        )
+        text = "Mixed text (reviews, code, Chinese, many scripts), 32,000 tokens; each part has all.\n\n"
         return "## Growth\n\n" + text + markdown(head, cells)
 
     def vocabulary(self, name: str, ranks: Path, specials: dict[str, int]) -> Row:

@@ -102,9 +102,11 @@ def encode(
 
 def _report(manifest: dict[str, Any], out: Path, tokenizer_file: Path, output: Output) -> None:
     n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
-    plain = {k: v for k, v in manifest.items() if isinstance(v, (int, str)) and not isinstance(v, bool)}
-    pairs = [(k.replace("_", " "), number(v) if isinstance(v, int) else v) for k, v in plain.items()]
-    pairs += [
+    pairs = [
+        ("layout", f"{manifest['layout']}, {manifest['dtype']}"),
+        ("documents", number(manifest["documents"])),
+        ("tokens", number(manifest["tokens"])),
+        ("tokenizer", manifest["tokenizer_sha256"]),
         ("written", f"{out} ({bytes_text(n_bytes)})"),
         ("seconds", f"{output.seconds:.2f}"),
         ("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"),
