@@ -26,7 +26,11 @@ pub use pairs::{Merged, PairTable};
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
+
+/// Tokens of which tables are made by one thread; fewer are not worth two.
+const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -312,13 +316,36 @@ fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// All ways to cut a token into two tokens, ranked by the token's id.
+///
+/// Every token that begins another is its longest such beginning, or begins
+/// that; so one search a token finds them all, as a chain, and likewise for
+/// endings. A cut is a beginning and an ending whose lengths make up the whole.
 fn pairs_by_rank(vocab: &Vocab) -> PairTable {
-    let mut pairs = PairTable::with_capacity(vocab.len() * 5 / 2);
+    let search = |ids: std::ops::Range<usize>| -> Vec<(TokenId, TokenId)> {
+        let find = |id: usize| {
+            let bytes = vocab.bytes(id as TokenId).unwrap_or_default();
+            let cuts = || 1..bytes.len();
+            let head = cuts().rev().find_map(|cut| vocab.id(&bytes[..cut]));
+            let tail = cuts().find_map(|cut| vocab.id(&bytes[cut..]));
+            (head.unwrap_or(TokenId::MAX), tail.unwrap_or(TokenId::MAX))
+        };
+        ids.map(find).collect()
+    };
+    let found = parallel::in_chunks(vocab.id_limit(), PARALLEL_TOKENS, search);
+    let (heads, tails): (Vec<_>, Vec<_>) = found.into_iter().flatten().unzip();
+    let mut pairs = PairTable::with_capacity(vocab.len() * 9 / 4);
+    let mut endings = Vec::new();
     for (id, bytes) in vocab.iter() {
-        for cut in 1..bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            if let Some(left) = vocab.id(left)
-                && let Some(right) = vocab.id(right)
+        endings.clear();
+        endings.extend(chain(&tails, id));
+        let len = |id: TokenId| vocab.bytes(id).map_or(0, <[u8]>::len);
+        // Beginnings become shorter, the endings that fit them longer.
+        for left in chain(&heads, id) {
+            while endings.last().is_some_and(|&right| len(left) + len(right) < bytes.len()) {
+                endings.pop();
+            }
+            if let Some(&right) = endings.last()
+                && len(left) + len(right) == bytes.len()
             {
                 pairs.insert(left, right, Merged { rank: id, id });
             }
@@ -327,9 +354,16 @@ fn pairs_by_rank(vocab: &Vocab) -> PairTable {
     pairs
 }
 
+/// What `next` leads to from an id, one after the other.
+fn chain(next: &[TokenId], from: TokenId) -> impl Iterator<Item = TokenId> {
+    let step = |id: &TokenId| Some(next[*id as usize]).filter(|&id| id != TokenId::MAX);
+    std::iter::successors(step(&from), step)
+}
+
 fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> Result<PairTable> {
     let mut pairs = PairTable::with_capacity(merges.len());
     let mut joined = Vec::new();
+    let mut next: TokenId = 0;
     for (rank, &(left, right)) in merges.iter().enumerate() {
         let place = || format!("$.model.merges[{rank}]");
         let (Some(left_bytes), Some(right_bytes)) = (vocab.bytes(left), vocab.bytes(right)) else {
@@ -341,7 +375,10 @@ fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> 
         joined.clear();
         joined.extend_from_slice(left_bytes);
         joined.extend_from_slice(right_bytes.strip_prefix(prefix.as_bytes()).unwrap_or(right_bytes));
-        let Some(id) = vocab.id(&joined) else {
+        // Most lists are in the order of their results.
+        next = next.saturating_add(1);
+        let id = if vocab.bytes(next) == Some(&joined) { Some(next) } else { vocab.id(&joined) };
+        let Some(id) = id else {
             return Err(Error::format(
                 place(),
                 format!("its result {:?} is not in the vocabulary", String::from_utf8_lossy(&joined)),
@@ -351,6 +388,7 @@ fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> 
             return Err(Error::format(place(), "more than 2^32 merges"));
         };
         pairs.insert(left, right, Merged { rank, id });
+        next = id;
     }
     Ok(pairs)
 }

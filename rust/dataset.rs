@@ -125,6 +125,20 @@ pub struct Summary {
 
 /// Encodes all documents of a source into files in `dir`.
 ///
+/// ```
+/// use sentitok::corpus::{InvalidUtf8, IterSource};
+/// use sentitok::dataset::{DatasetOptions, encode_files};
+/// use sentitok::{Progress, Tokenizer};
+/// let file = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}"#;
+/// let tokenizer = Tokenizer::from_bytes(file.as_bytes())?;
+/// let dir = tempfile::tempdir().unwrap();
+/// let mut source = IterSource::from_documents(["abab", "b"], InvalidUtf8::Error);
+/// let options = DatasetOptions::default();
+/// let summary = encode_files(&mut source, &tokenizer, dir.path(), &options, &mut Progress::silent())?;
+/// assert_eq!((summary.manifest.documents, summary.manifest.tokens), (2, 3));
+/// # Ok::<(), sentitok::Error>(())
+/// ```
+///
 /// # Errors
 /// What reading and encoding can meet; [`Error::Io`];
 /// [`Error::NotRepresentable`] when ids do not fit the layout;

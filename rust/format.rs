@@ -8,6 +8,7 @@ pub(crate) mod atomic;
 mod container;
 pub mod gpt2;
 mod huggingface;
+mod spelled;
 pub mod tiktoken;
 pub mod tokenizer_json;
 pub mod verify;
@@ -275,15 +276,12 @@ impl Kind {
 
 /// Whether an object's first value is a number, as that of no tokenizer.json is.
 fn is_flat_vocab(bytes: &[u8]) -> bool {
-    let mut strings =
-        serde_json::Deserializer::from_slice(bytes.trim_ascii_start().get(1..).unwrap_or_default())
-            .into_iter::<serde::de::IgnoredAny>();
-    if !matches!(strings.next(), Some(Ok(_))) {
-        return false;
-    }
-    let after = bytes.trim_ascii_start().get(1 + strings.byte_offset()..).unwrap_or_default();
-    let value = after.trim_ascii_start().strip_prefix(b":").unwrap_or_default();
-    value.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
+    let inside = bytes.trim_ascii_start().get(1..).unwrap_or_default();
+    let mut keys = serde_json::Deserializer::from_slice(inside).into_iter::<String>();
+    let Some(Ok(key)) = keys.next() else { return false };
+    let after = inside.get(keys.byte_offset()..).unwrap_or_default().trim_ascii_start();
+    let value = after.strip_prefix(b":").unwrap_or_default().trim_ascii_start();
+    key != "version" && value.first().is_some_and(u8::is_ascii_digit)
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Parts> {

@@ -21,3 +21,39 @@ pub fn default_threads() -> usize {
 pub fn n_threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(default_threads).max(1)
 }
+
+/// Runs `work` over `0..n` cut into equal parts of at least `least`, one a
+/// thread; the results are in order.
+pub fn in_chunks<T: Send>(
+    n: usize,
+    least: usize,
+    work: impl Fn(std::ops::Range<usize>) -> T + Sync,
+) -> Vec<T> {
+    let parts = default_threads().min(n / least.max(1)).max(1);
+    let range = |part: usize| n * part / parts..n * (part + 1) / parts;
+    if parts == 1 {
+        return vec![work(range(0))];
+    }
+    let work = &work;
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || work(range(part)))).collect();
+        let first = work(range(0));
+        let others = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_always_a_thread() {
+        assert!(default_threads() >= 1);
+        for (asked, expected) in [(None, default_threads()), (Some(0), 1), (Some(1), 1), (Some(7), 7)] {
+            assert_eq!(n_threads(asked), expected);
+        }
+    }
+}

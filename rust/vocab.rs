@@ -27,7 +27,9 @@ pub struct Vocab {
     starts: Vec<u32>,
     /// Which ids exist; a gap is an id without a token.
     present: Vec<bool>,
-    index: HashTable<TokenId>,
+    /// The upper half of a token's hash, to tell most others apart without
+    /// looking at their bytes, and its id.
+    index: HashTable<(u32, TokenId)>,
     hasher: DefaultHashBuilder,
     len: usize,
 }
@@ -42,7 +44,8 @@ impl Vocab {
     /// # Errors
     /// [`Error::Format`] for a token that stands twice, or more than 4 GiB of tokens.
     pub fn from_tokens<T: AsRef<[u8]>>(tokens: impl IntoIterator<Item = T>) -> Result<Self> {
-        let mut builder = VocabBuilder::default();
+        let tokens = tokens.into_iter();
+        let mut builder = VocabBuilder::with_capacity(tokens.size_hint().0);
         for token in tokens {
             builder.push(Some(token.as_ref()))?;
         }
@@ -71,7 +74,7 @@ impl Vocab {
                 ));
             }
         }
-        let mut builder = VocabBuilder::default();
+        let mut builder = VocabBuilder::with_capacity(pairs.len());
         for (token, id) in &pairs {
             while builder.next_id() < *id as usize {
                 builder.push(None)?;
@@ -87,7 +90,9 @@ impl Vocab {
     /// The id of a token.
     pub fn id(&self, bytes: &[u8]) -> Option<TokenId> {
         let hash = self.hasher.hash_one(bytes);
-        self.index.find(hash, |&id| self.slice(id) == bytes).copied()
+        let upper = (hash >> 32) as u32;
+        let found = self.index.find(hash, |&(other, id)| other == upper && self.slice(id) == bytes);
+        found.map(|&(_, id)| id)
     }
 
     /// The bytes of an id; `None` for an id without a token.
@@ -125,12 +130,19 @@ impl Vocab {
 }
 
 /// Fills a [`Vocab`] id by id.
-#[derive(Default)]
 struct VocabBuilder {
     vocab: Vocab,
 }
 
 impl VocabBuilder {
+    fn with_capacity(n_tokens: usize) -> Self {
+        let mut vocab = Vocab { index: HashTable::with_capacity(n_tokens), ..Vocab::default() };
+        vocab.slab.reserve(n_tokens * 8);
+        vocab.starts.reserve(n_tokens + 1);
+        vocab.present.reserve(n_tokens);
+        Self { vocab }
+    }
+
     fn next_id(&self) -> usize {
         self.vocab.present.len()
     }
@@ -156,17 +168,22 @@ impl VocabBuilder {
         let Vocab { slab, starts, index, hasher, .. } = vocab;
         let slice = |id: TokenId| &slab[starts[id as usize] as usize..starts[id as usize + 1] as usize];
         let hash = hasher.hash_one(bytes);
-        match index.entry(hash, |&other| slice(other) == bytes, |&other| hasher.hash_one(slice(other))) {
+        let upper = (hash >> 32) as u32;
+        match index.entry(
+            hash,
+            |&(other, id)| other == upper && slice(id) == bytes,
+            |&(_, id)| hasher.hash_one(slice(id)),
+        ) {
             hashbrown::hash_table::Entry::Occupied(other) => Err(Error::format(
                 "vocabulary",
                 format!(
                     "token {:?} stands twice, as id {} and id {id}",
                     String::from_utf8_lossy(bytes),
-                    other.get()
+                    other.get().1
                 ),
             )),
             hashbrown::hash_table::Entry::Vacant(place) => {
-                place.insert(id);
+                place.insert((upper, id));
                 Ok(())
             }
         }

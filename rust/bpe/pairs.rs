@@ -20,11 +20,9 @@ impl Merged {
     pub const NEVER: Self = Self { rank: u32::MAX, id: TokenId::MAX };
 }
 
-#[derive(Clone, Copy)]
-struct Slot {
-    key: u64,
-    merged: Merged,
-}
+/// The key of a pair and its [`Merged`], both packed. As plain numbers they are
+/// zeroed by the system, page by page as they are used.
+type Slot = [u64; 2];
 
 /// The tag of a slot without a pair.
 const EMPTY: u8 = 0;
@@ -42,12 +40,7 @@ impl PairTable {
     /// An empty table for about `capacity` pairs.
     pub fn with_capacity(capacity: usize) -> Self {
         let size = (capacity * 2).next_power_of_two().max(4);
-        Self {
-            tags: vec![EMPTY; size],
-            slots: vec![Slot { key: 0, merged: Merged::NEVER }; size],
-            shift: 64 - size.trailing_zeros(),
-            len: 0,
-        }
+        Self { tags: vec![EMPTY; size], slots: vec![[0; 2]; size], shift: 64 - size.trailing_zeros(), len: 0 }
     }
 
     /// Sets what a pair merges into; a later call for the same pair wins, as
@@ -56,29 +49,25 @@ impl PairTable {
         if (self.len + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        let key = key(left, right);
+        let key = pack(left, right);
         let (slot, tag) = self.find(key);
         if self.tags[slot] == EMPTY {
             self.len += 1;
             self.tags[slot] = tag;
         }
-        self.slots[slot] = Slot { key, merged };
+        self.slots[slot] = [key, pack(merged.rank, merged.id)];
     }
 
     /// What a pair merges into; [`Merged::NEVER`] if it does not merge.
     #[inline]
     pub fn get(&self, left: TokenId, right: TokenId) -> Merged {
-        let (slot, _) = self.find(key(left, right));
-        if self.tags[slot] == EMPTY { Merged::NEVER } else { self.slots[slot].merged }
+        let (slot, _) = self.find(pack(left, right));
+        if self.tags[slot] == EMPTY { Merged::NEVER } else { unpack(self.slots[slot]).2 }
     }
 
     /// All pairs, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, TokenId, Merged)> {
-        self.tags
-            .iter()
-            .zip(&self.slots)
-            .filter(|(tag, _)| **tag != EMPTY)
-            .map(|(_, slot)| ((slot.key >> 32) as TokenId, slot.key as TokenId, slot.merged))
+        self.tags.iter().zip(&self.slots).filter(|(tag, _)| **tag != EMPTY).map(|(_, &slot)| unpack(slot))
     }
 
     /// The number of pairs.
@@ -102,7 +91,7 @@ impl PairTable {
         let mut slot = (hash >> self.shift) as usize & mask;
         loop {
             let found = self.tags[slot];
-            if found == EMPTY || found == tag && self.slots[slot].key == key {
+            if found == EMPTY || found == tag && self.slots[slot][0] == key {
                 return (slot, tag);
             }
             slot = (slot + 1) & mask;
@@ -119,8 +108,15 @@ impl PairTable {
 }
 
 #[inline]
-fn key(left: TokenId, right: TokenId) -> u64 {
-    u64::from(left) << 32 | u64::from(right)
+fn pack(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+#[inline]
+fn unpack([key, value]: Slot) -> (TokenId, TokenId, Merged) {
+    let halves = |word: u64| ((word >> 32) as u32, word as u32);
+    let ((left, right), (rank, id)) = (halves(key), halves(value));
+    (left, right, Merged { rank, id })
 }
 
 #[cfg(test)]

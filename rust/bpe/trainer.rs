@@ -110,16 +110,14 @@ pub enum Alphabet {
 }
 
 /// Which pair is merged first. All begin with the greatest count, and all
-/// count each place where the pair stands: `aaa` holds `a a` twice, unless
-/// said otherwise.
+/// count each place where the pair stands: `aaa` holds `a a` twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TieBreak {
     /// Then the smaller pair of ids, as in Hugging Face `tokenizers`.
     HuggingFace,
     /// Then the greater pair of byte strings, as in the CS336 reference.
     Bytes,
-    /// Then fewer symbols, then the smaller string, as in SentencePiece. A run
-    /// of n equal symbols counts as n / 2 pairs.
+    /// Then fewer symbols, then the smaller string, as in SentencePiece.
     SentencePiece,
 }
 
@@ -153,7 +151,7 @@ pub struct Merge {
 pub enum Stop {
     /// The vocabulary has the size asked for.
     VocabFull,
-    /// No two symbols stand side by side any more.
+    /// No two symbols stand side by side any more that may be merged.
     NoPairs,
     /// The most frequent pair is rarer than `min_frequency`.
     BelowMinFrequency {

@@ -30,7 +30,7 @@ impl DocumentSink<'_> {
     /// Whether the block is full; more can be pushed, but should not.
     pub fn is_full(&self) -> bool {
         // Documents may be empty, so their number is bounded too.
-        self.block.data.len() >= self.block_bytes || self.block.ends.len() >= self.block_bytes / 16
+        self.block.data.len() >= self.block_bytes || self.block.ends.len() > self.block_bytes / 16
     }
 }
 

@@ -6,7 +6,8 @@
 
 use serde::de::DeserializeSeed;
 
-use super::tokenizer_json::model::{Place, VocabSeed, merges, vocab};
+use super::spelled::{merges, vocab};
+use super::tokenizer_json::model::{Place, VocabSeed};
 use super::tokenizer_json::spelling;
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};

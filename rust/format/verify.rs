@@ -8,6 +8,17 @@ use crate::tokenizer::{EncodeOptions, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What a comparison found so far.
+///
+/// ```
+/// use sentitok::{EncodeOptions, Tokenizer, format::verify::Report};
+/// let file = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}"#;
+/// let left = Tokenizer::from_bytes(file.as_bytes())?;
+/// let right = Tokenizer::from_bytes(&left.to_bytes()?)?;
+/// let mut report = Report::default();
+/// report.compare(&left, &right, &["ab", "ba"], EncodeOptions::default())?;
+/// assert!(report.is_equal());
+/// # Ok::<(), sentitok::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Documents compared.

@@ -31,15 +31,11 @@ def code_point(symbol: bytes, unit: str) -> int:
     return ord(BYTE_TO_CHAR[symbol[0]] if unit == "bytes" else symbol.decode())
 
 
-def count_pairs(words: Mapping[Symbols, int], apart: bool) -> Counter[Pair]:
-    """How often each pair stands; `apart`: places of one pair do not overlap."""
+def count_pairs(words: Mapping[Symbols, int]) -> Counter[Pair]:
+    """How often each pair stands; places may overlap."""
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
-        free: dict[Pair, int] = {}
-        for at, pair in enumerate(pairwise(word)):
-            if apart and free.get(pair, 0) > at:
-                continue
-            free[pair] = at + 2
+        for pair in pairwise(word):
             counts[pair] += count
     return counts
 
@@ -84,7 +80,7 @@ def train(
     words = {first_symbols(piece, unit): count for piece, count in counts.items()}
     merges: list[tuple[bytes, bytes, int]] = []
     while len(tokens) < vocab_size:
-        pairs = count_pairs(words, apart=tie_break == "sentencepiece")
+        pairs = count_pairs(words)
         for left, right in list(pairs):
             if 2 < len(first_symbols(left + right, unit)) >= max_token_length:
                 del pairs[left, right]

@@ -1,6 +1,8 @@
 //! The model against its definition: the naive loop, on random vocabularies
 //! and on real ones.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, PairTable, Unit, Worker};
 use sentitok::{TokenId, Vocab};
@@ -18,6 +20,20 @@ fn naive(pairs: &PairTable, mut ids: Vec<TokenId>) -> Vec<TokenId> {
         ids.splice(at..at + 2, [merged.id]);
     }
     ids
+}
+
+fn all_pairs(bpe: &Bpe) -> BTreeSet<(TokenId, TokenId, TokenId, u32)> {
+    bpe.pairs().iter().map(|(left, right, merged)| (left, right, merged.id, merged.rank)).collect()
+}
+
+/// Every way to cut a token into two, found by trying all.
+fn all_cuts(bpe: &Bpe) -> BTreeSet<(TokenId, TokenId, TokenId, u32)> {
+    let id = |bytes: &[u8]| bpe.vocab().id(bytes);
+    let cut = |token: TokenId, (left, right): (&[u8], &[u8])| Some((id(left)?, id(right)?, token, token));
+    bpe.vocab()
+        .iter()
+        .flat_map(|(token, bytes)| (1..bytes.len()).filter_map(move |at| cut(token, bytes.split_at(at))))
+        .collect()
 }
 
 /// The definition of a byte-level model with all bytes.
@@ -78,6 +94,9 @@ proptest! {
         pieces in prop::collection::vec(pieces(), 1..8),
     ) {
         let bpe = model(&joins, by_rank, ignore_merges);
+        if by_rank {
+            prop_assert_eq!(all_pairs(&bpe), all_cuts(&bpe));
+        }
         let text = pieces.concat();
         let mut worker = Worker::default();
         for _ in 0..2 {

@@ -43,13 +43,8 @@ fn naive(options: &BpeTrainer, tokens: &mut Vec<Vec<u8>>, words: &mut [(Vec<Toke
     while tokens.len() < options.vocab_size {
         let mut pairs: BTreeMap<(TokenId, TokenId), u64> = BTreeMap::new();
         for (word, weight) in words.iter() {
-            let mut free = 0;
-            for at in 1..word.len() {
-                let apart = options.tie_break == TieBreak::SentencePiece && word[at - 1] == word[at];
-                if !(apart && at < free) {
-                    *pairs.entry((word[at - 1], word[at])).or_default() += weight;
-                    free = if apart { at + 2 } else { free };
-                }
+            for pair in word.windows(2) {
+                *pairs.entry((pair[0], pair[1])).or_default() += weight;
             }
         }
         let most = options.max_token_length.unwrap_or(usize::MAX);
@@ -229,10 +224,21 @@ fn merges_of_known_corpora() {
         ),
         ("ids: smallest pair", seen(5), vec![("ab", 1), ("bc", 1)], "a b, b c"),
         (
-            "sentencepiece: runs count once",
-            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(4) },
-            vec![("aaa", 3), ("bc", 4)],
-            "b c",
+            "sentencepiece: the shorter, then the smaller",
+            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(8) },
+            vec![("cabx", 1), ("ab", 1)],
+            "a b, ab x, c abx",
+        ),
+        (
+            "a corpus that spells out the prefix, as tokenizers 0.23.3",
+            BpeTrainer {
+                unit: Unit::Chars,
+                special_tokens: ["#", "a", "b", "x", "###", "##a", "##b", "##x"].map(String::from).to_vec(),
+                continuing_subword_prefix: Some("##".into()),
+                ..seen(18)
+            },
+            vec![("x##ab", 11), ("xab", 40), ("xabab", 9), ("##ab##ab", 7)],
+            "##a ##b, x ##ab, ### ##ab, ### ###ab, x ####ab, xab ##ab, # ###ab, ##ab ####ab",
         ),
         (
             "suffix and prefix",
@@ -347,9 +353,44 @@ fn wrong_options_are_refused() {
     }
 }
 
+/// Bytes that look random and are the same each time.
+fn noise(n: u32, range: u8) -> Vec<u8> {
+    (0..n)
+        .map(|n| {
+            b'a' + (n.wrapping_mul(2_654_435_761).rotate_left(15).wrapping_mul(n | 1) >> 24) as u8 % range
+        })
+        .collect()
+}
+
+#[test]
+fn threads_do_not_change_the_result() {
+    let long = noise(300_000, 20);
+    let text = noise(200_000, 6);
+    let mut counts: Counts = text.chunks(7).map(|word| (word.to_vec(), u64::from(word[0]))).collect();
+    counts.insert(long, 3);
+    let trained = |threads| train(&BpeTrainer { threads: Some(threads), ..seen(400) }, &counts).unwrap();
+    let one = trained(1);
+    assert_eq!(one.stop, Stop::VocabFull);
+    for threads in [2, 3, 7] {
+        assert!(trained(threads) == one, "{threads} threads");
+    }
+}
+
+#[test]
+fn long_pieces_equal_counting_anew() {
+    for piece in [vec![b'a'; 100_000], [b'a', b'b'].repeat(50_000), noise(100_000, 2)] {
+        let options = BpeTrainer { vocab_size: 40, ..seen(40) };
+        let words = Counts::from([(piece.clone(), 1)]);
+        let trained = train(&options, &words).unwrap();
+        let (tokens, merges) = naive_from_pieces(&options, &words);
+        assert_eq!(trained.merges, merges);
+        assert_eq!(trained.tokens.len(), tokens.len());
+    }
+}
+
 #[test]
 fn a_caller_can_stop_it() {
-    let piece: Vec<u8> = (0..1_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let piece = noise(1_000_000, 90);
     let mut calls = 0;
     let mut callback = |stage: Stage, _: u64, _: u64| {
         assert_eq!(stage, Stage::Merge);

@@ -4,5 +4,7 @@
 mod bpe;
 mod bpe_trainer;
 mod corpus;
+mod dataset;
+mod format;
 mod pre_tokenizer;
 mod word_counts;

@@ -61,10 +61,6 @@ impl Heap {
         Self { tie_break, items: Vec::new() }
     }
 
-    pub(super) fn tie_break(&self) -> TieBreak {
-        self.tie_break
-    }
-
     /// Replaces all candidates, in linear time.
     pub(super) fn refill(&mut self, tokens: &Tokens, candidates: impl Iterator<Item = Candidate>) {
         self.items.clear();

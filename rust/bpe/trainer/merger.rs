@@ -113,7 +113,7 @@ impl<'a> Merger<'a> {
     pub(super) fn run(&mut self, stop_at_reuse: bool, progress: &mut Progress) -> Result<End> {
         while self.tokens.len() < self.limits.vocab_size {
             progress.tick(Stage::Merge, self.tokens.len() as u64, self.limits.vocab_size as u64)?;
-            let Some(best) = self.window.best(self.layout, self.tokens) else {
+            let Some(best) = self.window.best(self.tokens) else {
                 if self.window.refill(self.layout, self.tokens, &self.limits, progress)? {
                     continue;
                 }

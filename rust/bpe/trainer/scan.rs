@@ -133,6 +133,7 @@ impl Scan<'_> {
             pair.count = self.sum(pair.count, weight, left, right)?;
             Ok(())
         })?;
+        self.tick(progress)?;
         let mut found = found.into_iter();
         let mut pairs = found.next().unwrap_or_default();
         for mut other in found {
@@ -152,6 +153,7 @@ impl Scan<'_> {
                 }
             }
         }
+        self.tick(progress)?;
         let Pairs { mut list, mut index } = pairs;
         let mut kept = Vec::new();
         index.retain(|_, at| {
@@ -166,6 +168,10 @@ impl Scan<'_> {
         });
         index.shrink_to_fit();
         Ok(Pairs { list: kept, index })
+    }
+
+    fn tick(&self, progress: &mut Progress) -> Result<()> {
+        progress.tick(Stage::Merge, self.tokens.len() as u64, self.vocab_size as u64)
     }
 
     fn sum(&self, a: u64, b: u64, left: TokenId, right: TokenId) -> Result<u64> {
@@ -205,9 +211,7 @@ impl Scan<'_> {
                     })
                 })
                 .collect();
-            let first = read_share(0, &mut || {
-                progress.tick(Stage::Merge, self.tokens.len() as u64, self.vocab_size as u64)
-            });
+            let first = read_share(0, &mut || self.tick(progress));
             stopped.store(first.is_err(), Ordering::Relaxed);
             let mut made = vec![first];
             for other in others {

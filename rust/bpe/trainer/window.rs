@@ -10,12 +10,12 @@ use std::collections::hash_map::Entry;
 
 use super::TieBreak;
 use super::heap::{Candidate, Heap};
-use super::layout::{Layout, Weights};
+use super::layout::Layout;
 use super::merger::Limits;
 use super::scan::{Pair, Pairs, Positions, Scan, key};
 use super::tokens::Tokens;
 use crate::error::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// The window's greatest count is at most about this many times its least.
@@ -25,26 +25,6 @@ const RANGE: u64 = 16;
 const SPARE: usize = 3;
 /// So many pairs are always worth holding.
 const MIN_PAIRS: usize = 1 << 12;
-
-impl Pair {
-    /// The count of a pair of equal symbols when no two places may overlap.
-    fn count_apart(&self, layout: &Layout, symbol: TokenId) -> u64 {
-        let mut weights = Weights::default();
-        let (mut count, mut free) = (0, 0);
-        for &position in self.positions.as_slice() {
-            let position = position as usize;
-            if position < free || layout.at(position) != symbol {
-                continue;
-            }
-            let next = position + layout.span(position);
-            if layout.at(next) == symbol {
-                count += weights.at(layout, position);
-                free = next + layout.span(next);
-            }
-        }
-        count
-    }
-}
 
 /// Frequent pairs, by pair and by count.
 pub(super) struct Window {
@@ -64,18 +44,14 @@ impl Window {
     }
 
     /// The pair to merge next, its count, if the window holds one.
-    pub(super) fn best(&mut self, layout: &Layout, tokens: &Tokens) -> Option<Candidate> {
+    pub(super) fn best(&mut self, tokens: &Tokens) -> Option<Candidate> {
         while let Some(first) = self.heap.peek() {
             let pair = &mut self.pairs.list[first.index as usize];
-            let count = match self.heap.tie_break() {
-                TieBreak::SentencePiece if first.left == first.right => pair.count_apart(layout, first.left),
-                _ => pair.count,
-            };
-            if count == first.count {
+            if pair.count == first.count {
                 return Some(first);
             }
-            if count >= self.least {
-                self.heap.lower_first(tokens, count);
+            if pair.count >= self.least {
+                self.heap.lower_first(tokens, pair.count);
             } else {
                 *pair = Pair::default();
                 self.heap.pop(tokens);
@@ -151,7 +127,10 @@ impl Window {
         limits: &Limits,
         progress: &mut Progress,
     ) -> Result<bool> {
+        self.pairs = Pairs::default();
         layout.compact();
+        let done = tokens.len() as u64;
+        let tick = |progress: &mut Progress| progress.tick(Stage::Merge, done, limits.vocab_size as u64);
         let (vocab_size, threads) = (limits.vocab_size, limits.threads);
         let scan = Scan { layout, tokens, vocab_size, threads };
         let sketch = scan.sketch(progress)?;
@@ -162,6 +141,7 @@ impl Window {
             self.least = sketch.reached_by(wanted, low, bound).min(bound.div_ceil(2)).max(low);
             self.pairs = scan.pairs(&sketch, self.least, progress)?;
             if !self.pairs.list.is_empty() {
+                tick(progress)?;
                 let Pairs { list, index } = &self.pairs;
                 self.heap.refill(
                     tokens,
@@ -172,6 +152,7 @@ impl Window {
                         index,
                     }),
                 );
+                tick(progress)?;
                 return Ok(true);
             }
             bound = self.least - 1;

@@ -33,6 +33,9 @@ pub(super) fn tokens(node: &Node<'_>) -> Result<Vec<AddedToken>> {
             rstrip: flag("rstrip")?,
             normalized: flag("normalized")?,
         };
+        if token.id == TokenId::MAX {
+            return Err(node.error(format!("id {} is too large; ids end below it", token.id)));
+        }
         // tokenizers passes over empty tokens, and of two with one text the
         // rules of the last count.
         if token.content.is_empty() {

@@ -14,6 +14,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::byte_level;
 use crate::error::{Error, Result};
+use crate::format::spelled::{merges, push_token, vocab};
 use crate::vocab::{TokenId, Vocab};
 
 /// What reading is at.
@@ -341,77 +342,4 @@ fn check_byte_level(options: &BpeOptions, vocab: &Vocab) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// The bytes a token's spelling stands for, appended to `out`.
-pub(in crate::format) fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
-    if unit == Unit::Bytes {
-        let start = out.len();
-        for c in spelling.chars() {
-            match byte_level::char_to_byte(c) {
-                Some(byte) => out.push(byte),
-                // Not byte-level, so out of reach of any merge: kept as text.
-                None => {
-                    out.truncate(start);
-                    out.extend_from_slice(spelling.as_bytes());
-                    return;
-                }
-            }
-        }
-    } else {
-        out.extend_from_slice(spelling.as_bytes());
-    }
-}
-
-/// The vocabulary of spelled tokens; of a token that stands twice, the last
-/// counts, as for every JSON reader that fills a map.
-pub(in crate::format) fn vocab(
-    spelled: &[(Cow<'_, str>, TokenId)],
-    unit: Unit,
-    place: &str,
-) -> Result<Vocab> {
-    let mut slab = Vec::with_capacity(spelled.len() * 8);
-    let mut ends = Vec::with_capacity(spelled.len());
-    for (spelling, _) in spelled {
-        push_token(spelling, unit, &mut slab);
-        ends.push(slab.len());
-    }
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let pairs: Vec<_> =
-        starts.zip(&ends).zip(spelled).map(|((start, &end), (_, id))| (&slab[start..end], *id)).collect();
-    let error = match Vocab::from_pairs(pairs) {
-        Ok(vocab) => return Ok(vocab),
-        Err(error) => error,
-    };
-    let last: HashMap<&str, TokenId> = spelled.iter().map(|(spelling, id)| (&**spelling, *id)).collect();
-    if last.len() < spelled.len() {
-        let once: Vec<_> = last.into_iter().map(|(spelling, id)| (Cow::Borrowed(spelling), id)).collect();
-        return vocab(&once, unit, place);
-    }
-    Err(match error {
-        Error::Format { reason, .. } => Error::format(place, reason),
-        other => other,
-    })
-}
-
-/// Merges of spelled tokens as ids.
-pub(in crate::format) fn merges<T: AsRef<str>>(
-    spelled: &[(T, T)],
-    vocab: &Vocab,
-    unit: Unit,
-    place: &str,
-) -> Result<Vec<(TokenId, TokenId)>> {
-    let mut buffer = Vec::new();
-    let mut id = |at: usize, spelling: &str| {
-        buffer.clear();
-        push_token(spelling, unit, &mut buffer);
-        vocab.id(&buffer).ok_or_else(|| {
-            Error::format(format!("{place}[{at}]"), format!("{spelling:?} is not in the vocabulary"))
-        })
-    };
-    spelled
-        .iter()
-        .enumerate()
-        .map(|(at, (left, right))| Ok((id(at, left.as_ref())?, id(at, right.as_ref())?)))
-        .collect()
 }

@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 
 use super::NAME;
 use super::added::{NextId, template_json, token_json};
-use super::model::push_token;
 use super::split;
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::byte_level;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::format::spelled::{push_token, spell};
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
@@ -148,17 +147,6 @@ pub fn spelling(tokenizer: &Tokenizer, id: TokenId) -> Option<Cow<'_, str>> {
     }
     let model = tokenizer.model();
     spell(model.vocab().bytes(id)?, model.options().unit)
-}
-
-fn spell(bytes: &[u8], unit: Unit) -> Option<Cow<'_, str>> {
-    match unit {
-        Unit::Bytes => Some(match std::str::from_utf8(bytes) {
-            // Visible ASCII stands for itself.
-            Ok(text) if bytes.iter().all(u8::is_ascii_graphic) => Cow::Borrowed(text),
-            _ => Cow::Owned(byte_level::to_chars(bytes)),
-        }),
-        Unit::Chars => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-    }
 }
 
 fn spell_all(model: &Bpe) -> Result<Vec<Cow<'_, str>>> {

@@ -1,0 +1,348 @@
+//! Files of tokenizers: what tokenizers 0.23.3 wrote, what is refused, and that
+//! nothing a file holds makes us panic.
+
+mod ranks;
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use sentitok::added_tokens::Specials;
+use sentitok::format::verify::Report;
+use sentitok::format::{Format, tiktoken};
+use sentitok::{EncodeOptions, Error, PreTokenizer, Tokenizer};
+use serde_json::{Value, json};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tokenizer_json")
+}
+
+fn names() -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(fixtures())
+        .unwrap()
+        .filter_map(|entry| {
+            entry.unwrap().file_name().to_str().unwrap().strip_suffix(".expected.json").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 8);
+    names
+}
+
+fn ids(value: &Value) -> Vec<u32> {
+    value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect()
+}
+
+/// Checks ids and texts against what tokenizers gave.
+fn check(name: &str, tokenizer: &Tokenizer) {
+    let expected = std::fs::read_to_string(fixtures().join(format!("{name}.expected.json"))).unwrap();
+    let rows: Vec<Value> = serde_json::from_str(&expected).unwrap();
+    let all = EncodeOptions { specials: Specials::All, ..EncodeOptions::default() };
+    for row in rows {
+        let text = row["text"].as_str().unwrap();
+        let found = tokenizer.encode(text.as_bytes(), all).unwrap().ids;
+        assert_eq!(found, ids(&row["ids"]), "{name}: {text:?}");
+        let plain = EncodeOptions { add_special_tokens: false, ..all };
+        let found = tokenizer.encode(text.as_bytes(), plain).unwrap().ids;
+        assert_eq!(found, ids(&row["plain_ids"]), "{name}, plain: {text:?}");
+        let pair = tokenizer.encode_pair(text.as_bytes(), b"the film", all).unwrap();
+        assert_eq!(pair.ids, ids(&row["pair_ids"]), "{name}, pair: {text:?}");
+        assert_eq!(pair.type_ids, ids(&row["pair_type_ids"]), "{name}, pair: {text:?}");
+        assert_eq!(
+            tokenizer.decode(&found, false).unwrap(),
+            row["decoded"].as_str().unwrap(),
+            "{name}: {text:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_tokenizers_do_what_they_do_there() {
+    for name in names() {
+        let tokenizer = Tokenizer::from_file(fixtures().join(format!("{name}.json"))).unwrap();
+        check(&name, &tokenizer);
+        // Our own file: everything comes back, and so does the fingerprint.
+        let bytes = tokenizer.to_bytes().unwrap();
+        let again = Tokenizer::from_bytes(&bytes).unwrap();
+        check(&name, &again);
+        assert_eq!(again.to_bytes().unwrap(), bytes, "{name}");
+        assert_eq!(again.fingerprint().unwrap(), tokenizer.fingerprint().unwrap());
+    }
+}
+
+#[test]
+fn files_are_written_as_tokenizers_writes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in names() {
+        let file = fixtures().join(format!("{name}.json"));
+        let tokenizer = Tokenizer::from_file(&file).unwrap();
+        let path = dir.path().join("new/tokenizer.json");
+        assert_eq!(tokenizer.save(&path, None).unwrap().files, std::slice::from_ref(&path));
+        let written = std::fs::read_to_string(&path).unwrap();
+        // These two name the template by a kind that is written as the general one.
+        if !["roberta", "suffix"].contains(&name.as_str()) {
+            assert_eq!(written, std::fs::read_to_string(&file).unwrap(), "{name}");
+        }
+        let again = Tokenizer::from_file(&path).unwrap();
+        check(&name, &again);
+        assert_eq!(again.to_bytes().unwrap(), tokenizer.to_bytes().unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn a_directory_of_a_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokenizer = Tokenizer::from_file(fixtures().join("llama2.json")).unwrap();
+    assert_eq!(tokenizer.save(dir.path(), None).unwrap().files.len(), 3);
+    check("llama2", &Tokenizer::from_file(dir.path()).unwrap());
+    let read =
+        |name| -> Value { serde_json::from_slice(&std::fs::read(dir.path().join(name)).unwrap()).unwrap() };
+    let map = json!({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"});
+    assert_eq!(read("special_tokens_map.json"), map);
+    let config = read("tokenizer_config.json");
+    assert_eq!(
+        (&config["bos_token"], &config["tokenizer_class"]),
+        (&map["bos_token"], &json!("PreTrainedTokenizerFast"))
+    );
+    let text = std::fs::read_to_string(dir.path().join("tokenizer_config.json")).unwrap();
+    assert!(text.contains("\"model_max_length\": 1000000000000000019884624838656"), "{text}");
+}
+
+#[test]
+fn the_two_files_of_gpt2() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokenizer = Tokenizer::from_file(fixtures().join("gpt2.json")).unwrap();
+    let saved = tokenizer.save(dir.path(), Some(Format::Gpt2)).unwrap();
+    assert_eq!(saved.left_out, Vec::<String>::new());
+    let again = Tokenizer::from_file(dir.path()).unwrap();
+    check("gpt2", &again);
+    assert_eq!(again.to_bytes().unwrap(), tokenizer.to_bytes().unwrap());
+    for (name, expected) in [
+        ("llama3", "splits otherwise"),
+        ("llama2", "not made of all 256 bytes"),
+        ("roberta", "splits otherwise"),
+    ] {
+        let tokenizer = Tokenizer::from_file(fixtures().join(format!("{name}.json"))).unwrap();
+        let error = tokenizer.save(dir.path(), Some(Format::Gpt2)).unwrap_err();
+        assert!(
+            matches!(error, Error::NotRepresentable { .. }) && error.to_string().contains(expected),
+            "{error}"
+        );
+    }
+}
+
+/// A small tokenizer.json with one change.
+fn changed(change: impl FnOnce(&mut Value)) -> String {
+    let mut file = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+    });
+    change(&mut file);
+    file.to_string()
+}
+
+fn added(content: &str, id: u32) -> Value {
+    json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+           "normalized": false, "special": true})
+}
+
+#[test]
+fn errors_name_the_place_and_what_was_found() {
+    type Change = Box<dyn FnOnce(&mut Value)>;
+    let set = |path: &'static str, value: Value| -> Change {
+        Box::new(move |file| *file.pointer_mut(path).unwrap() = value)
+    };
+    let insert = |path: &'static str, key: &'static str, value: Value| -> Change {
+        Box::new(move |file| file.pointer_mut(path).unwrap()[key] = value)
+    };
+    let cases: Vec<(Change, &[&str])> = vec![
+        (set("/version", json!("2.0")), &["2.0", "1.0"]),
+        (set("/version", json!(1)), &["$.version", "expected a string, found 1"]),
+        (insert("", "extra", json!(1)), &["$.extra", "not known"]),
+        (set("/model", json!(null)), &["$.model", "expected a model"]),
+        (set("/model/type", json!("Unigram")), &["$.model.type", "Unigram", "BPE"]),
+        (set("/model/vocab", json!([])), &["$.model.vocab", "expected an object of tokens"]),
+        (set("/model/vocab/ab", json!(-1)), &["$.model.vocab[\"ab\"]", "-1"]),
+        (set("/model/vocab/ab", json!(1)), &["$.model.vocab", "id 1 stands twice"]),
+        (set("/model/vocab/ab", json!(4294967294u32)), &["$.model.vocab", "without a token"]),
+        (set("/model/merges/0", json!("a c")), &["$.model.merges[0]", "\"c\"", "not in the vocabulary"]),
+        (set("/model/merges/0", json!("ab")), &["$.model.merges[0]", "one space"]),
+        (set("/model/merges/0", json!(["a"])), &["$.model.merges[0]", "two parts"]),
+        (set("/model/merges/0", json!(["b", "a"])), &["$.model.merges[0]", "result"]),
+        (insert("/model", "unk_token", json!("u")), &["unk_token", "\"u\""]),
+        (insert("/model", "dropout", json!(2.0)), &["dropout", "0 to 1"]),
+        (set("/normalizer", json!({"type": "NFC"})), &["$.normalizer", "\"NFC\"", "Prepend, Replace"]),
+        (
+            set("/normalizer", json!({"type": "Sequence", "normalizers": [{"type": "Lowercase"}]})),
+            &["$.normalizer.normalizers[0]", "\"Lowercase\""],
+        ),
+        (set("/pre_tokenizer", json!({"type": "Digits"})), &["$.pre_tokenizer", "\"Digits\"", "Whitespace"]),
+        (set("/pre_tokenizer", json!({"type": "ByteLevel"})), &["$.pre_tokenizer", "add_prefix_space"]),
+        (
+            set(
+                "/pre_tokenizer",
+                json!({"type": "Split", "pattern": {"Regex": "a{1,2}+"}, "behavior": "Isolated", "invert": false}),
+            ),
+            &["$.pre_tokenizer.pattern.Regex", "repeated group"],
+        ),
+        (
+            set(
+                "/pre_tokenizer",
+                json!({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Removed", "invert": true}),
+            ),
+            &["$.pre_tokenizer.behavior", "Removed"],
+        ),
+        (set("/decoder", json!({"type": "CTC"})), &["$.decoder", "\"CTC\""]),
+        (set("/decoder", json!({"type": "ByteLevel"})), &["$.decoder", "without a ByteLevel pre-tokenizer"]),
+        (set("/post_processor", json!({"type": "X"})), &["$.post_processor", "\"X\"", "TemplateProcessing"]),
+        (
+            set("/post_processor", json!({"type": "BertProcessing", "sep": ["a", 0], "cls": ["z", 99]})),
+            &["$.post_processor", "99"],
+        ),
+        (set("/added_tokens", json!([{"id": 3}])), &["$.added_tokens[0]", "is missing"]),
+        (set("/added_tokens", json!([added("x", 5)])), &["$.added_tokens", "\"x\"", "takes it as id 3"]),
+        (set("/added_tokens", json!([added("a", 1)])), &["$.added_tokens", "takes it as id 0"]),
+        (set("/padding", json!({"pad_id": "x"})), &["$.padding.pad_id", "expected a whole number"]),
+    ];
+    for (change, expected) in cases {
+        let error = Tokenizer::from_bytes(changed(change).as_bytes()).err().unwrap();
+        let message = error.to_string();
+        assert!(
+            matches!(error, Error::Format { .. } | Error::Version { .. } | Error::Option { .. }),
+            "{message}"
+        );
+        for part in expected {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
+}
+
+#[test]
+fn other_files_are_named() {
+    for (bytes, expected) in [
+        (&b"IQ== 0\nIg== 1\n"[..], "from_tiktoken"),
+        (b"{\"a\": 0}", "from_gpt2"),
+        (b"#version: 0.2\na b\n", "from_gpt2"),
+        (b"#sentitok-counts 1 {}\n", "counts"),
+        (b"[PAD]\n[UNK]\nthe\n", "WordPiece"),
+        (b"\n\x0b\n\x05<unk>\x15\0\0\0\0\x18\x02", "SentencePiece"),
+        (b"", "no known format"),
+        (b"\xff\xfe", "no known format"),
+        (b"{\"a\xff\": {}}", "UTF-8"),
+        (b"#sentitok-tokenizer 9 {}\n{}", "version 9"),
+        (b"#sentitok-tokenizer 1 {}\n{}", "line 1"),
+    ] {
+        let message = Tokenizer::from_bytes(bytes).err().unwrap().to_string();
+        assert!(message.contains(expected), "{message:?} lacks {expected:?}");
+    }
+    let message = Tokenizer::from_file("no/such/file").err().unwrap().to_string();
+    assert!(message.contains("no/such/file"), "{message}");
+}
+
+#[test]
+fn what_old_files_say_is_understood() {
+    let old = changed(|file| {
+        file["model"].as_object_mut().unwrap().remove("type");
+        file["model"]["merges"] = json!(["#version: 0.2", "a b"]);
+        file["pre_tokenizer"] =
+            json!({"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": true});
+        file.as_object_mut().unwrap().remove("version");
+    });
+    let tokenizer = Tokenizer::from_bytes(old.as_bytes()).unwrap();
+    assert_eq!(tokenizer.pipeline().pre_tokenizer, PreTokenizer::from_name("metaspace").unwrap());
+    assert_eq!(tokenizer.encode(b"ab", EncodeOptions::default()).unwrap().ids, [2]);
+    // The last of two equal keys counts; surrogate escapes are characters.
+    let text = changed(|_| {}).replace("\"a\":0", "\"a\":7,\"\\ud83d\\ude00\":5,\"a\":0");
+    let tokenizer = Tokenizer::from_bytes(text.as_bytes()).unwrap();
+    assert_eq!(tokenizer.encode("a😀".as_bytes(), EncodeOptions::default()).unwrap().ids, [0, 5]);
+}
+
+#[test]
+fn verify_shows_the_first_difference() {
+    let load = |name: &str| Tokenizer::from_file(fixtures().join(name)).unwrap();
+    let mut report = Report::default();
+    let plain = EncodeOptions { add_special_tokens: false, ..EncodeOptions::default() };
+    report.compare(&load("gpt2.json"), &load("llama3.json"), &["", "low"], plain).unwrap();
+    report.compare(&load("gpt2.json"), &load("llama3.json"), &["the 12345"], plain).unwrap();
+    let first = report.first.as_ref().unwrap();
+    assert_eq!((report.documents, report.is_equal(), first.at()), (3, false, 0));
+}
+
+proptest! {
+    /// Files with bytes changed, cut or repeated are read or refused, never more.
+    #[test]
+    fn damaged_files_never_panic(
+        number in 0usize..8,
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0usize..4, 0usize..40), 1..5),
+        own: bool,
+    ) {
+        let name = &names()[number];
+        let mut bytes = std::fs::read(fixtures().join(format!("{name}.json"))).unwrap();
+        if own {
+            bytes = Tokenizer::from_bytes(&bytes).unwrap().to_bytes().unwrap();
+        }
+        for (at, byte, kind, len) in edits {
+            let at = at.index(bytes.len());
+            let end = (at + len).min(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.drain(at..end)),
+                2 => bytes.extend_from_within(at..end),
+                _ => {
+                    let part = bytes[at..end].to_vec();
+                    bytes.splice(at..at, part);
+                }
+            }
+            if bytes.is_empty() {
+                bytes.push(byte);
+            }
+        }
+        if let Ok(tokenizer) = Tokenizer::from_bytes(&bytes) {
+            let options = EncodeOptions { specials: Specials::All, ..EncodeOptions::default() };
+            if let Ok(encoding) = tokenizer.encode("<s>the low 日本 x".as_bytes(), options) {
+                let _ = tokenizer.decode(&encoding.ids, false);
+            }
+            let _ = sentitok::format::tokenizer_json::write(&tokenizer);
+            let _ = tokenizer.to_bytes();
+            let _ = tiktoken::write(&tokenizer);
+        }
+    }
+}
+
+fn data() -> Option<PathBuf> {
+    let data =
+        std::env::var_os("SENTITOK_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    data.join("vocabs").is_dir().then_some(data)
+}
+
+#[test]
+fn known_vocabularies_give_the_known_ids() {
+    let Some(data) = data() else {
+        eprintln!("skipped: no data at $SENTITOK_DATA");
+        return;
+    };
+    let vocabs = data.join("vocabs");
+    let ranks = |name: &str, pattern: &str| {
+        let pattern = tiktoken::pre_tokenizer(pattern).unwrap();
+        Tokenizer::from_tiktoken(vocabs.join(name), pattern, &[]).unwrap()
+    };
+    let input = std::fs::read_to_string(data.join("tokenizer-conformance/mixed_input.txt")).unwrap();
+    for (expected, tokenizer) in [
+        ("gpt2", Tokenizer::from_file(vocabs.join("gpt2/tokenizer.json")).unwrap()),
+        (
+            "gpt2",
+            Tokenizer::from_gpt2(vocabs.join("gpt2/encoder.json"), vocabs.join("gpt2/vocab.bpe")).unwrap(),
+        ),
+        ("gpt2", ranks("gpt2/r50k_base.tiktoken", "gpt2")),
+        ("cl100k_base", ranks("cl100k_base.tiktoken", "cl100k")),
+        ("o200k_base", ranks("o200k_base.tiktoken", "o200k")),
+    ] {
+        let path = data.join(format!("tokenizer-conformance/mixed_tokens_{expected}.txt"));
+        let lines = std::fs::read_to_string(path).unwrap();
+        for (text, line) in input.lines().zip(lines.lines()) {
+            let found = tokenizer.encode(text.as_bytes(), EncodeOptions::default()).unwrap().ids;
+            let wanted: Vec<u32> = line.split(',').filter_map(|id| id.trim().parse().ok()).collect();
+            assert_eq!(found, wanted, "{expected}: {text:?}");
+        }
+    }
+}
