@@ -26,7 +26,7 @@ import corpora
 ROUNDS = 3
 TRAIN_RIVALS = ("sentitok", "tokenizers", "ffbpe", "gigatoken", "rustbpe", "bpeasy", "sentencepiece")
 ENCODE_RIVALS = ("sentitok", "tokenizers", "tiktoken", "gigatoken")
-ENCODE_BYTES = 8_000_000
+ENCODE_BYTES = 4_000_000
 HOSTILE_BYTES = 1_000_000
 
 # Encoding name, rank file under `vocabs`, and special tokens it is used with.

@@ -3,6 +3,7 @@
 Every step is a command anyone can type; it is printed before it runs.
 """
 
+import os
 import shlex
 import subprocess
 import sys
@@ -14,10 +15,11 @@ OUT = ROOT / "demo-output"
 SENTENCE = "It is a truth universally acknowledged — naïve 👍🏽, 日本語 and 12,345 reasons."
 
 
-def step(title: str, *command: str) -> None:
+def step(title: str, *command: str, **variables: str) -> None:
     """Prints a command, runs it, stops if it fails."""
-    print(f"\n== {title}\n$ {shlex.join(command)}", flush=True)
-    subprocess.run(command, cwd=ROOT, check=True)
+    typed = " ".join([*(f"{name}={value}" for name, value in variables.items()), shlex.join(command)])
+    print(f"\n== {title}\n$ {typed}", flush=True)
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **variables})
 
 
 def compare(tokenizer_file: Path) -> bool:
@@ -47,7 +49,9 @@ def main() -> int:
     tokenizer = OUT / "tokenizer.json"
     source, target = str(TEXT.relative_to(ROOT)), str(tokenizer.relative_to(ROOT))
     step("Train on Pride and Prejudice", "sentitok", "train-bpe", source, "--vocab", "8000", "-o", target)
-    step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", target)
+    # Colour also where the output is kept in a log, unless it is refused.
+    colour = {} if os.environ.get("NO_COLOR") else {"FORCE_COLOR": "1"}
+    step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", target, **colour)
     step("What was saved", "sentitok", "info", target)
     return 0 if compare(tokenizer) else 1
 
