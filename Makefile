@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-python bench lint fmt clean
+.PHONY: all demo test test-rust test-python test-slow bench lint fmt clean
 
 all: demo
 
@@ -68,6 +68,11 @@ test-rust: $(STAMP)/dev
 
 test-python: $(STAMP)/dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests
+
+# Every code point in every context, and all short strings: hours.
+test-slow: $(STAMP)/dev
+	cargo test --locked --release --features compression
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow
 
 bench: $(STAMP)/rivals
 	$(BIN)/python benches/report.py
