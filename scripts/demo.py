@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXT = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"
+CORPUS = ROOT / "tests" / "data" / "corpus"
+TEXT = CORPUS / "pride-and-prejudice.txt"
 OUT = ROOT / "demo-output"
 SENTENCE = "It is a truth universally acknowledged — naïve 👍🏽, 日本語 and 12,345 reasons."
 
@@ -47,8 +48,11 @@ def compare(tokenizer_file: Path) -> bool:
 def main() -> int:
     OUT.mkdir(exist_ok=True)
     tokenizer = OUT / "tokenizer.json"
-    source, target = str(TEXT.relative_to(ROOT)), str(tokenizer.relative_to(ROOT))
-    step("Train on Pride and Prejudice", "sentitok", "train-bpe", source, "--vocab", "8000", "-o", target)
+    sources = [str(path.relative_to(ROOT)) for path in sorted(CORPUS.glob("*.txt"))]
+    target = str(tokenizer.relative_to(ROOT))
+    step(
+        "Train on two novels and 23 languages", "sentitok", "train-bpe", *sources, "--vocab", "8000", "-o", target
+    )
     # Colour also where the output is kept in a log, unless it is refused.
     colour = {} if os.environ.get("NO_COLOR") else {"FORCE_COLOR": "1"}
     step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", target, **colour)

@@ -29,9 +29,12 @@ def folder() -> Path:
 def text(*parts: str) -> str:
     """The text of one file, decompressed."""
     path = folder().joinpath(*parts)
-    opener = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
-    with opener(path, "rb") as file:
-        data: bytes = file.read()
+    data = path.read_bytes()
+    match path.suffix:
+        case ".xz":
+            data = lzma.decompress(data)
+        case ".gz":
+            data = gzip.decompress(data)
     return data.decode("utf-8")
 
 
