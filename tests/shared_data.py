@@ -10,8 +10,9 @@ import lzma
 import os
 import sysconfig
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,8 @@ def folder() -> Path:
 def text(*parts: str) -> str:
     """The text of one file, decompressed."""
     path = folder().joinpath(*parts)
-    opener = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    openers: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
+    opener = openers.get(path.suffix, open)
     with opener(path, "rb") as file:
         data: bytes = file.read()
     return data.decode("utf-8")

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import shared_data
 import tiktoken
 import tokenizers
 from numpy.typing import NDArray
-from sentitok import Tokenizer
 from tiktoken_ext import openai_public
+
+import shared_data
+from sentitok import Tokenizer
 
 NAMES = {"gpt2": ("gpt2/r50k_base.tiktoken", "gpt2"), "cl100k": ("cl100k_base.tiktoken", "cl100k")}
 NAMES["o200k"] = ("o200k_base.tiktoken", "o200k")
@@ -59,9 +60,7 @@ def test_ids_equal_the_references(name: str, tmp_path: Path) -> None:
     ours = Tokenizer.from_tiktoken(path, pattern)
     lines = path.read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines)}
-    openai = tiktoken.Encoding(
-        name, pat_str=tiktoken_pattern(name), mergeable_ranks=ranks, special_tokens={}
-    )
+    openai = tiktoken.Encoding(name, pat_str=tiktoken_pattern(name), mergeable_ranks=ranks, special_tokens={})
     ours.save(tmp_path / "tokenizer.json")
     hugging_face = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     n_bytes = 0
