@@ -20,6 +20,7 @@ mod ids;
 mod loaded;
 mod pre_tokenizer;
 mod progress;
+mod report;
 mod source;
 mod specials;
 mod stream;
@@ -46,11 +47,13 @@ mod _sentitok {
     #[pymodule_export]
     use super::pre_tokenizer::PyPreTokenizer;
     #[pymodule_export]
+    use super::report::PyTrainReport;
+    #[pymodule_export]
     use super::stream::PyStreamDecoder;
     #[pymodule_export]
     use super::tokenizer::PyTokenizer;
     #[pymodule_export]
-    use super::train::{PyTrainReport, train_bpe};
+    use super::train::train_bpe;
     #[pymodule_export]
     use super::word_counts::PyWordCounts;
 

@@ -5,6 +5,7 @@
 
 mod batch;
 mod encode;
+mod pair;
 mod segments;
 mod train;
 

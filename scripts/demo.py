@@ -51,7 +51,14 @@ def main() -> int:
     sources = [str(path.relative_to(ROOT)) for path in sorted(CORPUS.glob("*.txt"))]
     target = str(tokenizer.relative_to(ROOT))
     step(
-        "Train on two novels and 23 languages", "sentitok", "train-bpe", *sources, "--vocab", "8000", "-o", target
+        "Train on two novels and 23 languages",
+        "sentitok",
+        "train-bpe",
+        *sources,
+        "--vocab",
+        "8000",
+        "-o",
+        target,
     )
     # Colour also where the output is kept in a log, unless it is refused.
     colour = {} if os.environ.get("NO_COLOR") else {"FORCE_COLOR": "1"}

@@ -6,9 +6,20 @@ their ids and what these decode to. Run: python scripts/tokenizer_json_fixtures.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 OUT = Path(__file__).parent.parent / "tests" / "data" / "tokenizer_json"
 CORPUS = [
@@ -41,10 +52,12 @@ def byte_level(split: str | None = None, special: list[str] | None = None, **kwa
     if split is None:
         tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=kwargs.get("add_prefix_space", False))
     else:
-        tok.pre_tokenizer = pre_tokenizers.Sequence([
-            pre_tokenizers.Split(Regex(split), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ])
+        tok.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(split), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
     tok.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=400,
@@ -64,10 +77,14 @@ def llama3() -> Tokenizer:
     tok = byte_level(CL100K)
     tok.add_special_tokens(["<s>", "</s>"])
     tok.model.ignore_merges = True
-    tok.post_processor = processors.Sequence([
-        processors.ByteLevel(add_prefix_space=False, trim_offsets=True),
-        processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", tok.token_to_id("<s>"))]),
-    ])
+    tok.post_processor = processors.Sequence(
+        [
+            processors.ByteLevel(add_prefix_space=False, trim_offsets=True),
+            processors.TemplateProcessing(
+                single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", tok.token_to_id("<s>"))]
+            ),
+        ]
+    )
     return tok
 
 
@@ -83,7 +100,7 @@ def spaced_specials() -> Tokenizer:
     return byte_level(special=["<a b>", "<｜begin▁of▁sentence｜>", "<s>"])
 
 
-def characters(tok: Tokenizer, **kwargs: object) -> Tokenizer:
+def characters(tok: Tokenizer, **kwargs: Any) -> Tokenizer:
     trainer = trainers.BpeTrainer(
         vocab_size=250, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False, **kwargs
     )
@@ -101,12 +118,14 @@ def llama2() -> Tokenizer:
         vocab[f"<0x{byte:02X}>"] = len(vocab)
     old["model"].update(vocab=vocab, byte_fallback=True)
     tok = Tokenizer.from_str(json.dumps(old))
-    tok.decoder = decoders.Sequence([
-        decoders.Replace("▁", " "),
-        decoders.ByteFallback(),
-        decoders.Fuse(),
-        decoders.Strip(" ", 1, 0),
-    ])
+    tok.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
     tok.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
     )
@@ -144,14 +163,16 @@ def main() -> None:
         for text in TEXTS:
             with_template, plain = tok.encode(text), tok.encode(text, add_special_tokens=False)
             pair = tok.encode(text, "the film")
-            rows.append({
-                "text": text,
-                "ids": with_template.ids,
-                "plain_ids": plain.ids,
-                "pair_ids": pair.ids,
-                "pair_type_ids": pair.type_ids,
-                "decoded": tok.decode(plain.ids, skip_special_tokens=False),
-            })
+            rows.append(
+                {
+                    "text": text,
+                    "ids": with_template.ids,
+                    "plain_ids": plain.ids,
+                    "pair_ids": pair.ids,
+                    "pair_type_ids": pair.type_ids,
+                    "decoded": tok.decode(plain.ids, skip_special_tokens=False),
+                }
+            )
         expected = json.dumps(rows, ensure_ascii=False, indent=0)
         (OUT / f"{make.__name__}.expected.json").write_text(expected + "\n", encoding="utf-8")
 

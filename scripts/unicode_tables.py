@@ -1,4 +1,4 @@
-"""Writes rust/unicode/tables.rs: one byte of flags per code point, in two stages.
+r"""Writes rust/unicode/tables.rs: one byte of flags per code point, in two stages.
 
     pip install unicodedata2==16.0.0 tokenizers==0.23.3
     python scripts/unicode_tables.py            # writes the file
@@ -7,7 +7,7 @@
 General categories are those of Unicode 16.0, the version inside tiktoken 0.14
 and tokenizers 0.23. Three properties are not general categories and are asked
 of tokenizers itself, code point by code point, because they are what has to be
-matched: `\\w` of its `Whitespace`, the punctuation of its `BertPreTokenizer`
+matched: `\w` of its `Whitespace`, the punctuation of its `BertPreTokenizer`
 (a table of Unicode 8, newer punctuation is missing from it), and white space.
 """
 

@@ -5,8 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
-import sentitok
 from hypothesis import HealthCheck, settings
+
+import sentitok
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"

@@ -2,7 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +58,12 @@ _InvalidUtf8: TypeAlias = Literal["error", "replace", "bytes"]
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+@type_check_only
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: object = None) -> object: ...
+
 # What holds texts in memory: a list, an iterator, an array, a series, an Arrow column.
-_Texts: TypeAlias = Iterable[_Text] | _ArrowStream
+_Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray
 # A path or a list of paths; or texts, though not in a list: those are `texts=[...]`.
 _Source: TypeAlias = _Path | Sequence[_Path] | _Texts
 
@@ -61,7 +76,9 @@ class InternalError(SentitokError, RuntimeError): ...
 
 @final
 class PreTokenizer:
-    def __new__(cls, name: str = "gpt2", *, pattern: str | None = None, look_around: bool = False) -> Self: ...
+    def __new__(
+        cls, name: str = "gpt2", *, pattern: str | None = None, look_around: bool = False
+    ) -> Self: ...
     @staticmethod
     def names() -> list[str]: ...
     @property
@@ -161,7 +178,10 @@ class StreamDecoder:
 @final
 class WordCounts(Mapping[bytes, int]):  # at run time: registered with collections.abc.Mapping
     def __new__(
-        cls, counts: Mapping[str, int] | Mapping[bytes, int], *, pre_tokenizer: str | PreTokenizer = "gpt2"
+        cls,
+        counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int],
+        *,
+        pre_tokenizer: str | PreTokenizer = "gpt2",
     ) -> Self: ...
     @staticmethod
     def load(path: _Path) -> WordCounts: ...
@@ -247,7 +267,9 @@ class Tokenizer:
         offsets: bool = False,
         seed: int = 0,
     ) -> EncodingBatch: ...
-    def encode_segments(self, segments: Iterable[_Text | Special], *, errors: _Errors = "replace") -> Encoding: ...
+    def encode_segments(
+        self, segments: Iterable[_Text | Special], *, errors: _Errors = "replace"
+    ) -> Encoding: ...
     def windows(
         self,
         text: _Text,
@@ -284,7 +306,9 @@ class Tokenizer:
         specials: _Specials = "none",
         errors: _Errors = "replace",
     ) -> bool: ...
-    def decode(self, ids: Iterable[SupportsIndex] | NDArray[Any], *, skip_special_tokens: bool = False) -> str: ...
+    def decode(
+        self, ids: Iterable[SupportsIndex] | NDArray[Any], *, skip_special_tokens: bool = False
+    ) -> str: ...
     def decode_bytes(
         self, ids: Iterable[SupportsIndex] | NDArray[Any], *, skip_special_tokens: bool = False
     ) -> bytes: ...
@@ -325,7 +349,7 @@ def train_bpe(
     source: _Source | None = None,
     *,
     texts: _Texts | None = None,
-    counts: WordCounts | Mapping[str, int] | Mapping[bytes, int] | None = None,
+    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
     vocab_size: int = 32_000,
     min_frequency: int = 0,
     special_tokens: Sequence[str] = (),
@@ -361,7 +385,9 @@ def count(
     progress: _Progress | None = None,
     out: _Path | None = None,
 ) -> WordCounts | None: ...
-def merge_counts(paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None) -> dict[str, int]: ...
+def merge_counts(
+    paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None
+) -> dict[str, int]: ...
 def encode_files(
     paths: _Path | Sequence[_Path],
     out_dir: _Path,

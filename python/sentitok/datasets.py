@@ -78,10 +78,14 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             raise FormatError(f"{path}: not a manifest of token shards, which is a JSON object")
         if manifest.get("schema") != "sentitok.dataset" or manifest.get("version") != 1:
             found = (manifest.get("schema"), manifest.get("version"))
-            raise FormatError(f"{path}: schema and version are {found}; this release reads sentitok.dataset 1")
+            raise FormatError(
+                f"{path}: schema and version are {found}; this release reads sentitok.dataset 1"
+            )
         if manifest["layout"] != "sentitok":
             layout = manifest["layout"]
-            raise FormatError(f"{path}: layout {layout!r}; encode again with layout='sentitok' to read it here")
+            raise FormatError(
+                f"{path}: layout {layout!r}; encode again with layout='sentitok' to read it here"
+            )
         if not manifest["complete"]:
             raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
 
@@ -92,7 +96,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             raise FormatError(f"{file}: {n_bytes} bytes, where the manifest says {shard['bytes']}")
         # An empty file cannot be mapped.
         ids = np.memmap(file, self.dtype, "r") if n_bytes else np.empty(0, self.dtype)
-        ends: NDArray[np.int64] = np.load(index, mmap_mode="r" if shard["documents"] else None, allow_pickle=False)
+        ends: NDArray[np.int64] = np.load(
+            index, mmap_mode="r" if shard["documents"] else None, allow_pickle=False
+        )
         if ends.shape != (shard["documents"],) or (len(ends) and ends[-1] != len(ids)):
             raise FormatError(f"{index}: its document ends do not fit {file.name}")
         self._ids.append(ids)

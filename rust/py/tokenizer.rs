@@ -16,9 +16,9 @@ use super::batch::{PyEncodingBatch, Sources};
 use super::encoding::PyEncoding;
 use super::error::entry;
 use super::progress::{off, run};
+use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, Texts};
-use super::train::PyTrainReport;
 use crate::tokenizer::{EncodeOptions, Segment, Tokenizer};
 use crate::vocab::TokenId;
 

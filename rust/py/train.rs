@@ -1,4 +1,4 @@
-//! `train_bpe`: from text or counts to a tokenizer, and what training found.
+//! `train_bpe`: from text or counts to a tokenizer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,125 +6,23 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyMapping, PyString};
 
 use super::counting::Reading;
 use super::error::entry;
 use super::pre_tokenizer;
 use super::progress::run;
+use super::report::PyTrainReport;
 use super::source::Documents;
 use super::tokenizer::PyTokenizer;
-use super::word_counts::{PyWordCounts, from_mapping, totals_dict};
+use super::word_counts::{PyWordCounts, from_mapping};
 use crate::bpe;
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
-use crate::word_counts::{Totals, WordCounts};
-
-/// What training found.
-#[pyclass(frozen, module = "sentitok", name = "TrainReport")]
-pub(super) struct PyTrainReport {
-    stop: String,
-    totals: Totals,
-    distinct_pieces: usize,
-    merges: usize,
-    dropped: Vec<(String, u64)>,
-    count_seconds: f64,
-    merge_seconds: f64,
-}
-
-#[pymethods]
-impl PyTrainReport {
-    /// Why training ended, in words.
-    #[getter]
-    fn stop(&self) -> &str {
-        &self.stop
-    }
-
-    /// What was read and counted: documents, bytes, pieces, and what was cut,
-    /// skipped or replaced.
-    #[getter]
-    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        entry(|| totals_dict(py, &self.totals))
-    }
-
-    /// The number of distinct pieces.
-    #[getter]
-    fn distinct_pieces(&self) -> usize {
-        self.distinct_pieces
-    }
-
-    /// The number of merges learnt, without those of a base.
-    #[getter]
-    fn merges(&self) -> usize {
-        self.merges
-    }
-
-    /// The symbols that `limit_alphabet` left out with their counts, the most
-    /// frequent first.
-    #[getter]
-    fn dropped(&self) -> Vec<(String, u64)> {
-        self.dropped.clone()
-    }
-
-    /// Seconds of `"count"` and `"merge"`.
-    #[getter]
-    fn seconds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        entry(|| {
-            let seconds = PyDict::new(py);
-            seconds.set_item("count", self.count_seconds)?;
-            seconds.set_item("merge", self.merge_seconds)?;
-            Ok(seconds)
-        })
-    }
-
-    fn __repr__(&self) -> String {
-        format!("TrainReport({} merges from {} pieces: {})", self.merges, self.distinct_pieces, self.stop)
-    }
-
-    fn __copy__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        this
-    }
-
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        entry(|| {
-            let report = this.get();
-            let totals = serde_json::to_string(&report.totals);
-            let totals = totals.map_err(|error| Error::Internal(error.to_string()))?;
-            let state = (
-                &report.stop,
-                totals,
-                (report.distinct_pieces, report.merges),
-                report.dropped.clone(),
-                (report.count_seconds, report.merge_seconds),
-            );
-            Ok((this.getattr("_from_state")?, state.into_pyobject(this.py())?))
-        })
-    }
-
-    /// Makes a report again of what was pickled.
-    #[staticmethod]
-    fn _from_state(
-        stop: String,
-        totals: &str,
-        sizes: (usize, usize),
-        dropped: Vec<(String, u64)>,
-        seconds: (f64, f64),
-    ) -> PyResult<Self> {
-        entry(|| {
-            let ((distinct_pieces, merges), (count_seconds, merge_seconds)) = (sizes, seconds);
-            let totals = serde_json::from_str(totals);
-            let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
-            Ok(Self { stop, totals, distinct_pieces, merges, dropped, count_seconds, merge_seconds })
-        })
-    }
-}
+use crate::word_counts::WordCounts;
 
 /// What is trained on, and how it was split.
 struct Corpus {

@@ -100,54 +100,6 @@ impl Tokenizer {
         Ok(encoding)
     }
 
-    /// Encodes two texts by the template for pairs. `max_tokens` shortens the
-    /// longer one first, as Hugging Face's `LongestFirst` does.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
-    pub fn encode_pair(&self, first: &[u8], second: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
-        let room = self.room(&options, around)?;
-        let whole = EncodeOptions { max_tokens: room, ..options };
-        let mut texts = [
-            self.encode_text(first, &whole, false, 0, true)?,
-            self.encode_text(second, &whole, false, 0, true)?,
-        ];
-        if let Some(room) = room {
-            let mut lens = [texts[0].ids.len(), texts[1].ids.len()];
-            if room % 2 == 1 && lens == [room, room] {
-                // Both may go on, and the odd id is the longer one's.
-                let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..options };
-                lens = [self.count(first, whole)?, self.count(second, whole)?];
-            }
-            let lens = longest_first(lens, room);
-            for (text, len) in texts.iter_mut().zip(lens) {
-                text.ids.truncate(len);
-                if let Some(spans) = &mut text.spans {
-                    spans.truncate(len);
-                }
-            }
-        }
-        let [first, second] = texts;
-        let mut encoding = Encoding::default();
-        for part in &self.template.pair {
-            match *part {
-                Part::Special { id, type_id } if options.add_special_tokens => {
-                    encoding.push_special(id, type_id);
-                }
-                Part::Special { .. } => {}
-                Part::First { type_id } => {
-                    encoding.push_text(&first.ids, first.spans.as_deref().unwrap_or_default(), type_id);
-                }
-                Part::Second { type_id } => {
-                    encoding.second = encoding.ids.len()..encoding.ids.len() + second.ids.len();
-                    encoding.push_text(&second.ids, second.spans.as_deref().unwrap_or_default(), type_id);
-                }
-            }
-        }
-        Ok(encoding)
-    }
-
     /// The number of ids a text becomes.
     ///
     /// # Errors
@@ -233,7 +185,7 @@ impl Tokenizer {
         }
     }
 
-    fn encode_text(
+    pub(super) fn encode_text(
         &self,
         text: &[u8],
         options: &EncodeOptions<'_>,
@@ -418,22 +370,5 @@ fn unless_full(result: Result<()>, output: &Output) -> Result<()> {
     match result {
         Err(Error::Cancelled) if output.is_full() => Ok(()),
         other => other,
-    }
-}
-
-/// Takes ids from the longer of two texts until both fit in `room`.
-fn longest_first(lens: [usize; 2], room: usize) -> [usize; 2] {
-    let [first, second] = lens;
-    if first + second <= room {
-        return lens;
-    }
-    let half = room / 2;
-    if first <= half {
-        [first, room - first]
-    } else if second <= half {
-        [room - second, second]
-    } else {
-        // Hugging Face gives the odd id to the longer text, of equal ones to the second.
-        if first > second { [room - half, half] } else { [half, room - half] }
     }
 }

@@ -113,8 +113,8 @@ def reference_offsets(name: str) -> Callable[[str], list[tuple[int, int]]]:
 
 #: One of each sort of character that the patterns tell apart.
 REPRESENTATIVES = [
-    " ", "\n", "\r", "\t", "\u00a0", "A", "b", "\u01c5", "\u02b0", "中", "\u0301", "1", "\u2167", "'", "s", "S",
-    "\u017f", "l", "r", "e", "!", "/", "_", "\u2581", "\U0001f600",
+    " ", "\n", "\r", "\t", "\u00a0", "A", "b", "\u01c5", "\u02b0", "中", "\u0301", "1", "\u2167", "'", "s",
+    "S", "\u017f", "l", "r", "e", "!", "/", "_", "\u2581", "\U0001f600",
 ]  # fmt: skip
 
 CONTEXTS = [("a", "b"), ("A", "b"), (" ", "a"), ("  ", " "), ("1", "1"), ("!", "!"), ("'", "e"), ("\n", "\n")]

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from sentitok import Tokenizer, train_bpe
 
 N_THREADS = 16
@@ -100,7 +101,9 @@ def test_asyncio(tokenizer: Tokenizer) -> None:
     assert asyncio.run(main()) == [tokenizer.count("film " * n) for n in range(50)]
 
 
-METHODS = [method for method in ("fork", "spawn", "forkserver") if method in multiprocessing.get_all_start_methods()]
+METHODS = [
+    method for method in ("fork", "spawn", "forkserver") if method in multiprocessing.get_all_start_methods()
+]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from conftest import CORPUS
 from sentitok import FormatError, Tokenizer, TrainError, encode_files
 from sentitok.datasets import TokenDataset
@@ -90,7 +91,9 @@ def test_no_documents(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert dataset.stream(0, 0).shape == (0,)
 
 
-def test_resume_and_threads_give_the_same_bytes(shards: Path, copied: Path, tokenizer: Tokenizer, sherlock: Path) -> None:
+def test_resume_and_threads_give_the_same_bytes(
+    shards: Path, copied: Path, tokenizer: Tokenizer, sherlock: Path
+) -> None:
     for path in copied.iterdir():
         path.unlink()
     options = {"shard_tokens": 20_000, "separator": "<|endoftext|>"}

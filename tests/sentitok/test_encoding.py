@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import tokenizers
-from sentitok import Encoding, Tokenizer
 from tokenizers import pre_tokenizers, processors
+
+from sentitok import Encoding, Tokenizer
 
 TEXT = "  A naïve  film\n\n — 10/10 日本語 😀 "
 
@@ -48,7 +49,9 @@ def test_empty(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize("text", [TEXT, "", "a\ud800b", "😀" * 50, "é\u0301" * 70])
 def test_offsets_lead_to_the_text(text: str, tokenizer: Tokenizer) -> None:
     encoding = tokenizer.encode(text)
-    clean = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if "\ud800" not in text else "a�b"
+    clean = (
+        text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if "\ud800" not in text else "a�b"
+    )
     data = clean.encode()
     at = 0
     for id, (start, end), (first, last) in zip(
@@ -73,7 +76,9 @@ def test_offsets_in_bytes_that_are_no_text(tokenizer: Tokenizer) -> None:
     text = data.decode("utf-8", "replace")
     covered = "".join(text[start:end] for start, end in np.unique(encoding.offsets(), axis=0))
     assert covered == text
-    assert encoding.offsets("bytes").tolist() == [[i, i + 1] for i in range(len(data))] or len(encoding) < len(data)
+    assert encoding.offsets("bytes").tolist() == [[i, i + 1] for i in range(len(data))] or len(
+        encoding
+    ) < len(data)
 
 
 def test_trim_is_that_of_hugging_face(tokenizer: Tokenizer) -> None:
@@ -126,7 +131,9 @@ def test_batch(tokenizer: Tokenizer) -> None:
 
 def pad_slowly(rows: list[list[int]], columns: int, pad_id: int, side: str) -> tuple[Any, Any]:
     ids = [
-        [pad_id] * (columns - len(row)) * (side == "left") + row + [pad_id] * (columns - len(row)) * (side == "right")
+        [pad_id] * (columns - len(row)) * (side == "left")
+        + row
+        + [pad_id] * (columns - len(row)) * (side == "right")
         for row in rows
     ]
     mask = [
@@ -139,7 +146,9 @@ def pad_slowly(rows: list[list[int]], columns: int, pad_id: int, side: str) -> t
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize(("length", "multiple_of"), [(None, None), (40, None), (None, 8), (37, 16), (None, 1)])
+@pytest.mark.parametrize(
+    ("length", "multiple_of"), [(None, None), (40, None), (None, 8), (37, 16), (None, 1)]
+)
 def test_padding_equals_its_definition(
     side: Any, length: int | None, multiple_of: int | None, tokenizer: Tokenizer
 ) -> None:

@@ -7,9 +7,11 @@ import weakref
 from typing import Any
 
 import pytest
+
 import sentitok
 from sentitok import AddedToken, PreTokenizer, Special, Tokenizer, WordCounts
 
+MIXED: dict[str | bytes, int] = {"a": 1, b"\xff": 2**64 - 2}
 TEXT = "naïve 😀 a\ud800"
 
 
@@ -24,7 +26,7 @@ def things(tokenizer: Tokenizer) -> list[Any]:
         tokenizer.encode_batch([TEXT, "", b"\xff"]),
         tokenizer.encode_batch([TEXT, "", b"\xff"], offsets=True),
         tokenizer.windows("a b c d e f", 3, 1),
-        WordCounts({"a": 1, b"\xff": 2**64 - 2}),  # type: ignore[dict-item]
+        WordCounts(MIXED),
         sentitok.count(texts=["a b"], pre_tokenizer="cl100k"),
         PreTokenizer("o200k"),
         PreTokenizer(pattern=r"\d+|\s"),
@@ -55,8 +57,17 @@ def test_bytes_are_deterministic(tokenizer: Tokenizer) -> None:
 def test_only_public_names_are_in_a_pickle(tokenizer: Tokenizer) -> None:
     for thing in things(tokenizer):
         data = pickle.dumps(thing, 2)
-        modules = {arg.split(" ")[0] for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL" and arg}
-        assert modules <= {"sentitok", "__builtin__", "numpy", "numpy.core.multiarray", "numpy._core.multiarray", "_codecs"}
+        modules = {
+            arg.split(" ")[0] for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL" and arg
+        }
+        assert modules <= {
+            "sentitok",
+            "__builtin__",
+            "numpy",
+            "numpy.core.multiarray",
+            "numpy._core.multiarray",
+            "_codecs",
+        }
 
 
 def test_an_encoding_is_whole_without_its_tokenizer(tokenizer: Tokenizer) -> None:
@@ -65,7 +76,7 @@ def test_an_encoding_is_whole_without_its_tokenizer(tokenizer: Tokenizer) -> Non
     assert again.tokens == encoding.tokens
     for unit in ("bytes", "chars"):
         for trim in (False, True):
-            assert again.offsets(unit, trim=trim).tolist() == encoding.offsets(unit, trim=trim).tolist()  # type: ignore[arg-type]
+            assert again.offsets(unit, trim=trim).tolist() == encoding.offsets(unit, trim=trim).tolist()
     pair = tokenizer.encode("é a", "日本")
     assert pickle.loads(pickle.dumps(pair)).offsets().tolist() == pair.offsets().tolist()
     batch = tokenizer.encode_batch([TEXT, "日"], offsets=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
 from oracles import splitters
 from sentitok import PreTokenizer, SentitokError
 
@@ -82,5 +83,5 @@ def test_tiktoken_spelling_differs_only_at_the_end_of_a_text() -> None:
 
 
 def test_unknown_name_lists_the_names() -> None:
-    with pytest.raises(SentitokError, match="gpt3.*cl100k-1digit"):
+    with pytest.raises(SentitokError, match=r"gpt3.*cl100k-1digit"):
         PreTokenizer("gpt3")

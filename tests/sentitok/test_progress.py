@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 import sentitok
 from sentitok import Tokenizer, train_bpe
 
@@ -44,7 +45,7 @@ def test_the_callback_runs_where_the_call_was_made(lines: list[str]) -> None:
     assert threads == {here}
 
 
-class Enough(Exception):
+class EnoughError(Exception):
     pass
 
 
@@ -53,19 +54,19 @@ class Enough(Exception):
 def test_what_the_callback_raises_goes_up(stage: str, road: str, sherlock: Path, lines: list[str]) -> None:
     def stop(name: str, done: int, total: int) -> None:
         if name == stage:
-            raise Enough(name)
+            raise EnoughError(name)
 
     source = {"source": sherlock} if road == "file" else {"texts": lines * 20}
-    with pytest.raises(Enough, match=stage):
-        train_bpe(**source, vocab_size=20_000, progress=stop)  # type: ignore[arg-type]
+    with pytest.raises(EnoughError, match=stage):
+        train_bpe(**source, vocab_size=20_000, progress=stop)
 
 
 def test_what_an_iterator_raises_goes_up() -> None:
     def fails() -> Iterator[str]:
         yield from ["a film"] * 50_000
-        raise Enough("at the end")
+        raise EnoughError("at the end")
 
-    with pytest.raises(Enough, match="at the end"):
+    with pytest.raises(EnoughError, match="at the end"):
         train_bpe(fails(), vocab_size=300)
     with pytest.raises(TypeError, match="row 1 is int"):
         train_bpe(texts=["a", 1])  # type: ignore[list-item]
@@ -73,7 +74,9 @@ def test_what_an_iterator_raises_goes_up() -> None:
 
 def test_merge_and_encode_report(sherlock: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
     stages: set[str] = set()
-    sentitok.encode_files(sherlock, tmp_path / "shards", tokenizer, progress=lambda *call: stages.add(call[0]))
+    sentitok.encode_files(
+        sherlock, tmp_path / "shards", tokenizer, progress=lambda *call: stages.add(call[0])
+    )
     assert stages == {"encode"}
 
 
@@ -127,7 +130,8 @@ path = sys.argv[1] + "/big.txt"
 with open(path, "w") as file:
     for n in range(300):
         file.write((text + str(n) + "\\n") * 10)
-run(lambda: [sentitok.encode_files(path, sys.argv[1] + "/shards", tokenizer, resume=False) for _ in range(1000)])
+out = sys.argv[1] + "/shards"
+run(lambda: [sentitok.encode_files(path, out, tokenizer, resume=False) for _ in range(1000)])
 """,
 }
 

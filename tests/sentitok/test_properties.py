@@ -4,18 +4,41 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sentitok
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+
+import sentitok
 from sentitok import Tokenizer, WordCounts, train_bpe
 
 # Text near what splitters and merges care about, beside any text at all.
 PARTS = st.sampled_from(
-    ["the", " the", "'s", "'S", "ſ", " ", "  ", "\n", "\r\n", "\t", "\u3000", "1", "2024", "é", "e\u0301"]
-    + ["日本", "ا", "ह", "한", "😀", "👩‍👩‍👧", "<|endoftext|>", "<|endof", "…", "!!", "\u00a0", "\x00"]
+    [
+        *[
+            "the",
+            " the",
+            "'s",
+            "'S",
+            "ſ",
+            " ",
+            "  ",
+            "\n",
+            "\r\n",
+            "\t",
+            "\u3000",
+            "1",
+            "2024",
+            "é",
+            "e\u0301",
+        ],
+        *["日本", "ا", "ह", "한", "😀", "👩‍👩‍👧", "<|endoftext|>", "<|endof", "…", "!!", "\u00a0", "\x00"],
+    ]
 )
 TEXTS = st.one_of(st.text(), st.lists(PARTS, max_size=40).map("".join))
-BYTES = st.one_of(st.binary(), TEXTS.map(str.encode), st.lists(st.sampled_from([b"\xe2\x82", b"\xff", b"a", b"\xf0\x9f\x98", b"\x80"])).map(b"".join))
+BYTES = st.one_of(
+    st.binary(),
+    TEXTS.map(str.encode),
+    st.lists(st.sampled_from([b"\xe2\x82", b"\xff", b"a", b"\xf0\x9f\x98", b"\x80"])).map(b"".join),
+)
 SURROGATES = st.text(st.characters(categories=["L", "Cs", "Zs"]))
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -31,7 +54,7 @@ MODELS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module", params=MODELS)
 def model(request: pytest.FixtureRequest, lines: list[str]) -> Tokenizer:
     """Tokenizers that lose nothing, each of another kind."""
-    options = {"vocab_size": 1500, "special_tokens": ["<|endoftext|>"], "limit_alphabet": 400}
+    options: dict[str, Any] = {"vocab_size": 1500, "special_tokens": ["<|endoftext|>"], "limit_alphabet": 400}
     name = request.param
     # Without a split a line is a piece; some of them are enough.
     texts = lines[::50] if name == "bytes" else lines[::5]
@@ -43,7 +66,7 @@ def model(request: pytest.FixtureRequest, lines: list[str]) -> Tokenizer:
 @example(data=bytes(range(256)))
 def test_every_byte_string_comes_back(model: Tokenizer, data: bytes) -> None:
     for specials in ("none", "all"):
-        ids = model.encode(data, specials=specials).ids  # type: ignore[arg-type]
+        ids = model.encode(data, specials=specials).ids
         assert model.decode_bytes(ids) == data
         assert model.decode(ids) == data.decode("utf-8", "replace")
 
@@ -75,8 +98,8 @@ def test_a_batch_is_its_texts(model: Tokenizer, texts: list[str], threads: int |
     assert model.count_batch(texts, threads=threads, specials="all").tolist() == [len(e) for e in single]
     assert model.decode_batch(batch) == texts
     for unit in ("bytes", "chars"):
-        expected = [span for encoding in single for span in encoding.offsets(unit).tolist()]  # type: ignore[arg-type]
-        assert batch.offsets(unit).tolist() == expected  # type: ignore[arg-type]
+        expected = [span for encoding in single for span in encoding.offsets(unit).tolist()]
+        assert batch.offsets(unit).tolist() == expected
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+
 import sentitok
 from sentitok import AddedToken, EncodeError, Special, Tokenizer, train_bpe
 
@@ -117,7 +118,9 @@ def test_lone_surrogates(tokenizer: Tokenizer) -> None:
         lambda ids: np.array(ids, np.uint32),
         lambda ids: np.array(ids, np.int64),
         lambda ids: np.array(ids, np.uint16),
-        lambda ids: np.array(ids * 2, np.int32)[::2] if not ids else np.repeat(np.array(ids, np.int32), 2)[::2],
+        lambda ids: (
+            np.array(ids * 2, np.int32)[::2] if not ids else np.repeat(np.array(ids, np.int32), 2)[::2]
+        ),
         lambda ids: [np.int64(id) for id in ids],
         lambda ids: array("i", ids),
         lambda ids: pd.Series(ids, dtype="int64"),

@@ -12,7 +12,7 @@ use super::super::added_token::PyAddedToken;
 use super::super::error::entry;
 use super::super::loaded;
 use super::super::pre_tokenizer::PyPreTokenizer;
-use super::super::train::PyTrainReport;
+use super::super::report::PyTrainReport;
 use super::PyTokenizer;
 use crate::bpe::{MergeOrder, Unit};
 use crate::format::{Format, tiktoken};
