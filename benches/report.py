@@ -123,7 +123,7 @@ class Bench:
         for name in names:
             rows = found[name]
             if isinstance(rows, str):
-                cells.append([name, "-", "-", "-", rows])
+                cells.append([name, "-", "-", "-", "-", rows])
                 continue
             seconds = median(rows, "seconds")
             shared = "-"
@@ -131,9 +131,10 @@ class Bench:
                 shared = f"{len(reference & self._tokens(name)) / len(reference):.2%}"
             ratio = "-" if base is None else f"{seconds / base:.2f}"
             memory = megabytes(median(rows, "peak_memory_bytes"))
-            cells.append([f"{name} {rows[0]['version']}", f"{seconds:.2f}", ratio, memory, shared])
+            cpu = f"{median(rows, 'cpu_seconds'):.2f}"
+            cells.append([f"{name} {rows[0]['version']}", f"{seconds:.2f}", ratio, cpu, memory, shared])
         title = f"### {corpus.name}: {megabytes(corpus.n_bytes)}, {vocab_size:,} tokens\n\n"
-        head = ["library", "seconds", "times ours", "peak memory", "tokens shared with tokenizers"]
+        head = ["library", "seconds", "times ours", "CPU s", "peak memory", "tokens shared with tokenizers"]
         return title + markdown(head, cells)
 
     def _tokens(self, name: str) -> set[str]:
@@ -268,9 +269,12 @@ class Bench:
         for text in worker_module.hostile_texts(16):
             one = worker({**job, "text": text, "n": HOSTILE_BYTES})
             two = worker({**job, "text": text, "n": 2 * HOSTILE_BYTES})
-            growth = [f"{two[key] / one[key]:.2f}" for key in ("encode_s", "train_s")]
-            cells.append([text, f"{one['encode_s']:.3f}", growth[0], f"{one['train_s']:.3f}", growth[1]])
-        head = ["text", "encode s", "t(2n)/t(n)", "train s", "t(2n)/t(n)"]
+            row = [text]
+            for name in ("encode", "train"):
+                growth = [f"{two[key] / one[key]:.2f}" for key in (f"{name}_s", f"{name}_cpu_s")]
+                row += [f"{one[f'{name}_s']:.3f}", *growth]
+            cells.append(row)
+        head = ["text", "encode s", "t(2n)/t(n)", "by CPU", "train s", "t(2n)/t(n)", "by CPU"]
         text = f"n is {megabytes(HOSTILE_BYTES)} in one document; vocabularies of 8,000 and 1,000.\n\n"
         return "## Hostile texts\n\n" + text + markdown(head, cells)
 
@@ -312,6 +316,27 @@ def machine() -> str:
     return f"{where}. {', '.join(versions)}. Medians of {ROUNDS} processes, run in turns."
 
 
+def load() -> float | None:
+    """How many processes wanted a CPU in the last minute; `None` where unknown."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def quietness(before: float | None) -> str:
+    """Says whether other work disturbed the figures, as the reader cannot know."""
+    if before is None:
+        return "The load of the machine before the run is unknown."
+    words = f"Load before the run: {before:.1f} on {os.cpu_count()} CPUs."
+    if before > 0.5:
+        words += (
+            " **The machine was busy: neither seconds nor ratios can be trusted**, as libraries suffer "
+            "unequally from neighbours. Run it again on a quiet machine."
+        )
+    return words
+
+
 SECTIONS = ("train", "growth", "encode", "hostile", "start")
 
 
@@ -321,6 +346,7 @@ def main(wanted: Sequence[str]) -> None:
     if unknown:
         sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     parts = []
+    before = load()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         for section in wanted or SECTIONS:
@@ -328,14 +354,14 @@ def main(wanted: Sequence[str]) -> None:
             parts.append(getattr(bench, section)())
     body = "\n\n".join(parts)
     if wanted:
-        print(body)
+        print(f"{quietness(before)}\n\n{body}")
         return
     head = (
         "# Benchmarks\n\nWritten by `make bench` (`benches/report.py`), not by hand. "
         "Trust ratios, not seconds: they come from one run on one machine.\n\n"
     )
     path = corpora.ROOT / "docs" / "benchmarks.md"
-    path.write_text(f"{head}{machine()}\n\n{body}\n", encoding="utf-8")
+    path.write_text(f"{head}{machine()} {quietness(before)}\n\n{body}\n", encoding="utf-8")
     print(path)
 
 
