@@ -149,15 +149,15 @@ impl Rows<'_> {
             Some(multiple) => length.unwrap_or(longest).div_ceil(multiple).saturating_mul(multiple),
             None => length.unwrap_or(longest),
         };
-        let cells = columns.checked_mul(self.len()).filter(|&cells| cells <= isize::MAX as usize / 8);
-        let Some(cells) = cells else {
-            return Err(Error::Encode(format!(
-                "{} rows of {columns} columns do not fit in memory",
-                self.len()
-            )));
-        };
-        let mut ids = vec![pad_id; cells];
-        let mut mask = vec![false; cells];
+        let too_large =
+            || Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len()));
+        let cells = columns.checked_mul(self.len()).ok_or_else(too_large)?;
+        let (mut ids, mut mask) = (Vec::new(), Vec::new());
+        // Asked for before it is filled: to run out of memory here is no reason to abort.
+        ids.try_reserve_exact(cells).map_err(|_| too_large())?;
+        mask.try_reserve_exact(cells).map_err(|_| too_large())?;
+        ids.resize(cells, pad_id);
+        mask.resize(cells, false);
         for number in 0..self.len() {
             let Some(row) = self.row(number) else { continue };
             let start = number * columns
@@ -179,6 +179,9 @@ impl Rows<'_> {
 /// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
 /// order; the text is read once.
 pub fn char_offsets(text: &[u8], spans: &[Span]) -> Vec<Span> {
+    if text.is_ascii() {
+        return spans.to_vec();
+    }
     // Characters before each 64-byte stretch, then a count inside one stretch.
     let bytes = shape(text);
     let bytes = bytes.as_ref();

@@ -44,6 +44,17 @@ pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<PreTokenizer> {
 }
 
 impl PyPreTokenizer {
+    /// The call that makes it.
+    fn written(&self) -> String {
+        match (&self.pre_tokenizer, self.pre_tokenizer.pattern()) {
+            (PreTokenizer::Regex(pattern), Some(text)) if pattern.look_around() => {
+                format!("PreTokenizer(pattern={text:?}, look_around=True)")
+            }
+            (PreTokenizer::Regex(_), Some(text)) => format!("PreTokenizer(pattern={text:?})"),
+            _ => format!("PreTokenizer({:?})", self.pre_tokenizer.name()),
+        }
+    }
+
     /// The spans of the pieces in the text as it is given.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
         let rewritten = self.pre_tokenizer.rewrite(text, true);
@@ -75,20 +86,20 @@ impl PyPreTokenizer {
 
     /// The names there are.
     #[staticmethod]
-    fn names() -> Vec<&'static str> {
-        PreTokenizer::names().collect()
+    fn names() -> PyResult<Vec<&'static str>> {
+        entry(|| Ok(PreTokenizer::names().collect()))
     }
 
     /// The name, or `"regex"` for a pattern of the user's.
     #[getter]
-    fn name(&self) -> &'static str {
-        self.pre_tokenizer.name()
+    fn name(&self) -> PyResult<&'static str> {
+        entry(|| Ok(self.pre_tokenizer.name()))
     }
 
     /// The pattern whose matches are the pieces; `None` where no pattern says it all.
     #[getter]
-    fn pattern(&self) -> Option<&str> {
-        self.pre_tokenizer.pattern()
+    fn pattern(&self) -> PyResult<Option<&str>> {
+        entry(|| Ok(self.pre_tokenizer.pattern()))
     }
 
     /// The start and end of each piece, in characters of the text.
@@ -127,20 +138,16 @@ impl PyPreTokenizer {
         })
     }
 
-    fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.pre_tokenizer.name(), self.pre_tokenizer.pattern()).hash(&mut hasher);
-        hasher.finish()
+    fn __hash__(&self) -> PyResult<u64> {
+        entry(|| {
+            let mut hasher = DefaultHasher::new();
+            (self.pre_tokenizer.name(), self.pre_tokenizer.pattern()).hash(&mut hasher);
+            Ok(hasher.finish())
+        })
     }
 
-    fn __repr__(&self) -> String {
-        match (&self.pre_tokenizer, self.pre_tokenizer.pattern()) {
-            (PreTokenizer::Regex(pattern), Some(text)) if pattern.look_around() => {
-                format!("PreTokenizer(pattern={text:?}, look_around=True)")
-            }
-            (PreTokenizer::Regex(_), Some(text)) => format!("PreTokenizer(pattern={text:?})"),
-            _ => format!("PreTokenizer({:?})", self.name()),
-        }
+    fn __repr__(&self) -> PyResult<String> {
+        entry(|| Ok(self.written()))
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -118,7 +118,14 @@ def train_bpe(
     extend: Annotated[
         Path | None, typer.Option("--extend", metavar="FILE", help="Go on from this tokenizer; its ids stay.")
     ] = None,
-    pre_tokenizer_name: PreTokenizerName = "gpt2",
+    pre_tokenizer_name: Annotated[
+        str | None,
+        typer.Option(
+            "--pre-tokenizer",
+            metavar="NAME",
+            help="Where text is cut: gpt2, cl100k, o200k, ...; else as the counts or the base were, or gpt2.",
+        ),
+    ] = None,
     pattern: Pattern = None,
     look_around: LookAround = False,
     special: Annotated[
@@ -173,12 +180,15 @@ def train_bpe(
     output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
     if bool(src) == bool(counts):
         raise UsageError("give text files or --counts, one of the two; see sentitok train-bpe --help")
-    splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
+    splitter = None
+    if pre_tokenizer_name is not None or pattern is not None or look_around:
+        splitter = pre_tokenizer(pre_tokenizer_name or "gpt2", pattern, look_around)
     if dry_run:
         from .estimate import estimate
 
         if counts:
             raise UsageError("--dry-run estimates text; counts are already as small as they get")
+        splitter = splitter or pre_tokenizer("gpt2", None, False)
         estimate(src or [], splitter, format, invalid_utf8, vocab, output)
         return
     with output.progress() as progress:

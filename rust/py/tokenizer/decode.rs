@@ -64,9 +64,11 @@ impl PyTokenizer {
 
     /// A decoder of ids as they come.
     #[pyo3(signature = (*, skip_special_tokens = false))]
-    fn stream_decoder(&self, skip_special_tokens: bool) -> PyStreamDecoder {
-        let decoder = StreamDecoder::new(self.tokenizer.clone(), skip_special_tokens);
-        PyStreamDecoder::new(decoder, self.tokenizer.max_id())
+    fn stream_decoder(&self, skip_special_tokens: bool) -> PyResult<PyStreamDecoder> {
+        entry(|| {
+            let decoder = StreamDecoder::new(self.tokenizer.clone(), skip_special_tokens);
+            Ok(PyStreamDecoder::new(decoder, self.tokenizer.max_id()))
+        })
     }
 
     /// The id of a token: bytes, or a `str` as tokenizer.json spells it, or else plain text.

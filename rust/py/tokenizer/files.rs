@@ -84,8 +84,8 @@ impl PyTokenizer {
 
     /// The number of tokens, added ones included.
     #[getter]
-    fn vocab_size(&self) -> usize {
-        self.tokenizer.vocab_size()
+    fn vocab_size(&self) -> PyResult<usize> {
+        entry(|| Ok(self.tokenizer.vocab_size()))
     }
 
     /// SHA-256 of `to_bytes()`, in hexadecimal.
@@ -96,20 +96,20 @@ impl PyTokenizer {
 
     /// Whether any text comes back from its ids exactly as it was.
     #[getter]
-    fn is_lossless(&self) -> bool {
-        self.tokenizer.is_lossless()
+    fn is_lossless(&self) -> PyResult<bool> {
+        entry(|| Ok(self.tokenizer.is_lossless()))
     }
 
     /// What cuts a text into pieces.
     #[getter]
-    fn pre_tokenizer(&self) -> PyPreTokenizer {
-        self.tokenizer.pipeline().pre_tokenizer.clone().into()
+    fn pre_tokenizer(&self) -> PyResult<PyPreTokenizer> {
+        entry(|| Ok(self.tokenizer.pipeline().pre_tokenizer.clone().into()))
     }
 
     /// The added tokens, ids ascending.
     #[getter]
-    fn added_tokens(&self) -> Vec<PyAddedToken> {
-        self.tokenizer.added_tokens().iter().cloned().map(PyAddedToken::from).collect()
+    fn added_tokens(&self) -> PyResult<Vec<PyAddedToken>> {
+        entry(|| Ok(self.tokenizer.added_tokens().iter().cloned().map(PyAddedToken::from).collect()))
     }
 
     /// What training found, for a tokenizer just trained; else `None`.
@@ -164,8 +164,8 @@ impl PyTokenizer {
         entry(|| Ok(py.detach(|| self.tokenizer.with_dropout(p))?.into()))
     }
 
-    fn __len__(&self) -> usize {
-        self.tokenizer.vocab_size()
+    fn __len__(&self) -> PyResult<usize> {
+        self.vocab_size()
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
