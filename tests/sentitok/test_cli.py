@@ -307,6 +307,14 @@ def test_encode_files_and_back(folder: Path) -> None:
     assert back.stdout == (folder / "corpus.txt").read_bytes()
 
 
+def test_encode_files_refuses_what_it_would_ignore(folder: Path) -> None:
+    for flags in (["--specials", "all"], ["--add-special-tokens"]):
+        done = run("encode", "corpus.txt", "-o", "ignored", *flags, cwd=folder)
+        assert done.code == 2
+        assert "--separator" in done.err
+        assert not (folder / "ignored").exists()
+
+
 def test_show_without_colour(folder: Path) -> None:
     done = run("show", "a \t\n é👍\x1b[31m", cwd=folder)
     assert done.code == 0
