@@ -70,8 +70,8 @@ def encode(
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
     if src and (specials != "none" or add_special_tokens):
         raise UsageError(
-            "--specials and --add-special-tokens are for one text; shards hold plain text, and --separator TOKEN "
-            "ends each document"
+            "--specials and --add-special-tokens are for one text; "
+            "shards hold plain text, and --separator TOKEN ends each document"
         )
     part = shard(shard_text)
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
