@@ -30,7 +30,7 @@ $(STAMP)/maturin: $(STAMP)/venv
 
 # The extension in release mode, and what the package needs to run.
 $(STAMP)/built: $(STAMP)/maturin pyproject.toml $(RUST)
-	. $(BIN)/activate && maturin develop --release --locked --quiet
+	. $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --locked
 	touch $@
 
 $(STAMP)/demo: $(STAMP)/venv

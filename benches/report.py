@@ -87,7 +87,7 @@ def in_turns(names: Sequence[str], run: Callable[[str], Row]) -> dict[str, list[
 
 
 def median(rows: list[Row], key: str) -> float:
-    return statistics.median(row[key] for row in rows)
+    return statistics.median(float(row[key]) for row in rows)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -114,7 +114,9 @@ class Bench:
 
         names = installed(TRAIN_RIVALS)
         found = in_turns(names, run)
-        reference = self._tokens("tokenizers") if not isinstance(found.get("tokenizers"), str | None) else None
+        reference = (
+            self._tokens("tokenizers") if not isinstance(found.get("tokenizers"), str | None) else None
+        )
         ours = found["sentitok"]
         base = median(ours, "seconds") if not isinstance(ours, str) else None
         cells = []
@@ -164,12 +166,15 @@ class Bench:
                     megabytes(part.n_bytes),
                     f"{rows[0]['distinct_pieces']:,}",
                     f"{median(rows, 'seconds'):.2f}",
-                    *(f"{statistics.median(r['stages'][stage] for r in rows):.2f}" for stage in sorted(stages)),
+                    *(
+                        f"{statistics.median(r['stages'][stage] for r in rows):.2f}"
+                        for stage in sorted(stages)
+                    ),
                     megabytes(median(rows, "peak_memory_bytes")),
                 ]
             )
         head = ["text", "distinct pieces", "seconds", *sorted(stages), "peak memory"]
-        text = "Mixed text (reviews, code, Chinese, many scripts), 32,000 tokens, in turns so that each part has all.\n\n"
+        text = "Mixed text (reviews, code, Chinese, many scripts), 32,000 tokens; each part has all.\n\n"
         return "## Growth\n\n" + text + markdown(head, cells)
 
     def vocabulary(self, name: str, ranks: Path, specials: dict[str, int]) -> Row:
@@ -202,11 +207,19 @@ class Bench:
             for name, ranks, specials in VOCABULARIES:
                 job = self.vocabulary(name, data / "vocabs" / ranks, specials)
                 cells += self._encode_rows(name, {**job, "documents": str(documents)}, part.n_bytes)
-            head = ["vocabulary, library", "ids", "cold MB/s", "times ours", "warm MB/s", "load s", "peak memory"]
+            head = [
+                "vocabulary, library",
+                "ids",
+                "cold MB/s",
+                "times ours",
+                "warm MB/s",
+                "load s",
+                "peak memory",
+            ]
             parts.append(f"### {part.name}: {megabytes(part.n_bytes)}\n\n" + markdown(head, cells))
         text = (
-            "One thread, lines as documents, each library's batch call. *Cold*: the first pass over the text in "
-            "the process. *Warm*: the second. *Times ours*: cold time divided by ours, so above 1 is slower.\n\n"
+            "One thread, lines as documents, each library's batch call. *Cold*: the first pass over the text "
+            "in the process. *Warm*: the second. *Times ours*: cold time divided by ours.\n\n"
         )
         return "## Encoding\n\n" + text + "\n\n".join(parts)
 
@@ -258,7 +271,7 @@ class Bench:
             growth = [f"{two[key] / one[key]:.2f}" for key in ("encode_s", "train_s")]
             cells.append([text, f"{one['encode_s']:.3f}", growth[0], f"{one['train_s']:.3f}", growth[1]])
         head = ["text", "encode s", "t(2n)/t(n)", "train s", "t(2n)/t(n)"]
-        text = f"n is {megabytes(HOSTILE_BYTES)} in one document; encoding with 8,000 tokens, training to 1,000.\n\n"
+        text = f"n is {megabytes(HOSTILE_BYTES)} in one document; vocabularies of 8,000 and 1,000.\n\n"
         return "## Hostile texts\n\n" + text + markdown(head, cells)
 
     def start(self) -> str:
@@ -293,7 +306,9 @@ def machine() -> str:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             versions.append(f"{name} not installed")
-    where = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    where = (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    )
     return f"{where}. {', '.join(versions)}. Medians of {ROUNDS} processes, run in turns."
 
 

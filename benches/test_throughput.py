@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import corpora
 import pytest
+
+import corpora
 import sentitok
 
 Benchmark = Any  # the fixture of pytest-benchmark, which brings no types

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 from sentitok.cli import rivals
@@ -99,7 +98,6 @@ def train_sentencepiece(path: str, vocab_size: int) -> Tokens:
         minloglevel=2,
     )
 
-
     def tokens() -> set[bytes]:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
         pieces = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
@@ -127,7 +125,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     peak = peak_memory()
     with open(job["tokens"], "w", encoding="utf-8") as file:
         json.dump(sorted(token.hex() for token in tokens()), file)
-    return {"seconds": seconds, "peak_memory_bytes": peak, "version": version(job["rival"])}
+    return {"seconds": seconds, "peak_memory_bytes": peak, "version": rivals.release(job["rival"])}
 
 
 def growth(job: dict[str, Any]) -> dict[str, Any]:
@@ -181,8 +179,7 @@ def hostile(job: dict[str, Any]) -> dict[str, Any]:
         tokenizer.encode(text)
         encoding.append(time.perf_counter() - started)
         started = time.perf_counter()
-        source: Any = [text]
-        sentitok.train_bpe(source, vocab_size=1000, invalid_utf8="bytes")
+        sentitok.train_bpe(texts=[text], vocab_size=1000, invalid_utf8="bytes")
         training.append(time.perf_counter() - started)
     return {"encode_s": min(encoding), "train_s": min(training)}
 

@@ -160,8 +160,8 @@ pub fn encode_files(
     let mut reader =
         Reader { source, block: Block::default(), tally: Tally::default(), skip: resumed_documents };
     let mut encode = |batch: &Batch| -> Result<()> {
-        encode_batch(tokenizer, batch, &options.encode, &mut writer)?;
-        progress.tick(Stage::Encode, meter.done(), meter.total())
+        let mut tick = || progress.tick(Stage::Encode, meter.done(), meter.total());
+        encode_batch(tokenizer, batch, &options.encode, &mut writer, &mut tick)
     };
     if parallel::n_threads(options.encode.threads) == 1 {
         while let Some(batch) = reader.next()? {
@@ -236,6 +236,7 @@ fn encode_batch(
     batch: &Batch,
     options: &EncodeOptions<'_>,
     writer: &mut DatasetWriter,
+    tick: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let starts = std::iter::once(0).chain(batch.ends.iter().copied());
     let documents: Vec<&[u8]> =
@@ -246,10 +247,14 @@ fn encode_batch(
         for document in documents {
             let seed = options.seed.wrapping_add(writer.documents().wrapping_mul(0xA076_1D64_78BD_642F));
             writer.push(&tokenizer.encode(document, EncodeOptions { seed, ..options })?.ids)?;
+            tick()?;
         }
         return Ok(());
     }
-    let encoded = tokenizer.encode_batch(&documents, options)?;
+    // The units of a batch are not those of the whole; only that there is progress is taken over.
+    let mut report = |_: Stage, _: u64, _: u64| tick().is_ok();
+    let encoded = tokenizer.encode_batch_reporting(&documents, options, &mut Progress::new(&mut report))?;
+    tick()?;
     for row in (0..encoded.len()).filter_map(|row| encoded.row(row)) {
         writer.push(encoded.ids.get(row).unwrap_or_default())?;
     }

@@ -22,8 +22,9 @@ def step(title: str, *command: str) -> None:
 
 def compare(tokenizer_file: Path) -> bool:
     """Loads the file in `tokenizers` and here; shows both ids of the sentence."""
-    import sentitok
     from tokenizers import Tokenizer
+
+    import sentitok
 
     ours = sentitok.Tokenizer.from_file(tokenizer_file)
     theirs = Tokenizer.from_file(str(tokenizer_file))
@@ -35,7 +36,9 @@ def compare(tokenizer_file: Path) -> bool:
     print(f"\n== The same file in Hugging Face tokenizers\nsentitok    {ids}\ntokenizers  {their_ids}")
     equal = ids == their_ids and batch == their_batch
     n_tokens = sum(map(len, batch))
-    print(f"{'equal' if equal else 'DIFFERENT'}: the sentence, and {len(lines):,} lines ({n_tokens:,} tokens)")
+    print(
+        f"{'equal' if equal else 'DIFFERENT'}: the sentence, and {len(lines):,} lines ({n_tokens:,} tokens)"
+    )
     return equal
 
 

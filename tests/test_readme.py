@@ -67,7 +67,13 @@ def test_commands(folder: Path) -> None:
             subprocess.run(["make", "-n", target(command)], cwd=ROOT, check=True, capture_output=True)
             continue
         done = subprocess.run(
-            command, shell=True, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
+            command,
+            shell=True,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PATH": path},
+            check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         printed = [line.rstrip() for line in done.stdout.splitlines()]
@@ -78,7 +84,9 @@ def test_commands(folder: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="the commands before it are lines for a POSIX shell")
 @pytest.mark.parametrize("block", blocks("python"), ids=range(len(blocks("python"))))
 def test_python(block: str, folder: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -75,9 +75,7 @@ def _format_of(path: str) -> str:
     return "jsonl:text" if name.endswith((".jsonl", ".ndjson")) else "lines"
 
 
-def documents(
-    paths: Iterable[str | os.PathLike[str]], format: str | None = None
-) -> Iterator[str]:
+def documents(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> Iterator[str]:
     """Yields the documents of files, in order.
 
     Args:

@@ -50,9 +50,7 @@ class Evaluation:
         return asdict(self)
 
 
-def evaluate(
-    tokenizer: Tokenizer, texts: Iterable[str], *, threads: int | None = None
-) -> Evaluation:
+def evaluate(tokenizer: Tokenizer, texts: Iterable[str], *, threads: int | None = None) -> Evaluation:
     """Measures a tokenizer on texts.
 
     Args:
@@ -131,7 +129,8 @@ def _tokens_per_word(batch: list[str], encoded: EncodingBatch, vocabulary: set[s
     # from the first that ends behind its start to the last that begins before its end.
     first = np.searchsorted(tokens[:, 1], np.asarray(starts, dtype=np.int64), side="right")
     behind = np.searchsorted(tokens[:, 0], np.asarray(ends, dtype=np.int64), side="left")
-    return np.maximum(behind - first, 0).astype(np.int64)
+    per_word: NDArray[np.int64] = np.maximum(behind - first, 0).astype(np.int64)
+    return per_word
 
 
 def _retention(tokenizer: Tokenizer, words: list[str], threads: int | None) -> float:

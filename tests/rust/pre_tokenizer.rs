@@ -158,7 +158,7 @@ fn every_code_point_in_contexts() {
             agrees_with_oracle(&splitters, &text);
             all = all + &text + "\n x\n";
         }
-        if flags(c) != 0 || c as u32 % 16 == 0 {
+        if flags(c) != 0 || (c as u32).is_multiple_of(16) {
             engines.agree(&all);
         }
     }

@@ -3,10 +3,12 @@
 import bz2
 import gzip
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 import sentitok
 from sentitok.documents import documents
 
@@ -14,13 +16,32 @@ FIXTURES = Path(__file__).resolve().parent.parent / "data" / "corpus" / "fixture
 
 # (file, format, expected documents)
 TABLE = [
-    ("crlf.txt", None, ["The first line.\r\n", "The second line.\r\n", "\r\n", "A lone\rreturn, then a lone\n", "feed.\r\n", "No end"]),
-    ("empty-lines.txt", None, ["\n", "\n", "\n", "One line.\n", "\n", " \n", "\t\n", "Another line.\n", "\n", "\n"]),
+    (
+        "crlf.txt",
+        None,
+        [
+            "The first line.\r\n",
+            "The second line.\r\n",
+            "\r\n",
+            "A lone\rreturn, then a lone\n",
+            "feed.\r\n",
+            "No end",
+        ],
+    ),
+    (
+        "empty-lines.txt",
+        None,
+        ["\n", "\n", "\n", "One line.\n", "\n", " \n", "\t\n", "Another line.\n", "\n", "\n"],
+    ),
     ("empty.txt", None, []),
     ("bom.txt", None, ["A byte order mark stands before this line.\n", "Not before this: \ufeff.\n"]),
     ("code.txt", "text", [(FIXTURES / "code.txt").read_text("utf-8")]),
     ("reviews.jsonl", None, ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"]),
-    ("reviews.csv", "csv:text", ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"]),
+    (
+        "reviews.csv",
+        "csv:text",
+        ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"],
+    ),
     ("reviews.csv", "csv:label", ["1", "0", "1"]),
 ]
 
@@ -40,7 +61,9 @@ def test_agrees_with_the_extension(name: str, format: str | None) -> None:
     assert by_file.totals["documents"] == by_documents.totals["documents"]
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)]
+)
 def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     raw = (FIXTURES / "mixed.txt").read_bytes()
     packed = tmp_path / f"mixed.txt{suffix}"
@@ -58,6 +81,5 @@ def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path)
     ],
 )
 def test_errors(name: str, format: str | None, message: str) -> None:
-    with pytest.raises(ValueError, match="") as caught:
+    with pytest.raises(ValueError, match=re.escape(message)):
         list(documents([FIXTURES / name], format))
-    assert message in str(caught.value)

@@ -5,9 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import sentitok
 from hypothesis import given
 from hypothesis import strategies as st
+
+import sentitok
 from sentitok.evaluate import evaluate, renyi_efficiency
 
 TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍🏽 café\n" * 20
@@ -81,6 +82,13 @@ def test_renyi(name: str, frequency: list[int], vocab_size: int, expected: float
 
 
 def test_unknown_rate() -> None:
-    tokenizer = sentitok.train_bpe(texts=["abc abc"], vocab_size=20, unit="chars", initial_alphabet="none", unk_token="<unk>", special_tokens=["<unk>"])
+    tokenizer = sentitok.train_bpe(
+        texts=["abc abc"],
+        vocab_size=20,
+        unit="chars",
+        initial_alphabet="none",
+        unk_token="<unk>",
+        special_tokens=["<unk>"],
+    )
     assert evaluate(tokenizer, ["abc"]).unknown_rate == 0
     assert 0 < evaluate(tokenizer, ["abcz"]).unknown_rate < 1

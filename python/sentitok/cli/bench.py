@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerNo, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .encode import TokenizerFile
 from .output import Output, bytes_text, number, table
 from .train import Format
@@ -46,7 +46,9 @@ def bench(
     rival: Annotated[
         list[str] | None, typer.Option("--rival", metavar="NAME", help="Only this library; repeatable.")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, metavar="N", help="Threads of each library.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, metavar="N", help="Threads of each library.")
+    ] = 1,
     format: Format = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -84,7 +86,7 @@ def bench(
     text = f"{head}\n\n{_table(rows)}" if output.human else ""
     output.result(value, text, "\n".join(f"{r['rival']} {r.get('ids', 'refused')}" for r in rows))
     if any(row.get("ids") == "differ" for row in rows):
-        raise AnswerNo("ids differ")
+        raise AnswerIsNoError("ids differ")
 
 
 def _job(
@@ -143,12 +145,16 @@ def _compare(rows: list[dict[str, Any]], folder: Path) -> None:
     """Compares the ids of each library with ours, document by document."""
     import numpy as np
 
-    ours = np.load(folder / "sentitok.npz") if (folder / "sentitok.npz").exists() else None
+    if "refused" in rows[0]:
+        raise AnswerIsNoError(f"sentitok: {rows[0]['refused']}")
+    ours = np.load(folder / "sentitok.npz")
     for row in rows:
-        if "refused" in row or ours is None:
+        if "refused" in row:
             continue
         theirs = np.load(folder / f"{row['rival']}.npz")
-        same = np.array_equal(ours["ids"], theirs["ids"]) and np.array_equal(ours["lengths"], theirs["lengths"])
+        same = np.array_equal(ours["ids"], theirs["ids"]) and np.array_equal(
+            ours["lengths"], theirs["lengths"]
+        )
         row["ids"] = "equal" if same else "differ"
         row["tokens"] = len(theirs["ids"])
 

@@ -25,7 +25,7 @@ class UsageError(Exception):
     """A call that cannot mean anything: exit code 2."""
 
 
-class AnswerNo(Exception):
+class AnswerIsNoError(Exception):
     """The command ran and its answer is no: exit code 1."""
 
 
@@ -34,7 +34,7 @@ def exit_code(error: BaseException) -> int:
     from sentitok import FormatError, TrainError
 
     wrong_call = (UsageError, FormatError, TrainError, FileNotFoundError, IsADirectoryError)
-    if isinstance(error, wrong_call + (NotADirectoryError, PermissionError)):
+    if isinstance(error, (*wrong_call, NotADirectoryError, PermissionError)):
         return 2
     # A plain `ValueError` or `TypeError` is the extension refusing an argument.
     return 2 if type(error) in (ValueError, TypeError, OverflowError) else 1
@@ -107,6 +107,7 @@ class Group(TyperGroup):
     """The commands together."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Gives the parameters, with their quick readers."""
         return _read_plainly(super().get_params(ctx))
 
 
@@ -114,6 +115,7 @@ class Command(TyperCommand):
     """A subcommand: see the head of this file."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Gives the parameters, with their quick readers."""
         return _read_plainly(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
@@ -138,7 +140,7 @@ class Command(TyperCommand):
             ctx.exit(130)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
-        except Exception as error:  # noqa: BLE001  the one place that handles them
+        except Exception as error:
             if values.get("traceback"):
                 import traceback
 
@@ -159,7 +161,7 @@ def _line(error: Exception) -> str:
 
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    known = isinstance(error, (SentitokError, UsageError, AnswerNo, OSError)) and str(error)
+    known = isinstance(error, (SentitokError, UsageError, AnswerIsNoError, OSError)) and str(error)
     return str(error) if known else f"{type(error).__name__}: {error}"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerNo, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .inspect import readable
 from .output import Output, lines, number, table
 from .train import Format, Threads
@@ -74,15 +74,15 @@ def evaluate(
             }
             found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
     text = _table(found, per_file) if output.human else ""
-    output.result({"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
+    output.result(
+        {"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found)
+    )
 
 
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
     """Tells the tokenizers at the front from the texts behind them, by name."""
     n = 0
-    while n < len(files) and (
-        files[n].suffix in (".json", ".tiktoken", ".sentitok") or files[n].is_dir()
-    ):
+    while n < len(files) and (files[n].suffix in (".json", ".tiktoken", ".sentitok") or files[n].is_dir()):
         n += 1
     return files[:n], files[n:]
 
@@ -104,18 +104,24 @@ def _table(found: list[dict[str, Any]], per_file: bool) -> str:
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="The tokenizer to read.")],
-    target: Annotated[Path, typer.Argument(metavar="B", help="The tokenizer to write; its name says the format.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="B", help="The tokenizer to write; its name says the format.")
+    ],
     verify: Annotated[
-        list[str] | None, typer.Option("--verify", metavar="FILE", help="Prove equal ids on this text; repeatable.")
+        list[str] | None,
+        typer.Option("--verify", metavar="FILE", help="Prove equal ids on this text; repeatable."),
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, if the name does not say.")
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="The format to write, if the name does not say."),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("--pattern", metavar="NAME", help="How text is cut, for .tiktoken: cl100k, ...")
+        str | None,
+        typer.Option("--pattern", metavar="NAME", help="How text is cut, for .tiktoken: cl100k, ..."),
     ] = None,
     special: Annotated[
-        list[str] | None, typer.Option("--special", metavar="TOKEN=ID", help="A special token, for .tiktoken.")
+        list[str] | None,
+        typer.Option("--special", metavar="TOKEN=ID", help="A special token, for .tiktoken."),
     ] = None,
     format: Format = None,
     threads: Threads = None,
@@ -132,7 +138,7 @@ def convert(
     try:
         written = [os.fspath(file) for file in tokenizer.save(target, to)]
     except sentitok.FormatError as error:
-        raise AnswerNo(f"{source} cannot become {target}: {error}") from error
+        raise AnswerIsNoError(f"{source} cannot become {target}: {error}") from error
     value: dict[str, Any] = {"written": written, "fingerprint": tokenizer.fingerprint}
     pairs = [("written", ", ".join(written)), ("fingerprint", tokenizer.fingerprint)]
     if verify:
@@ -147,7 +153,7 @@ def convert(
         pairs.append(("next", f"sentitok convert {source} {target} --verify corpus.txt"))
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
-        raise AnswerNo(f"{target} encodes {number(value['differing'])} documents otherwise than {source}")
+        raise AnswerIsNoError(f"{number(value['differing'])} documents get other ids than from {source}")
 
 
 def _specials(given: list[str] | None) -> dict[str, int]:

@@ -5,7 +5,6 @@ is left alone, so a job array may run again; `--force` counts anyway.
 """
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,9 +83,9 @@ def count(
                 progress=progress,
                 out=out,
             )
-    found = {"counts": str(out), "skipped": skipped, "bytes": os.path.getsize(out)}
+    found = {"counts": str(out), "skipped": skipped, "bytes": out.stat().st_size}
     found |= {"seconds": round(output.seconds, 3)}
-    state = "was there, left alone; --force counts again" if skipped else bytes_text(os.path.getsize(out))
+    state = "was there, left alone; --force counts again" if skipped else bytes_text(out.stat().st_size)
     text = lines(
         [
             ("written" if not skipped else "found", f"{out} ({state})"),
@@ -141,7 +140,7 @@ def merge_counts(
         [
             ("merged", f"{len(parts)} parts"),
             *_totals(totals),
-            ("written", f"{out} ({bytes_text(os.path.getsize(out))})"),
+            ("written", f"{out} ({bytes_text(out.stat().st_size)})"),
             ("seconds", f"{output.seconds:.2f}"),
             ("next", f"sentitok train-bpe --counts {out} --vocab 32000"),
         ]

@@ -4,7 +4,6 @@ Files become token shards (`docs/formats.md`), written by the extension; one
 text, from `--text` or stdin, becomes ids on stdout.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +46,8 @@ def encode(
         str | None, typer.Option("--shard", metavar="i/n", help="Encode part i of n, from 0/n to n-1/n.")
     ] = None,
     shard_tokens: Annotated[
-        int | None, typer.Option("--shard-tokens", min=1, metavar="N", help="Begin a new file after N tokens.")
+        int | None,
+        typer.Option("--shard-tokens", min=1, metavar="N", help="Begin a new file after N tokens."),
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Do not go on from what is there.")] = False,
     specials: Specials = "none",
@@ -102,9 +102,11 @@ def encode(
 
 def _report(manifest: dict[str, Any], out: Path, tokenizer_file: Path, output: Output) -> None:
     n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
-    plain = {k: v for k, v in manifest.items() if isinstance(v, (int, str)) and not isinstance(v, bool)}
-    pairs = [(k.replace("_", " "), number(v) if isinstance(v, int) else v) for k, v in plain.items()]
-    pairs += [
+    pairs = [
+        ("layout", f"{manifest['layout']}, {manifest['dtype']}"),
+        ("documents", number(manifest["documents"])),
+        ("tokens", number(manifest["tokens"])),
+        ("tokenizer", manifest["tokenizer_sha256"]),
         ("written", f"{out} ({bytes_text(n_bytes)})"),
         ("seconds", f"{output.seconds:.2f}"),
         ("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"),
@@ -130,7 +132,7 @@ def decode(
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     given = ids or sys.stdin.read().split()
-    if len(given) == 1 and os.path.isdir(given[0]):
+    if len(given) == 1 and Path(given[0]).is_dir():
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
     else:
         parts = iter([tokenizer.decode_bytes(_numbers(given), skip_special_tokens=skip_special_tokens)])
@@ -160,6 +162,8 @@ def _shards(directory: Path, tokenizer: "Tokenizer", skip: bool) -> Iterator[byt
     from sentitok.datasets import TokenDataset
 
     data = TokenDataset(directory)
+    if data.tokenizer_sha256 != tokenizer.fingerprint:
+        raise UsageError(f"{directory} was encoded by another tokenizer, {data.tokenizer_sha256}")
     for row in range(len(data)):
         row_ids = data[row]
         # Bytes of tokens stand side by side, so a document may be cut anywhere.
@@ -184,6 +188,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok decode 32 72 73 -t tokenizer.json",
             "sentitok decode tokens -t tokenizer.json",
-            'sentitok encode --text "A film." -t tokenizer.json | sentitok decode -t tokenizer.json',
+            'sentitok encode --text "A film." | sentitok decode',
         ),
     )(decode)

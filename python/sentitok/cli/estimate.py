@@ -6,7 +6,7 @@ drawn out to the whole. It is an estimate and says so.
 """
 
 import math
-import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .command import UsageError
@@ -57,7 +57,7 @@ def estimate(
     """
     if "-" in paths:
         raise UsageError("--dry-run cannot look into stdin; give a file")
-    on_disk = sum(os.path.getsize(path) for path in paths)
+    on_disk = sum(Path(path).stat().st_size for path in paths)
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
     n_bytes, pieces = _distinct(paths, splitter, format, invalid_utf8, n_shards)
     sampled = n_bytes

@@ -5,7 +5,6 @@ white space becomes a sign, what is not printable or only part of a character
 becomes its code.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,7 +79,14 @@ def show(
         offsets = encoding.offsets("chars").tolist()
         special = encoding.special_tokens_mask.tolist()
         tokens = [
-            {"id": id, "text": readable(token), "bytes": token.hex(), "start": start, "end": end, "special": s}
+            {
+                "id": id,
+                "text": readable(token),
+                "bytes": token.hex(),
+                "start": start,
+                "end": end,
+                "special": s,
+            }
             for id, token, (start, end), s in zip(ids, raw, offsets, special, strict=True)
         ]
         output.result({"tokens": tokens}, "", "")
@@ -126,7 +132,7 @@ def _info(file: Path) -> dict[str, Any]:
         with file.open("rb") as opened:
             head = opened.read(len(COUNTS_MAGIC))
         if head == COUNTS_MAGIC:
-            return {"kind": "counts", "bytes": os.path.getsize(file), **counts_header(file)}
+            return {"kind": "counts", "bytes": file.stat().st_size, **counts_header(file)}
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(file)

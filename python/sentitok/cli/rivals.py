@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -20,13 +21,13 @@ from .output import peak_memory
 
 # Encodes documents in a batch; turns what came back into one array per document.
 Encode = Callable[[list[str]], Any]
-Rows = Callable[[Any], Sequence[Sequence[int]]]
+Rows = Callable[[Any], Sequence[Any]]
 Loader = Callable[[dict[str, Any]], tuple[Encode, Rows]]
 
 RIVALS = ("sentitok", "tokenizers", "tiktoken", "sentencepiece")
 
 
-class CannotLoad(Exception):
+class CannotLoadError(Exception):
     """This library cannot run this tokenizer."""
 
 
@@ -59,9 +60,9 @@ def _tiktoken(job: dict[str, Any]) -> tuple[Encode, Rows]:
     import tiktoken
 
     if "ranks" not in job:
-        raise CannotLoad(job["ranks_refused"])
+        raise CannotLoadError(job["ranks_refused"])
     if job["pattern"] is None:
-        raise CannotLoad("tiktoken needs a pattern, and this pre-tokenizer has none")
+        raise CannotLoadError("tiktoken needs a pattern, and this pre-tokenizer has none")
     with open(job["ranks"], "rb") as file:
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file)}
     encoding = tiktoken.Encoding(
@@ -80,7 +81,7 @@ def _sentencepiece(job: dict[str, Any]) -> tuple[Encode, Rows]:
     import sentencepiece
 
     if not job["source"].endswith(".model"):
-        raise CannotLoad("sentencepiece reads only its own .model files")
+        raise CannotLoadError("sentencepiece reads only its own .model files")
     processor = sentencepiece.SentencePieceProcessor(model_file=job["source"])
     return (
         lambda texts: processor.encode(texts, num_threads=job["threads"]),
@@ -96,6 +97,11 @@ LOADERS: dict[str, Loader] = {
 }
 
 
+def release(name: str) -> str:
+    """Returns the version of a library, also of one that is not installed as a package."""
+    return str(getattr(import_module(name), "__version__", None) or version(name))
+
+
 def run(job: dict[str, Any], loaders: dict[str, Loader] = LOADERS) -> dict[str, Any]:
     """Loads one library, encodes the documents twice, saves the ids."""
     name = job["rival"]
@@ -105,10 +111,9 @@ def run(job: dict[str, Any], loaders: dict[str, Loader] = LOADERS) -> dict[str, 
         started = time.perf_counter()
         encode, rows = loaders[name](job)
         load_s = time.perf_counter() - started
-        release = version(name)
-    except CannotLoad as error:
+    except CannotLoadError as error:
         return {"rival": name, "refused": str(error)}
-    except Exception as error:  # noqa: BLE001  a rival's refusal is a row of the table
+    except Exception as error:
         return {"rival": name, "refused": f"{type(error).__name__}: {error}"}
     seconds = []
     found: Any = None
@@ -123,7 +128,7 @@ def run(job: dict[str, Any], loaders: dict[str, Loader] = LOADERS) -> dict[str, 
     np.savez(job["ids"], ids=np.concatenate([*ids, np.empty(0, np.uint32)]), lengths=lengths)
     return {
         "rival": name,
-        "version": release,
+        "version": release(name),
         "load_s": load_s,
         "cold_s": seconds[0],
         "warm_s": seconds[1],

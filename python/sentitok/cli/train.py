@@ -36,9 +36,7 @@ Format = Annotated[
         "--format", metavar="FORMAT", help="lines, text, jsonl:FIELD, csv:COLUMN, tsv:COLUMN; else by name."
     ),
 ]
-InvalidUtf8 = Annotated[
-    str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")
-]
+InvalidUtf8 = Annotated[str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")]
 MaxMemory = Annotated[
     str | None,
     typer.Option("--max-memory", metavar="SIZE", help="Spill counts to disk above this, as in 512M or 2G."),
@@ -245,8 +243,10 @@ def _text(summary: dict[str, Any], asked: int, out: Path) -> str:
     totals = dict(summary.get("totals", {}))
     read = [f"{number(totals.pop(key))} {key}" for key in ("documents", "bytes") if key in totals]
     if read:
-        pieces = f"{number(summary['distinct_pieces'])} distinct pieces"
-        pairs.append(("read", ", ".join([*read, pieces])))
+        pairs.append(("read", ", ".join(read)))
+    if "pieces" in totals:
+        pieces = number(totals.pop("pieces"))
+        pairs.append(("pieces", f"{pieces}, {number(summary['distinct_pieces'])} distinct"))
     # What reading changed is said even if it is little: nothing goes in silence.
     pairs += [(key.replace("_", " "), number(value)) for key, value in totals.items() if value]
     if summary["bytes_per_token"] is not None:

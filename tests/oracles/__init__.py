@@ -1,0 +1,1 @@
+"""Slow, obvious definitions that the fast paths are held against: the specification."""
