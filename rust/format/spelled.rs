@@ -27,7 +27,7 @@ static BYTES: LazyLock<[u16; 0x144]> = LazyLock::new(|| {
 const NO_BYTE: u16 = 256;
 
 /// The bytes a token's spelling stands for, appended to `out`.
-pub(super) fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
+fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
     let text = spelling.as_bytes();
     // Visible ASCII stands for itself, in either spelling.
     if unit == Unit::Chars || text.iter().all(u8::is_ascii_graphic) {
@@ -54,6 +54,14 @@ pub(super) fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
             }
         }
         rest = after;
+    }
+}
+
+/// The id of a token as a file spells it; what spells no bytes is none.
+pub(super) fn id_of(vocab: &Vocab, spelling: &str, unit: Unit) -> Option<TokenId> {
+    match unit {
+        Unit::Bytes => vocab.id(&byte_level::to_bytes(spelling)?),
+        Unit::Chars => vocab.id(spelling.as_bytes()),
     }
 }
 

@@ -258,6 +258,22 @@ fn what_old_files_say_is_understood() {
 }
 
 #[test]
+fn an_added_token_with_a_blank_is_not_the_byte_level_token() {
+    let mut file: Value =
+        serde_json::from_slice(&std::fs::read(fixtures().join("gpt2.json")).unwrap()).unwrap();
+    let next = file["model"]["vocab"].as_object().unwrap().len() as u32;
+    file["added_tokens"].as_array_mut().unwrap().push(added(" the", next));
+    let tokenizer = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
+    let all = EncodeOptions { specials: Specials::All, ..EncodeOptions::default() };
+    assert_eq!(tokenizer.encode(b" the", all).unwrap().ids, [next]);
+    assert_eq!(tokenizer.encode(b" the", EncodeOptions::default()).unwrap().ids.len(), 1);
+    let written = sentitok::format::tokenizer_json::write(&tokenizer).unwrap();
+    let again: Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(again["model"]["vocab"], file["model"]["vocab"]);
+    assert_eq!(again["added_tokens"], file["added_tokens"]);
+}
+
+#[test]
 fn verify_shows_the_first_difference() {
     let load = |name: &str| Tokenizer::from_file(fixtures().join(name)).unwrap();
     let mut report = Report::default();

@@ -14,7 +14,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::byte_level;
 use crate::error::{Error, Result};
-use crate::format::spelled::{merges, push_token, vocab};
+use crate::format::spelled::{id_of, merges, vocab};
 use crate::vocab::{TokenId, Vocab};
 
 /// What reading is at.
@@ -265,9 +265,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// The id of a token as the file spells it.
     pub(super) fn id(&self, spelling: &str, unit: Unit) -> Option<TokenId> {
-        let mut bytes = Vec::new();
-        push_token(spelling, unit, &mut bytes);
-        self.vocab.id(&bytes).or_else(|| self.outside.get(spelling).copied())
+        id_of(&self.vocab, spelling, unit).or_else(|| self.outside.get(spelling).copied())
     }
 
     /// The number of entries in the file's vocabulary.

@@ -17,7 +17,7 @@ use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
-use crate::format::spelled::{push_token, spell};
+use crate::format::spelled::{id_of, spell};
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
@@ -173,12 +173,9 @@ fn entries<'a>(
         return Ok(entries);
     }
     let unit = tokenizer.model().options().unit;
-    let mut bytes = Vec::new();
     let mut outside: Vec<&AddedToken> = Vec::new();
     for token in tokenizer.added_tokens() {
-        bytes.clear();
-        push_token(&token.content, unit, &mut bytes);
-        match vocab.id(&bytes) {
+        match id_of(vocab, &token.content, unit) {
             Some(id) if id == token.id => {}
             Some(id) => {
                 return Err(not_representable(format!(
