@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use sentitok::normalizer::Aligned;
 use sentitok::pre_tokenizer::{Digits, PreTokenizer, Prepend, SplitPattern, oracle};
+use sentitok::unicode::flags;
 use sentitok::{Error, Pipeline};
 
 /// Whether to run every case there is; a build without optimisation runs a sample.
@@ -139,6 +140,9 @@ fn every_code_point_in_contexts() {
     let step = if FULL { 1 } else { 997 };
     let points = ('\0'..='\u{2FF}').chain(('\u{300}'..=char::MAX).step_by(step));
     for c in points {
+        // The engines are slow: they see the contexts as one text, and one in
+        // sixteen of the characters without any class.
+        let mut all = String::new();
         for (before, after) in [
             ("", ""),
             ("a", "b"),
@@ -152,7 +156,10 @@ fn every_code_point_in_contexts() {
         ] {
             let text = format!("{before}{c}{after}");
             agrees_with_oracle(&splitters, &text);
-            engines.agree(&text);
+            all = all + &text + "\n x\n";
+        }
+        if flags(c) != 0 || (c as u32).is_multiple_of(16) {
+            engines.agree(&all);
         }
     }
 }
