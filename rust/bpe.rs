@@ -1,9 +1,10 @@
 //! `Bpe`: byte-pair encoding of one piece, exactly as the references do it.
 //!
-//! Two orders of merging, both lowest rank first and leftmost among equals:
+//! Three orders of merging, all lowest rank first and leftmost among equals:
 //! by rank, where any two tokens whose bytes joined are a token may merge
-//! (tiktoken), and by merge list, where only listed pairs may (Hugging Face).
-//! They agree when every token came from a merge in order, but not in general.
+//! (tiktoken), by merge list, where only listed pairs may (Hugging Face), and by
+//! scores, where the greatest score comes first (SentencePiece). They agree when
+//! every token came from a merge in order, but not in general.
 //!
 //! Not a tokenizer: it knows no text, only pieces.
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
@@ -13,8 +14,12 @@ mod atoms;
 mod cuts;
 mod last_merge;
 mod merge;
+mod orders;
 pub mod pairs;
+mod resegment;
+mod scores;
 pub mod trainer;
+mod units;
 mod worker;
 
 use std::fmt;
@@ -23,14 +28,12 @@ use atoms::Atoms;
 use cuts::Cuts;
 use merge::Symbols;
 pub use pairs::{Merged, PairTable};
+use scores::Scored;
+use units::chars;
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
-
-/// Tokens of which tables are made by one thread; fewer are not worth two.
-const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,13 +47,16 @@ pub enum Unit {
 }
 
 /// In which order pairs merge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum MergeOrder {
     /// Any pair whose joined bytes are a token; the lowest id first. A piece
     /// that is a token is that token.
     Ranks,
     /// The pairs listed, in this order.
     List(Vec<(TokenId, TokenId)>),
+    /// Any pair whose joined text is a token; the greatest score first, by id.
+    /// Over characters, of text that is already normalized, `▁` and all.
+    Scores(Vec<f32>),
 }
 
 /// What a model does beside merging. The defaults are those of a byte-level
@@ -66,7 +72,8 @@ pub struct BpeOptions {
     pub fuse_unk: bool,
     /// Whether an unknown character becomes the tokens `<0xNN>` of its bytes.
     pub byte_fallback: bool,
-    /// Whether a piece that is a token is that token, whatever the merges say.
+    /// Whether a piece that is a token is that token, whatever the merges say;
+    /// not under dropout.
     pub ignore_merges: bool,
     /// Probability to pass over a merge (BPE-dropout); 0 to 1.
     pub dropout: Option<f32>,
@@ -74,6 +81,15 @@ pub struct BpeOptions {
     pub continuing_subword_prefix: Option<String>,
     /// What the last symbol of a piece ends with.
     pub end_of_word_suffix: Option<String>,
+    /// With [`MergeOrder::Scores`]: tokens that no text becomes. The unknown
+    /// token and those of byte fallback are so anyway.
+    pub control: Vec<TokenId>,
+    /// With [`MergeOrder::Scores`]: tokens found first, longest first, that
+    /// never merge.
+    pub user_defined: Vec<TokenId>,
+    /// With [`MergeOrder::Scores`]: tokens that merge as others do, and are
+    /// taken apart again at the end.
+    pub unused: Vec<TokenId>,
 }
 
 /// A byte-pair-encoding model.
@@ -84,6 +100,7 @@ pub struct BpeOptions {
 /// let bpe = Bpe::new(vocab, MergeOrder::List(vec![(0, 1)]), BpeOptions::default()).unwrap();
 /// assert_eq!(bpe.encode(b"abab"), [2, 2]);
 /// ```
+#[derive(Clone)]
 pub struct Bpe {
     vocab: Vocab,
     order: MergeOrder,
@@ -91,13 +108,19 @@ pub struct Bpe {
     pairs: PairTable,
     /// The id of each single byte; `TokenId::MAX` where there is none.
     byte_ids: Box<[TokenId; 256]>,
-    /// The ids of `<0xNN>`, when there is byte fallback and all 256 exist.
+    /// The ids of `<0xNN>`, when there is byte fallback; `TokenId::MAX` for one
+    /// that is no token.
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
     atoms: Atoms,
-    /// For byte-level models that need no affixes and know all bytes.
+    /// For byte-level models that need no affixes and know all bytes, and for
+    /// scores.
     cuts: Option<Cuts>,
+    /// For [`MergeOrder::Scores`].
+    scored: Option<Scored>,
     max_token_len: usize,
+    /// What no piece becomes by being its text: special tokens, ids ascending.
+    barred: Vec<TokenId>,
 }
 
 impl fmt::Debug for Bpe {
@@ -127,12 +150,6 @@ impl Bpe {
                 reason: "a probability is from 0 to 1".into(),
             });
         }
-        let pairs = match &order {
-            MergeOrder::Ranks => pairs_by_rank(&vocab),
-            MergeOrder::List(merges) => {
-                pairs_by_list(&vocab, merges, options.continuing_subword_prefix.as_deref().unwrap_or(""))?
-            }
-        };
         let unk_id = match &options.unk_token {
             None => None,
             Some(token) => Some(vocab.id(token.as_bytes()).ok_or_else(|| {
@@ -144,6 +161,23 @@ impl Bpe {
             vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX)
         });
         let has_fallback = options.byte_fallback && !fallback.contains(&TokenId::MAX);
+        let mut scored = None;
+        let mut symbols = None;
+        let pairs = match &order {
+            MergeOrder::Ranks => orders::by_rank(&vocab),
+            MergeOrder::List(merges) => {
+                let prefix = options.continuing_subword_prefix.as_deref().unwrap_or("");
+                orders::by_list(&vocab, merges, prefix)?
+            }
+            MergeOrder::Scores(scores) => {
+                let bytes = fallback.into_iter().filter(|_| has_fallback);
+                let reserved = unk_id.into_iter().chain(bytes).chain(options.control.iter().copied());
+                let made = Scored::make(&vocab, scores, &options, &reserved.collect())?;
+                symbols = made.scored.merges_only().then_some(made.symbols);
+                scored = Some(made.scored);
+                made.pairs
+            }
+        };
         let atoms = match options.unit {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
@@ -152,18 +186,28 @@ impl Bpe {
             && !byte_ids.contains(&TokenId::MAX)
             && options.continuing_subword_prefix.is_none()
             && options.end_of_word_suffix.is_none();
+        let cut_by = if plain_bytes { Some(&vocab) } else { symbols.as_ref() };
         Ok(Self {
-            cuts: plain_bytes.then(|| Cuts::new(&vocab)),
+            cuts: cut_by.map(Cuts::new),
+            scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
             byte_ids: Box::new(byte_ids),
-            fallback_ids: has_fallback.then(|| Box::new(fallback)),
+            fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             vocab,
             order,
             options,
             pairs,
             unk_id,
             atoms,
+            barred: Vec::new(),
         })
+    }
+
+    /// This model, in which a piece that is the text of one of `specials` (ids
+    /// ascending) is merged like any other text; `None` if it is so already.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+        let changes = self.emits_whole_tokens() && self.barred != specials;
+        changes.then(|| Self { barred: specials.to_vec(), ..self.clone() })
     }
 
     /// The tokens.
@@ -198,6 +242,7 @@ impl Bpe {
         if bytes.len() != 6 {
             return None;
         }
+        // `id` is a token's, so it is never the mark of none.
         ids.iter().position(|&other| other == id).map(|byte| byte as u8)
     }
 
@@ -205,7 +250,7 @@ impl Bpe {
     pub fn is_lossless(&self) -> bool {
         match self.options.unit {
             Unit::Bytes => !self.byte_ids.contains(&TokenId::MAX),
-            Unit::Chars => self.fallback_ids.is_some(),
+            Unit::Chars => self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX)),
         }
     }
 
@@ -219,7 +264,9 @@ impl Bpe {
     /// Fills `symbols` with the tokens of a piece and the bytes each covers.
     fn encode_symbols(&self, piece: &[u8], symbols: &mut Symbols, dropout: &mut Option<worker::Dropout>) {
         symbols.clear();
-        if self.emits_whole_tokens()
+        // Dropout makes parts of whole tokens too, as in Hugging Face.
+        if dropout.is_none()
+            && self.emits_whole_tokens()
             && let Some(id) = self.whole_token(piece)
         {
             symbols.push(id, piece.len() as u32);
@@ -231,6 +278,9 @@ impl Bpe {
     /// As [`Bpe::encode_symbols`], but by merging alone.
     fn encode_run(&self, piece: &[u8], symbols: &mut Symbols, dropout: &mut Option<worker::Dropout>) {
         symbols.clear();
+        if let Some(scored) = &self.scored {
+            return self.encode_by_scores(scored, piece, symbols, dropout);
+        }
         match self.options.unit {
             Unit::Bytes if self.has_affixes() || self.byte_ids.contains(&TokenId::MAX) => {
                 self.push_units(piece, piece.chunks(1), symbols);
@@ -247,148 +297,39 @@ impl Bpe {
         }
     }
 
-    fn emits_whole_tokens(&self) -> bool {
+    fn encode_by_scores(
+        &self,
+        scored: &Scored,
+        piece: &[u8],
+        symbols: &mut Symbols,
+        dropout: &mut Option<worker::Dropout>,
+    ) {
+        scored.push_symbols(piece, symbols);
+        match dropout {
+            _ if !scored.merges_only() => resegment::merge(symbols, &self.pairs, &scored.unused),
+            None => symbols.merge(&self.pairs),
+            Some(dropout) => symbols.merge_with_dropout(&self.pairs, &mut || dropout.skips()),
+        }
+        scored.finish(piece, symbols, self.fallback_ids.as_deref(), self.unk_id, self.options.fuse_unk);
+    }
+
+    /// The token that runs of unknown characters become one of.
+    fn fused_unk(&self) -> Option<TokenId> {
+        self.unk_id.filter(|_| self.scored.is_some() && self.options.fuse_unk)
+    }
+
+    /// Whether a piece that is a token is that token.
+    pub(crate) fn emits_whole_tokens(&self) -> bool {
         self.order == MergeOrder::Ranks || self.options.ignore_merges
     }
 
     fn whole_token(&self, piece: &[u8]) -> Option<TokenId> {
-        if piece.len() > self.max_token_len { None } else { self.vocab.id(piece) }
+        let id = if piece.len() > self.max_token_len { None } else { self.vocab.id(piece) };
+        id.filter(|id| self.barred.binary_search(id).is_err())
     }
 
     fn has_affixes(&self) -> bool {
         let adds = |affix: &Option<String>| affix.as_deref().is_some_and(|text| !text.is_empty());
         adds(&self.options.continuing_subword_prefix) || adds(&self.options.end_of_word_suffix)
     }
-
-    /// Pushes one symbol a unit, with prefix and suffix, or what stands for a
-    /// unit that is not in the vocabulary.
-    fn push_units<'a>(&self, piece: &[u8], units: impl Iterator<Item = &'a [u8]>, symbols: &mut Symbols) {
-        let prefix = self.options.continuing_subword_prefix.as_deref().unwrap_or("").as_bytes();
-        let suffix = self.options.end_of_word_suffix.as_deref().unwrap_or("").as_bytes();
-        let mut key = Vec::new();
-        let mut unknown: Option<u32> = None;
-        let mut at = 0;
-        for unit in units {
-            key.clear();
-            if at > 0 {
-                key.extend_from_slice(prefix);
-            }
-            key.extend_from_slice(unit);
-            at += unit.len();
-            if at == piece.len() {
-                key.extend_from_slice(suffix);
-            }
-            let len = unit.len() as u32;
-            if let Some(id) = self.vocab.id(&key) {
-                if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
-                    symbols.push(unk, len);
-                }
-                symbols.push(id, len);
-            } else if let Some(ids) = &self.fallback_ids {
-                unit.iter().for_each(|&byte| symbols.push(ids[usize::from(byte)], 1));
-            } else if let Some(unk) = self.unk_id {
-                unknown = match unknown {
-                    Some(before) if self.options.fuse_unk => Some(before + len),
-                    Some(before) => {
-                        symbols.push(unk, before);
-                        Some(len)
-                    }
-                    None => Some(len),
-                };
-            }
-        }
-        if let (Some(unk), Some(len)) = (self.unk_id, unknown) {
-            symbols.push(unk, len);
-        }
-    }
-}
-
-/// The characters of a piece as byte slices; a byte that is no character is
-/// its own.
-fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
-    piece.utf8_chunks().flat_map(|chunk| {
-        let valid = chunk.valid();
-        valid
-            .char_indices()
-            .map(move |(at, c)| &valid.as_bytes()[at..at + c.len_utf8()])
-            .chain(chunk.invalid().chunks(1))
-    })
-}
-
-/// All ways to cut a token into two tokens, ranked by the token's id.
-///
-/// Every token that begins another is its longest such beginning, or begins
-/// that; so one search a token finds them all, as a chain, and likewise for
-/// endings. A cut is a beginning and an ending whose lengths make up the whole.
-fn pairs_by_rank(vocab: &Vocab) -> PairTable {
-    let search = |ids: std::ops::Range<usize>| -> Vec<(TokenId, TokenId)> {
-        let find = |id: usize| {
-            let bytes = vocab.bytes(id as TokenId).unwrap_or_default();
-            let cuts = || 1..bytes.len();
-            let head = cuts().rev().find_map(|cut| vocab.id(&bytes[..cut]));
-            let tail = cuts().find_map(|cut| vocab.id(&bytes[cut..]));
-            (head.unwrap_or(TokenId::MAX), tail.unwrap_or(TokenId::MAX))
-        };
-        ids.map(find).collect()
-    };
-    let found = parallel::in_chunks(vocab.id_limit(), PARALLEL_TOKENS, search);
-    let (heads, tails): (Vec<_>, Vec<_>) = found.into_iter().flatten().unzip();
-    let mut pairs = PairTable::with_capacity(vocab.len() * 9 / 4);
-    let mut endings = Vec::new();
-    for (id, bytes) in vocab.iter() {
-        endings.clear();
-        endings.extend(chain(&tails, id));
-        let len = |id: TokenId| vocab.bytes(id).map_or(0, <[u8]>::len);
-        // Beginnings become shorter, the endings that fit them longer.
-        for left in chain(&heads, id) {
-            while endings.last().is_some_and(|&right| len(left) + len(right) < bytes.len()) {
-                endings.pop();
-            }
-            if let Some(&right) = endings.last()
-                && len(left) + len(right) == bytes.len()
-            {
-                pairs.insert(left, right, Merged { rank: id, id });
-            }
-        }
-    }
-    pairs
-}
-
-/// What `next` leads to from an id, one after the other.
-fn chain(next: &[TokenId], from: TokenId) -> impl Iterator<Item = TokenId> {
-    let step = |id: &TokenId| Some(next[*id as usize]).filter(|&id| id != TokenId::MAX);
-    std::iter::successors(step(&from), step)
-}
-
-fn pairs_by_list(vocab: &Vocab, merges: &[(TokenId, TokenId)], prefix: &str) -> Result<PairTable> {
-    let mut pairs = PairTable::with_capacity(merges.len());
-    let mut joined = Vec::new();
-    let mut next: TokenId = 0;
-    for (rank, &(left, right)) in merges.iter().enumerate() {
-        let place = || format!("$.model.merges[{rank}]");
-        let (Some(left_bytes), Some(right_bytes)) = (vocab.bytes(left), vocab.bytes(right)) else {
-            return Err(Error::format(
-                place(),
-                format!("ids {left} and {right} are not both in the vocabulary"),
-            ));
-        };
-        joined.clear();
-        joined.extend_from_slice(left_bytes);
-        joined.extend_from_slice(right_bytes.strip_prefix(prefix.as_bytes()).unwrap_or(right_bytes));
-        // Most lists are in the order of their results.
-        next = next.saturating_add(1);
-        let id = if vocab.bytes(next) == Some(&joined) { Some(next) } else { vocab.id(&joined) };
-        let Some(id) = id else {
-            return Err(Error::format(
-                place(),
-                format!("its result {:?} is not in the vocabulary", String::from_utf8_lossy(&joined)),
-            ));
-        };
-        let Ok(rank) = u32::try_from(rank) else {
-            return Err(Error::format(place(), "more than 2^32 merges"));
-        };
-        pairs.insert(left, right, Merged { rank, id });
-        next = id;
-    }
-    Ok(pairs)
 }

@@ -242,7 +242,7 @@ fn encode_batch(
     let documents: Vec<&[u8]> =
         starts.zip(&batch.ends).map(|(start, &end)| &batch.data[start..end]).collect();
     let options = EncodeOptions { spans: false, ..*options };
-    if tokenizer.model().options().dropout.is_some() {
+    if tokenizer.model().dropout().is_some() {
         // The seed goes by the document, not by its place in a batch.
         for document in documents {
             let seed = options.seed.wrapping_add(writer.documents().wrapping_mul(0xA076_1D64_78BD_642F));

@@ -3,18 +3,24 @@
 //! A decoder says what bytes a token stands for, which may depend on whether it
 //! comes first. Text is made of the bytes at the end, so a character split over
 //! tokens comes back whole. The kinds are the decoders of the files this crate
-//! reads; no clean-up of spaces happens.
+//! reads.
 
+mod sentencepiece;
 pub mod stream;
+mod wordpiece;
 
-use crate::bpe::Bpe;
+use serde::{Deserialize, Serialize};
+
+pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
+use crate::model::Model;
 use crate::vocab::TokenId;
 
 /// The mark that stands for a space in SentencePiece's tokens.
 pub const METASPACE: char = '▁';
 
 /// How tokens become bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
 pub enum Decoder {
     /// The bytes of the tokens, one after the other.
     #[default]
@@ -32,14 +38,34 @@ pub enum Decoder {
         strip: usize,
     },
     /// The suffix that ends a word is a space, but for the last token.
-    Suffix(String),
+    Suffix {
+        /// What ends a word.
+        suffix: String,
+    },
+    /// A space before each token that does not begin with the prefix, which is
+    /// left out, but for the first token (BERT).
+    WordPiece {
+        /// What the tokens begin with that go on with a word.
+        prefix: String,
+        /// Whether spaces before punctuation and English contractions go.
+        cleanup: bool,
+    },
     /// A space between tokens, as Hugging Face joins where no decoder is named.
     Spaced,
+    /// What SentencePiece does.
+    SentencePiece(Box<SentencePieceDecoder>),
 }
 
 impl Decoder {
     /// Appends the bytes of a token. `state` goes with the ids of one text.
-    pub(crate) fn push(&self, bpe: &Bpe, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn push(
+        &self,
+        model: &Model,
+        state: &mut State,
+        id: TokenId,
+        token: &[u8],
+        out: &mut Vec<u8>,
+    ) {
         let first = !std::mem::replace(&mut state.started, true);
         match self {
             Self::Bytes => out.extend_from_slice(token),
@@ -51,7 +77,7 @@ impl Decoder {
                     state.to_strip = *strip;
                 }
                 let from = out.len();
-                match bpe.fallback_byte(id) {
+                match model.fallback_byte(id) {
                     Some(byte) => out.push(byte),
                     None => push_replaced(token, METASPACE, b" ", out),
                 }
@@ -61,7 +87,7 @@ impl Decoder {
                 state.to_strip = if out.len() == from + spaces { state.to_strip - spaces } else { 0 };
                 out.drain(from..from + spaces);
             }
-            Self::Suffix(suffix) => {
+            Self::Suffix { suffix } => {
                 if std::mem::take(&mut state.space_due) {
                     out.push(b' ');
                 }
@@ -72,6 +98,10 @@ impl Decoder {
                     }
                     _ => out.extend_from_slice(token),
                 }
+            }
+            Self::SentencePiece(decoder) => decoder.push(state, id, token, out),
+            Self::WordPiece { prefix, cleanup } => {
+                wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
             }
             Self::Spaced => {
                 if !first {
@@ -89,6 +119,9 @@ pub(crate) struct State {
     started: bool,
     to_strip: usize,
     space_due: bool,
+    has_text: bool,
+    mark_went: bool,
+    is_inside: bool,
 }
 
 fn push_replaced(token: &[u8], mark: char, by: &[u8], out: &mut Vec<u8>) {

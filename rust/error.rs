@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// The corpus holds no piece to train on.
     #[error(
-        "the corpus is empty: no piece of text was found in {sources} source(s); check the paths, --format and --field"
+        "the corpus is empty: no piece of text was found in {sources} source(s); check the paths and the format"
     )]
     EmptyCorpus {
         /// How many sources were read.
@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// Bytes of a source are not text in the encoding expected.
     #[error(
-        "{source_name}: {reason} at byte {offset} (line {line}); pass --invalid-utf8 replace or bytes to go on"
+        "{source_name}: {reason} at byte {offset} (line {line}); pass invalid_utf8 (--invalid-utf8) replace or bytes to go on"
     )]
     InvalidText {
         /// File name, or a name such as `<iterable>`.
@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// The requested vocabulary cannot hold what must be in it.
     #[error(
-        "vocab_size {requested} is too small: special tokens and alphabet alone need {minimum}; ask for at least {minimum}"
+        "vocab_size {requested} is too small: special tokens and alphabet, or what is extended and one token more, need {minimum}; ask for at least {minimum}"
     )]
     VocabSize {
         /// What was asked for.

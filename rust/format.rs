@@ -4,10 +4,14 @@
 //! that turns bytes into the parts of a tokenizer and back; this one finds
 //! files, names them in errors and writes them whole or not at all.
 
-pub(crate) mod atomic;
+pub mod bert_vocab;
 mod container;
 pub mod gpt2;
 mod huggingface;
+mod kind;
+pub mod protobuf;
+pub mod sentencepiece;
+pub mod sentencepiece_tokenizer;
 mod spelled;
 pub mod tiktoken;
 pub mod tokenizer_json;
@@ -19,6 +23,8 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+pub use self::kind::Kind;
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
@@ -39,17 +45,23 @@ pub enum Format {
     Tiktoken,
     /// A directory with vocab.json and merges.txt.
     Gpt2,
+    /// The model file of SentencePiece.
+    SentencePiece,
+    /// WordPiece's tokens, a line each.
+    BertVocab,
     /// Our own file.
     Sentitok,
 }
 
 impl Format {
     /// The formats by name.
-    pub const NAMES: [(&'static str, Self); 5] = [
+    pub const NAMES: [(&'static str, Self); 7] = [
         ("tokenizer.json", Self::TokenizerJson),
         ("huggingface", Self::HuggingFace),
         ("tiktoken", Self::Tiktoken),
         ("gpt2", Self::Gpt2),
+        ("sentencepiece", Self::SentencePiece),
+        ("vocab.txt", Self::BertVocab),
         ("sentitok", Self::Sentitok),
     ];
 
@@ -62,13 +74,15 @@ impl Format {
             _ if path.is_dir() => Ok(Self::HuggingFace),
             Some("json") => Ok(Self::TokenizerJson),
             Some("tiktoken") => Ok(Self::Tiktoken),
+            Some("model") => Ok(Self::SentencePiece),
+            Some("txt") => Ok(Self::BertVocab),
             Some("sentitok") => Ok(Self::Sentitok),
             None => Ok(Self::HuggingFace),
             Some(_) => Err(Error::Option {
                 option: "path",
                 value: path.display().to_string(),
                 reason:
-                    "its suffix means no format; end it in .json, .tiktoken or .sentitok, or name the format"
+                    "its suffix means no format; end it in .json, .tiktoken, .model, .txt or .sentitok, or name the format"
                         .into(),
             }),
         }
@@ -149,6 +163,32 @@ impl Tokenizer {
         gpt2::read(vocab_json, merges_txt).and_then(Self::new).map_err(|error| in_file(error, vocab))
     }
 
+    /// Reads vocab.txt of BERT; `lowercase` says whether text is lowered first.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Format`].
+    pub fn from_bert_vocab(
+        path: impl AsRef<Path>,
+        lowercase: bool,
+        clean_up: bert_vocab::CleanUp,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = read(path)?;
+        utf8(&bytes)
+            .and_then(|text| bert_vocab::read(text, lowercase, clean_up)?.into_parts())
+            .and_then(Self::new)
+            .map_err(|error| in_file(error, path))
+    }
+
+    /// Reads a SentencePiece model.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Format`].
+    pub fn from_sentencepiece(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        sentencepiece_tokenizer::read(&read(path)?).and_then(Self::new).map_err(|error| in_file(error, path))
+    }
+
     /// All of a tokenizer in bytes that equal tokenizers have in common.
     ///
     /// # Errors
@@ -177,17 +217,33 @@ impl Tokenizer {
         let mut left_out = Vec::new();
         // Everything is made before the first file is touched.
         let files: Vec<(PathBuf, Vec<u8>)> = match format {
-            Format::TokenizerJson => vec![(path.into(), tokenizer_json::write(self)?)],
+            Format::TokenizerJson => {
+                left_out = tokenizer_json::differences(self);
+                vec![(path.into(), tokenizer_json::write(self)?)]
+            }
             Format::Sentitok => vec![(path.into(), self.to_bytes()?)],
+            Format::BertVocab => {
+                let written = bert_vocab::write_tokenizer(self)?;
+                left_out = written.left_out;
+                vec![(path.into(), written.bytes)]
+            }
+            Format::SentencePiece => {
+                let written = sentencepiece_tokenizer::write(self)?;
+                left_out = written.left_out;
+                vec![(path.into(), written.bytes)]
+            }
             Format::Tiktoken => {
-                left_out.push(format!(
-                    "the pattern ({}) and the {} added token(s) are not in the file: give them to whoever reads it",
-                    self.pipeline().pre_tokenizer.name(),
-                    self.added_tokens().len()
-                ));
+                let pattern = self.pipeline().pre_tokenizer.name();
+                left_out.push(match self.added_tokens().len() {
+                    0 => format!("the pattern ({pattern}) is not in the file: give it to whoever reads it"),
+                    n => format!(
+                        "the pattern ({pattern}) and the {n} added token(s) are not in the file: give them to whoever reads it"
+                    ),
+                });
                 vec![(path.into(), tiktoken::write(self)?)]
             }
             Format::HuggingFace => {
+                left_out = tokenizer_json::differences(self);
                 let [config, special_tokens] = huggingface::write(self)?;
                 vec![
                     (path.join("tokenizer.json"), tokenizer_json::write(self)?),
@@ -214,94 +270,23 @@ impl Tokenizer {
     }
 }
 
-/// What the bytes of a file are, by how they begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Our own file.
-    Sentitok,
-    /// A JSON object with a model, as far as its beginning tells.
-    TokenizerJson,
-    /// A JSON object of tokens and ids.
-    VocabJson,
-    /// Lines of two tokens.
-    MergesTxt,
-    /// Ranks.
-    Tiktoken,
-    /// Counted pieces.
-    Counts,
-    /// A SentencePiece model.
-    SentencePiece,
-    /// WordPiece's tokens, a line each.
-    VocabTxt,
-    /// None of these.
-    Unknown,
-}
-
-impl Kind {
-    /// Looks at the bytes of a file.
-    pub fn of(bytes: &[u8]) -> Self {
-        let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let is_ranks = || {
-            let mut fields = first_line.trim_ascii().split(|&byte| byte == b' ');
-            let is_base64 = |field: &[u8]| {
-                field.len().is_multiple_of(4)
-                    && field.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
-            };
-            fields.next().is_some_and(|token| !token.is_empty() && is_base64(token))
-                && fields.next().is_some_and(|rank| !rank.is_empty() && rank.iter().all(u8::is_ascii_digit))
-                && fields.next().is_none()
-        };
-        if bytes.starts_with(container::MAGIC.as_bytes()) {
-            Self::Sentitok
-        } else if bytes.starts_with(b"#sentitok-counts ") {
-            Self::Counts
-        } else if bytes.starts_with(b"#version") {
-            Self::MergesTxt
-        } else if bytes.trim_ascii_start().starts_with(b"{") {
-            if is_flat_vocab(bytes) { Self::VocabJson } else { Self::TokenizerJson }
-        } else if bytes.first() == Some(&0x0A) && bytes.iter().take(1024).any(|&byte| byte == 0) {
-            Self::SentencePiece
-        } else if is_ranks() {
-            Self::Tiktoken
-        } else if ["[UNK]", "[PAD]"]
-            .iter()
-            .any(|token| memchr::memmem::find(bytes, token.as_bytes()).is_some())
-        {
-            Self::VocabTxt
-        } else {
-            Self::Unknown
-        }
-    }
-}
-
-/// Whether an object's first value is a number, as that of no tokenizer.json is.
-fn is_flat_vocab(bytes: &[u8]) -> bool {
-    let inside = bytes.trim_ascii_start().get(1..).unwrap_or_default();
-    let mut keys = serde_json::Deserializer::from_slice(inside).into_iter::<String>();
-    let Some(Ok(key)) = keys.next() else { return false };
-    let after = inside.get(keys.byte_offset()..).unwrap_or_default().trim_ascii_start();
-    let value = after.strip_prefix(b":").unwrap_or_default().trim_ascii_start();
-    key != "version" && value.first().is_some_and(u8::is_ascii_digit)
-}
-
 fn from_bytes(bytes: &[u8]) -> Result<Parts> {
     let not_a_tokenizer = |reason: &str| Err(Error::format("tokenizer", reason));
     match Kind::of(bytes) {
         Kind::Sentitok => container::read(bytes),
         Kind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
         Kind::Tiktoken => not_a_tokenizer(
-            "this is a .tiktoken file, which holds no pattern; call Tokenizer.from_tiktoken(path, pattern, special_tokens)",
+            "this is a .tiktoken file, which holds no pattern; call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
         ),
         Kind::VocabJson | Kind::MergesTxt => not_a_tokenizer(
             "this is one of the two files of GPT-2; give their directory, or call Tokenizer.from_gpt2(vocab, merges)",
         ),
         Kind::Counts => not_a_tokenizer("this is a file of counts; train on it with train-bpe --counts"),
-        Kind::SentencePiece => not_a_tokenizer(
-            "this is a SentencePiece model, which this release does not read; convert it to tokenizer.json with transformers",
+        Kind::SentencePiece => sentencepiece_tokenizer::read(bytes),
+        Kind::VocabTxt => not_a_tokenizer(
+            "this is a vocab.txt of WordPiece, which does not say whether text is lowered; \
+             call Tokenizer.from_bert_vocab(path, lowercase)",
         ),
-        Kind::VocabTxt => {
-            not_a_tokenizer("this is a vocab.txt of WordPiece, which this release does not read; only BPE is")
-        }
         Kind::Unknown => not_a_tokenizer(
             "this is no known format; readable are tokenizer.json, .tiktoken, vocab.json with merges.txt, and sentitok's own",
         ),

@@ -6,13 +6,15 @@
 //! 2. [`normalizer`] rewrites a text; [`normalizer::Aligned`] remembers from where.
 //! 3. [`pre_tokenizer`] cuts it into pieces that no merge may cross.
 //! 4. [`word_counts`] counts the pieces: mergeable, spillable, on disk.
-//! 5. [`bpe`] holds the model; [`bpe::trainer`] makes one from counts.
+//! 5. [`model`] turns a piece into ids: [`bpe`], [`wordpiece`] or [`unigram`],
+//!    each with its trainer.
 //! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
 //! 7. [`format`](mod@format) and [`dataset`] put tokenizers and ids on disk.
 //!
 //! The Python module in `py` is glue over these and holds no logic.
 
 pub mod added_tokens;
+mod atomic;
 pub mod bpe;
 pub mod byte_level;
 pub mod corpus;
@@ -21,26 +23,35 @@ pub mod decoder;
 pub mod encoding;
 pub mod error;
 pub mod format;
+pub mod model;
 pub mod normalizer;
 pub mod parallel;
 pub mod pipeline;
 pub mod pre_tokenizer;
+mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+mod stretches;
 pub mod template;
 pub mod tokenizer;
+mod trie;
 pub mod unicode;
+pub mod unigram;
 pub mod vocab;
 pub mod word_counts;
+pub mod wordpiece;
 
 pub use bpe::trainer::BpeTrainer;
 pub use decoder::stream::StreamDecoder;
 pub use encoding::{Encoding, EncodingBatch};
 pub use error::{Error, Result};
+pub use model::Model;
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
 pub use tokenizer::{EncodeOptions, Tokenizer};
+pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;
+pub use wordpiece::trainer::WordPieceTrainer;

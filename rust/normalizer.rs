@@ -5,8 +5,25 @@
 //! lead back to the original text.
 
 pub mod alignment;
+pub(crate) mod bert;
+mod chars;
+mod charsmap;
+mod forms;
+mod frozen;
+mod matches;
+mod named;
+mod point_map;
+mod precompiled;
+mod run;
+mod sentencepiece;
 
-pub use alignment::Aligned;
+pub use alignment::{Aligned, Rewrite};
+pub use bert::{Bert, GoogleBert};
+pub use charsmap::Charsmap;
+use forms::Form;
+pub use matches::Matches;
+pub use precompiled::Precompiled;
+pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
 /// A normalization step, or several in order.
@@ -25,6 +42,49 @@ pub enum Normalizer {
         /// What takes its place.
         content: String,
     },
+    /// Replaces each match of a pattern by `content`.
+    ReplaceMatches {
+        /// What is looked for.
+        pattern: Matches,
+        /// What takes its place.
+        content: String,
+    },
+    /// What SentencePiece does.
+    SentencePiece(Box<SentencePiece>),
+    /// The rules of a SentencePiece file, as Hugging Face reads them.
+    Precompiled(Precompiled),
+    /// BERT's clean-up, as Hugging Face does it.
+    Bert(Bert),
+    /// BERT's clean-up, as Google does it.
+    GoogleBert(GoogleBert),
+    /// Unicode's normal form C: composed.
+    #[serde(deserialize_with = "no_fields")]
+    Nfc,
+    /// Unicode's normal form D: decomposed.
+    #[serde(deserialize_with = "no_fields")]
+    Nfd,
+    /// Unicode's normal form KC: compatible characters made alike, composed.
+    #[serde(deserialize_with = "no_fields")]
+    Nfkc,
+    /// Unicode's normal form KD: compatible characters made alike, decomposed.
+    #[serde(deserialize_with = "no_fields")]
+    Nfkd,
+    /// Lower case, character by character.
+    #[serde(deserialize_with = "no_fields")]
+    Lowercase,
+    /// Drops marks; those that are part of a letter stay.
+    #[serde(deserialize_with = "no_fields")]
+    StripAccents,
+    /// Drops white space at the ends.
+    Strip {
+        /// Whether at the start.
+        left: bool,
+        /// Whether at the end.
+        right: bool,
+    },
+    /// Drops control characters and makes odd spaces plain, as Moses does.
+    #[serde(deserialize_with = "no_fields")]
+    Nmt,
     /// The steps one after the other.
     Sequence {
         /// The steps.
@@ -35,51 +95,118 @@ pub enum Normalizer {
 impl Normalizer {
     /// The normalized text with its alignment; `None` when nothing changes.
     pub fn normalize(&self, text: &str) -> Option<Aligned> {
+        let Self::Sequence { normalizers } = self else {
+            let mut aligned = Aligned::default();
+            return self.step(text, &mut aligned).then_some(aligned);
+        };
+        let mut result: Option<Aligned> = None;
+        for step in normalizers {
+            let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
+            if let Some(next) = step.normalize(current) {
+                result = Some(match result {
+                    Some(first) => first.then(next),
+                    None => next,
+                });
+            }
+        }
+        result
+    }
+
+    /// The normalized text alone; `None` when nothing changes.
+    pub fn normalize_text(&self, text: &str) -> Option<String> {
+        let Self::Sequence { normalizers } = self else {
+            let mut plain = String::new();
+            return self.step(text, &mut plain).then_some(plain);
+        };
+        let mut result: Option<String> = None;
+        for step in normalizers {
+            if let Some(next) = step.normalize_text(result.as_deref().unwrap_or(text)) {
+                result = Some(next);
+            }
+        }
+        result
+    }
+
+    /// Whether a text gets a mark of a space in front.
+    pub fn puts_space_in_front(&self) -> bool {
+        match self {
+            Self::SentencePiece(whole) => {
+                whole.options().add_dummy_prefix && !whole.options().treat_whitespace_as_suffix
+            }
+            Self::Prepend { prepend } => prepend == "▁",
+            Self::Sequence { normalizers } => normalizers.iter().any(Self::puts_space_in_front),
+            _ => false,
+        }
+    }
+
+    /// One step, written to `out`; `false`, with `out` to be thrown away, when
+    /// it changes nothing.
+    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> bool {
         match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
-                    return None;
+                    return false;
                 }
-                let mut aligned = Aligned::default();
-                aligned.insert(prepend);
-                aligned.copy(text);
-                Some(aligned)
+                out.insert(prepend);
+                out.copy(text);
+                true
             }
-            Self::Replace { pattern, content } => replace(text, pattern, content),
-            Self::Sequence { normalizers } => {
-                let mut result: Option<Aligned> = None;
-                for step in normalizers {
-                    let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
-                    if let Some(next) = step.normalize(current) {
-                        result = Some(match result {
-                            Some(first) => first.then(next),
-                            None => next,
-                        });
-                    }
-                }
-                result
-            }
+            Self::Replace { pattern, content } => replace(text, pattern, content, out),
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out),
+            Self::SentencePiece(normalizer) => normalizer.step(text, out),
+            Self::Precompiled(rules) => rules.step(text, out),
+            Self::Bert(bert) => bert::rewrite(bert.table(), text, out),
+            Self::GoogleBert(bert) => bert::rewrite(bert.table(), text, out),
+            Self::Nfc => Form::Nfc.rewrite(text, out),
+            Self::Nfd => Form::Nfd.rewrite(text, out),
+            Self::Nfkc => Form::Nfkc.rewrite(text, out),
+            Self::Nfkd => Form::Nfkd.rewrite(text, out),
+            Self::Lowercase => chars::lowercase(text, out),
+            Self::StripAccents => chars::strip_accents(text, out),
+            Self::Strip { left, right } => chars::strip(text, *left, *right, out),
+            Self::Nmt => chars::nmt(text, out),
+            // Sequences are taken apart before; one inside another comes here never.
+            Self::Sequence { .. } => false,
         }
     }
 }
 
-/// Replaces every occurrence of a literal pattern; `None` when there is none.
-pub(crate) fn replace(text: &str, pattern: &str, content: &str) -> Option<Aligned> {
-    if pattern.is_empty() {
-        return None;
+/// Reads the rest of a variant without data, where serde would let any field pass.
+pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoFields {}
+    NoFields::deserialize(deserializer).map(|NoFields {}| ())
+}
+
+/// End of the run from `at` of ASCII.
+#[inline]
+fn ascii_end(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(u8::is_ascii) {
+        let run = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>());
+        at += if run.is_some_and(|run| run.is_ascii()) { 32 } else { 1 };
     }
-    let mut aligned = Aligned::default();
+    at
+}
+
+/// Replaces every occurrence of a literal pattern; `false` when there is none.
+pub(crate) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
+    if pattern.is_empty() {
+        return false;
+    }
     let mut end = 0;
     for at in memchr::memmem::find_iter(text.as_bytes(), pattern.as_bytes()) {
-        aligned.copy(&text[end..at]);
-        aligned.replace(pattern.len(), content);
+        out.copy(&text[end..at]);
+        out.replace(pattern.len(), content);
         end = at + pattern.len();
     }
     if end == 0 {
-        return None;
+        return false;
     }
-    aligned.copy(&text[end..]);
-    Some(aligned)
+    out.copy(&text[end..]);
+    true
 }
 
 #[cfg(test)]

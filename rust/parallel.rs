@@ -17,9 +17,13 @@ pub fn default_threads() -> usize {
     *THREADS
 }
 
-/// The threads to use: what was asked for, else [`default_threads`]; at least 1.
+/// More threads than any machine has use for; a system may refuse to start more.
+pub const MAX_THREADS: usize = 1024;
+
+/// The threads to use: what was asked for, else [`default_threads`]; at least 1
+/// and at most [`MAX_THREADS`].
 pub fn n_threads(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(default_threads).max(1)
+    asked.unwrap_or_else(default_threads).clamp(1, MAX_THREADS)
 }
 
 /// Runs `work` over `0..n` cut into equal parts of at least `least`, one a
@@ -52,7 +56,13 @@ mod tests {
     #[test]
     fn there_is_always_a_thread() {
         assert!(default_threads() >= 1);
-        for (asked, expected) in [(None, default_threads()), (Some(0), 1), (Some(1), 1), (Some(7), 7)] {
+        for (asked, expected) in [
+            (None, default_threads()),
+            (Some(0), 1),
+            (Some(1), 1),
+            (Some(7), 7),
+            (Some(usize::MAX), MAX_THREADS),
+        ] {
             assert_eq!(n_threads(asked), expected);
         }
     }

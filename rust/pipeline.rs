@@ -57,10 +57,10 @@ impl Pipeline {
     /// What `f` returns; [`Error::Pattern`] when a user's pattern with
     /// look-around hits its step limit.
     pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        let normalized = self.normalizer.as_ref().and_then(|normalizer| normalizer.normalize(document));
-        let text = normalized.as_ref().map_or(document, |aligned| aligned.text.as_str());
-        let rewritten = self.pre_tokenizer.rewrite(text, true);
-        let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+        let normalized = self.normalizer.as_ref().and_then(|normalizer| normalizer.normalize_text(document));
+        let text = normalized.as_deref().unwrap_or(document);
+        let rewritten: Option<String> = self.pre_tokenizer.rewrite(text, true);
+        let text = rewritten.as_deref().unwrap_or(text);
         self.pre_tokenizer.for_each_piece(text, |piece| f(&text[piece]))
     }
 }

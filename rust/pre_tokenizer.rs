@@ -11,6 +11,7 @@ mod bert;
 mod blanks;
 mod cl100k;
 mod contraction;
+mod google_bert;
 mod gpt2;
 mod metaspace;
 mod o200k;
@@ -19,6 +20,7 @@ pub(crate) mod oniguruma;
 pub mod oracle;
 mod published;
 mod regex;
+mod sequence;
 mod whitespace;
 
 use std::ops::Range;
@@ -28,7 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
-use crate::normalizer::Aligned;
+use crate::normalizer::{Rewrite, no_fields};
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 const LOOK_BACK: usize = 64 << 10;
@@ -75,6 +77,9 @@ pub enum PreTokenizer {
     /// White space is dropped, punctuation stands alone.
     #[serde(deserialize_with = "no_fields")]
     Bert,
+    /// As [`PreTokenizer::Bert`], with the punctuation of Unicode 16, for Google's mode.
+    #[serde(deserialize_with = "no_fields")]
+    GoogleBert,
     /// Spaces become U+2581.
     Metaspace {
         /// Which sections get one in front.
@@ -82,16 +87,32 @@ pub enum PreTokenizer {
         /// Whether a piece starts at each.
         split: bool,
     },
+    /// White space is dropped; each word between gets a U+2581 in front, and a
+    /// piece starts at each: `WhitespaceSplit`, then `Metaspace` (T5, XLNet).
+    #[serde(deserialize_with = "no_fields")]
+    MetaspaceWords,
     /// A pattern of the user's.
     Regex(SplitPattern),
+    /// Splitters one after the other, each cutting the pieces of the one before.
+    #[serde(deserialize_with = "sequence_fields")]
+    Sequence {
+        /// The splitters; none of them rewrites text.
+        steps: Vec<PreTokenizer>,
+    },
 }
 
-/// Reads the rest of a variant without data, where serde would let any field pass.
-fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<(), D::Error> {
+/// Reads the steps of a sequence and checks them.
+fn sequence_fields<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<PreTokenizer>, D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct NoFields {}
-    NoFields::deserialize(deserializer).map(|NoFields {}| ())
+    struct Fields {
+        steps: Vec<PreTokenizer>,
+    }
+    let Fields { steps } = Fields::deserialize(deserializer)?;
+    sequence::check(&steps).map_err(serde::de::Error::custom)?;
+    Ok(steps)
 }
 
 /// How many digits a piece has at most.
@@ -130,19 +151,35 @@ impl From<Digits> for u8 {
 }
 
 impl PreTokenizer {
+    /// Splitters one after the other; of one step, that step.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a step that rewrites text, or too many steps.
+    pub fn sequence(mut steps: Vec<Self>) -> Result<Self> {
+        if steps.len() == 1
+            && let Some(only) = steps.pop()
+        {
+            return Ok(only);
+        }
+        sequence::check(&steps)?;
+        Ok(Self::Sequence { steps })
+    }
+
     /// Rewrites a section of text before it is split; `None` when nothing changes.
     ///
     /// A section is what lies between two added tokens; `at_start` tells that
-    /// it begins where the text does.
-    pub fn rewrite(&self, section: &str, at_start: bool) -> Option<Aligned> {
+    /// it begins where the text does. A `String` is the text alone, an
+    /// [`Aligned`](crate::normalizer::Aligned) keeps the way back.
+    pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {
             Self::Gpt2 { add_prefix_space: true } if !section.is_empty() && !section.starts_with(' ') => {
-                let mut aligned = Aligned::default();
-                aligned.insert(" ");
-                aligned.copy(section);
-                Some(aligned)
+                let mut out = R::default();
+                out.insert(" ");
+                out.copy(section);
+                Some(out)
             }
             Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend),
+            Self::MetaspaceWords => Some(metaspace::rewrite_words(section)),
             _ => None,
         }
     }
@@ -175,7 +212,9 @@ impl PreTokenizer {
             Self::Whitespace => between_blanks(text, whitespace::piece_end, f),
             Self::WhitespaceSplit => between_blanks(text, whitespace::blank_free_end, f),
             Self::Bert => between_blanks(text, bert::piece_end, f),
-            Self::Metaspace { split: true, .. } => tile(text, metaspace::piece_end, f),
+            Self::GoogleBert => between_blanks(text, google_bert::piece_end, f),
+            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => tile(text, metaspace::piece_end, f),
+            Self::Sequence { steps } => sequence::for_each_piece(steps, text, 0, &mut f),
             Self::Regex(pattern) => pattern.for_each_piece(text, f),
         }
     }
@@ -203,26 +242,39 @@ impl PreTokenizer {
     /// [`PreTokenizer::Regex`], of which nothing can be said.
     pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
         match self {
-            Self::Bytes | Self::Regex(_) | Self::Metaspace { split: false, .. } => None,
+            Self::Bytes | Self::Regex(_) | Self::Sequence { .. } | Self::Metaspace { split: false, .. } => {
+                None
+            }
             Self::Gpt2 { .. } => last_cut(text, near, gpt2::cut_between),
             Self::Cl100k { .. } => last_cut(text, near, cl100k::cut_between),
             Self::O200k | Self::Tekken => last_cut(text, near, o200k::cut_between),
             Self::Whitespace => last_cut(text, near, whitespace::cut_between),
             Self::WhitespaceSplit => last_cut(text, near, whitespace::cut_between_blank_free),
             Self::Bert => last_cut(text, near, bert::cut_between),
-            Self::Metaspace { split: true, .. } => last_cut(text, near, metaspace::cut_between),
+            Self::GoogleBert => last_cut(text, near, google_bert::cut_between),
+            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => {
+                last_cut(text, near, metaspace::cut_between)
+            }
         }
     }
 
     /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
     /// then not those of the pieces.
     pub fn rewrites(&self) -> bool {
-        matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. })
+        matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. } | Self::MetaspaceWords)
     }
 
     /// Whether every character of a text lies in a piece.
     pub fn keeps_all_text(&self) -> bool {
-        !matches!(self, Self::Whitespace | Self::WhitespaceSplit | Self::Bert)
+        match self {
+            Self::Sequence { steps } => steps.iter().all(Self::keeps_all_text),
+            Self::Whitespace
+            | Self::WhitespaceSplit
+            | Self::Bert
+            | Self::GoogleBert
+            | Self::MetaspaceWords => false,
+            _ => true,
+        }
     }
 }
 

@@ -16,6 +16,10 @@ pub enum Stage {
     Spill,
     /// Merging pairs; units are vocabulary entries.
     Merge,
+    /// Looking for pieces to begin with; units are places in distinct words.
+    Seed,
+    /// Dropping pieces; units are those dropped.
+    Prune,
     /// Encoding to files; units are bytes of the sources.
     Encode,
 }
@@ -27,6 +31,8 @@ impl Stage {
             Stage::Count => "count",
             Stage::Spill => "spill",
             Stage::Merge => "merge",
+            Stage::Seed => "seed",
+            Stage::Prune => "prune",
             Stage::Encode => "encode",
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Glue over the crate, without logic of its own. `error` says what errors
 //! become and catches panics; `text`, `ids` and `source` take Python's values
-//! apart, `arrays` puts results together; the other files are one class or
-//! function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
+//! apart, `arrays` puts results together, `copies` is what all classes share; the
+//! other files are one class or function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
 
 // PyO3's macros make public items of private ones.
 #![allow(missing_docs)]
@@ -12,12 +12,17 @@ mod added_token;
 mod arrays;
 mod arrow;
 mod batch;
+mod copies;
+mod corpus;
 mod counting;
 mod dataset;
 mod encoding;
 mod error;
+mod html;
 mod ids;
 mod loaded;
+mod normalizer;
+mod pipeline;
 mod pre_tokenizer;
 mod progress;
 mod report;
@@ -27,6 +32,8 @@ mod stream;
 mod text;
 mod tokenizer;
 mod train;
+mod train_unigram;
+mod train_wordpiece;
 mod word_counts;
 
 /// Train and run tokenizers.
@@ -45,6 +52,8 @@ mod _sentitok {
     #[pymodule_export]
     use super::encoding::PyEncoding;
     #[pymodule_export]
+    use super::normalizer::PyNormalizer;
+    #[pymodule_export]
     use super::pre_tokenizer::PyPreTokenizer;
     #[pymodule_export]
     use super::report::PyTrainReport;
@@ -54,6 +63,10 @@ mod _sentitok {
     use super::tokenizer::PyTokenizer;
     #[pymodule_export]
     use super::train::train_bpe;
+    #[pymodule_export]
+    use super::train_unigram::train_unigram;
+    #[pymodule_export]
+    use super::train_wordpiece::train_wordpiece;
     #[pymodule_export]
     use super::word_counts::PyWordCounts;
 

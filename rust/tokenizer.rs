@@ -4,14 +4,22 @@
 //! is encoded is in `encode`, how many are shared among threads in `batch`.
 
 mod batch;
+mod doctor;
 mod encode;
 mod pair;
+mod prune;
+mod rewritten;
+mod segmentations;
 mod segments;
 mod train;
+mod train_unigram;
+pub(crate) mod train_wordpiece;
 
+pub use doctor::Diagnosis;
+pub use prune::IdMap;
 pub use segments::Segment;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
@@ -19,9 +27,10 @@ use crate::bpe::{Bpe, BpeOptions, Unit};
 use crate::byte_level;
 use crate::decoder::{Decoder, State};
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::pipeline::Pipeline;
 use crate::template::{Part, Template};
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, Vocab};
 
 /// How one call encodes.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +68,7 @@ pub struct Parts {
     /// What turns a text into pieces.
     pub pipeline: Pipeline,
     /// What turns a piece into ids; shared by tokenizers made from each other.
-    pub model: Arc<Bpe>,
+    pub model: Arc<Model>,
     /// Tokens found in the text before all that.
     pub added: Vec<AddedToken>,
     /// What stands around a text.
@@ -82,7 +91,7 @@ pub struct Parts {
 /// ```
 pub struct Tokenizer {
     pipeline: Pipeline,
-    model: Arc<Bpe>,
+    model: Arc<Model>,
     added: AddedTokens,
     template: Template,
     decoder: Decoder,
@@ -93,12 +102,13 @@ impl Tokenizer {
     /// Puts the parts together.
     ///
     /// # Errors
-    /// [`Error::Format`] for a bad template, or an added token whose id is
-    /// another token's.
+    /// [`Error::Format`] for a bad template, an added token whose id is another
+    /// token's, or one so large that more than [`Vocab::MAX_GAPS`] ids have no token.
     pub fn new(parts: Parts) -> Result<Self> {
         let Parts { pipeline, model, added, template, decoder } = parts;
         template.check()?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
+        let model = bar_specials(model, added.tokens());
         let tokenizer =
             Self { pipeline, model, added, template, decoder, workers: batch::Workers::default() };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
@@ -109,7 +119,25 @@ impl Tokenizer {
                 return Err(Error::format("$.post_processor", format!("id {id} is not in the vocabulary")));
             }
         }
+        tokenizer.check_gaps()?;
         Ok(tokenizer)
+    }
+
+    /// Tables go by id, so that one huge id must not make them huge.
+    fn check_gaps(&self) -> Result<()> {
+        let n_ids = u64::from(self.max_id()) + 1;
+        let gaps = n_ids.saturating_sub(self.vocab_size() as u64);
+        if gaps <= Vocab::MAX_GAPS as u64 {
+            return Ok(());
+        }
+        Err(Error::format(
+            "added tokens",
+            format!(
+                "id {} leaves {gaps} ids without a token; at most {} may be missing",
+                self.max_id(),
+                Vocab::MAX_GAPS
+            ),
+        ))
     }
 
     /// What turns a text into pieces.
@@ -118,7 +146,7 @@ impl Tokenizer {
     }
 
     /// The model.
-    pub fn model(&self) -> &Arc<Bpe> {
+    pub fn model(&self) -> &Arc<Model> {
         &self.model
     }
 
@@ -166,7 +194,7 @@ impl Tokenizer {
             return Some(token.content.clone());
         }
         let bytes = self.model.vocab().bytes(id)?;
-        Some(match self.model.options().unit {
+        Some(match self.model.unit() {
             Unit::Bytes => byte_level::to_chars(bytes),
             Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
         })
@@ -177,7 +205,7 @@ impl Tokenizer {
         if let Some(token) = self.added.by_content(token) {
             return Some(token.id);
         }
-        let spelled = match self.model.options().unit {
+        let spelled = match self.model.unit() {
             Unit::Bytes => byte_level::to_bytes(token),
             Unit::Chars => None,
         };
@@ -269,12 +297,19 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Option`] for a probability outside 0 to 1.
     pub fn with_dropout(&self, p: Option<f32>) -> Result<Self> {
-        let options = BpeOptions { dropout: p, ..self.model.options().clone() };
-        let model = Bpe::new(self.model.vocab().clone(), self.model.order().clone(), options)?;
-        self.like_this(Arc::new(model), self.added.tokens().to_vec())
+        let Some(bpe) = self.model.bpe() else {
+            return Err(Error::Option {
+                option: "dropout",
+                value: p.map_or_else(|| "None".into(), |p| p.to_string()),
+                reason: format!("merges are passed over in BPE, and this is {}", self.model.name()),
+            });
+        };
+        let options = BpeOptions { dropout: p, ..bpe.options().clone() };
+        let model = Bpe::new(bpe.vocab().clone(), bpe.order().clone(), options)?;
+        self.like_this(Arc::new(model.into()), self.added.tokens().to_vec())
     }
 
-    fn like_this(&self, model: Arc<Bpe>, added: Vec<AddedToken>) -> Result<Self> {
+    fn like_this(&self, model: Arc<Model>, added: Vec<AddedToken>) -> Result<Self> {
         Self::new(Parts {
             pipeline: self.pipeline.clone(),
             model,
@@ -292,11 +327,13 @@ impl Tokenizer {
     /// [`Error::Format`] for an empty token; [`Error::Encode`] when ids run out.
     pub fn added_with_specials(&self, contents: &[String]) -> Result<Vec<AddedToken>> {
         let mut added = self.added.tokens().to_vec();
+        let places: HashMap<&str, usize> =
+            self.added.tokens().iter().enumerate().map(|(at, token)| (token.content.as_str(), at)).collect();
         let mut seen = HashSet::new();
         let mut next = self.max_id();
         for content in contents.iter().filter(|content| seen.insert(content.as_str())) {
-            if let Some(token) = added.iter_mut().find(|token| token.content == *content) {
-                token.special = true;
+            if let Some(&at) = places.get(content.as_str()) {
+                added[at].special = true;
                 continue;
             }
             let id = match self.model.vocab().id(content.as_bytes()) {
@@ -309,5 +346,15 @@ impl Tokenizer {
             added.push(AddedToken::special(content.clone(), id));
         }
         Ok(added)
+    }
+}
+
+/// The model, with which text does not become a special token by being its text.
+fn bar_specials(model: Arc<Model>, added: &[AddedToken]) -> Arc<Model> {
+    let is_of_model = |token: &&AddedToken| token.special && model.vocab().bytes(token.id).is_some();
+    let specials: Vec<TokenId> = added.iter().filter(is_of_model).map(|token| token.id).collect();
+    match model.barring(&specials) {
+        Some(barring) => Arc::new(barring),
+        None => model,
     }
 }

@@ -7,6 +7,8 @@
 //! with the compiler. Normalization and case are not here.
 
 #[rustfmt::skip]
+mod scripts;
+#[rustfmt::skip]
 mod tables;
 
 pub use self::flag::Flags;
@@ -34,6 +36,30 @@ pub mod flag {
     pub const WORD: Flags = 1 << 6;
     /// Punctuation of BERT as tokenizers 0.23 knows it: ASCII symbols and `\p{P}` of Unicode 8.
     pub const BERT_PUNCTUATION: Flags = 1 << 7;
+}
+
+/// A script: Latin, Han, ...; only equality and the names below mean anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Script(u8);
+
+impl Script {
+    /// Digits, punctuation, symbols, and all code points without a script.
+    pub const COMMON: Self = Self(0);
+    /// Marks that take the script of what they stand on.
+    pub const INHERITED: Self = Self(1);
+    /// Chinese characters.
+    pub const HAN: Self = Self(2);
+    /// One of the syllabaries of Japanese.
+    pub const HIRAGANA: Self = Self(3);
+    /// The other one.
+    pub const KATAKANA: Self = Self(4);
+}
+
+/// The script of a character, by binary search: for tables of one's own, not
+/// for each character of a text.
+pub fn script(c: char) -> Script {
+    let run = scripts::RUNS.partition_point(|run| run.0 <= c as u32);
+    run.checked_sub(1).map_or(Script::COMMON, |run| Script(scripts::RUNS[run].1))
 }
 
 /// Flags of a character.
@@ -198,6 +224,31 @@ mod tests {
                 assert_eq!(flags(c) & any != 0, is_inside, "{class} and U+{:04X}", c as u32);
             }
         }
+    }
+
+    #[test]
+    fn scripts_are_those_of_the_pattern_engine() {
+        let engine =
+            |name: &str| regex_automata::meta::Regex::new(&format!(r"^\p{{Script={name}}}$")).unwrap();
+        let mut buffer = [0; 4];
+        for (name, expected) in [
+            ("Inherited", Script::INHERITED),
+            ("Han", Script::HAN),
+            ("Hiragana", Script::HIRAGANA),
+            ("Katakana", Script::KATAKANA),
+            ("Latin", script('a')),
+            ("Cyrillic", script('я')),
+            ("Thai", script('ก')),
+        ] {
+            let engine = engine(name);
+            for c in '\0'..=char::MAX {
+                let is_inside = engine.is_match(&*c.encode_utf8(&mut buffer));
+                assert_eq!(script(c) == expected, is_inside, "{name} and U+{:04X}", c as u32);
+            }
+        }
+        let found: std::collections::BTreeSet<u8> = ('\0'..=char::MAX).map(|c| script(c).0).collect();
+        assert_eq!(found.len(), usize::from(scripts::N_SCRIPTS));
+        assert_eq!([script('7'), script('\u{378}'), script('\u{E000}')], [Script::COMMON; 3]);
     }
 
     #[test]

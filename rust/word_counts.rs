@@ -8,7 +8,6 @@
 //! Not a place for minimum counts or sampling: a part cannot know them.
 
 mod count;
-mod estimate;
 mod file;
 mod run;
 mod table;
@@ -17,7 +16,6 @@ mod totals;
 use std::path::Path;
 
 pub use count::{CountOptions, count, count_to_file};
-pub use estimate::{Estimate, estimate};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use totals::Totals;
 

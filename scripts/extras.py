@@ -1,7 +1,7 @@
-"""Prints the requirements of an extra of pyproject.toml, one a line.
+"""Prints the requirements of extras of pyproject.toml, one a line.
 
 `pip install -e .[dev]` would build the extension a second time; this installs
-only what the extra names. pip 23.2 knows no dependency groups.
+only what the extras name. pip 23.2 knows no dependency groups.
 """
 
 import sys
@@ -9,4 +9,5 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path(__file__).parent.parent.joinpath("pyproject.toml").read_text("utf-8"))
-print("\n".join(project["project"]["optional-dependencies"][sys.argv[1]]))
+extras = project["project"]["optional-dependencies"]
+print("\n".join(dict.fromkeys(line for name in sys.argv[1:] for line in extras[name])))

@@ -11,12 +11,10 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::pairs::Merged;
-
 /// Places of one rank: `sorted[front..]`, and those that came out of order.
 #[derive(Default)]
 struct Bucket {
-    merged: Option<Merged>,
+    rank: u32,
     sorted: Vec<u32>,
     front: usize,
     unsorted: BinaryHeap<Reverse<u32>>,
@@ -79,30 +77,30 @@ impl Agenda {
         self.is_waiting.clear();
     }
 
-    /// Adds a merge at a place.
-    pub(super) fn push(&mut self, merged: Merged, at: u32) {
-        let number = *self.by_rank.entry(merged.rank).or_insert_with(|| {
+    /// Adds a merge of a rank at a place.
+    pub(super) fn push(&mut self, rank: u32, at: u32) {
+        let number = *self.by_rank.entry(rank).or_insert_with(|| {
             if self.used == self.buckets.len() {
                 self.buckets.push(Bucket::default());
             }
-            self.buckets[self.used].merged = Some(merged);
+            self.buckets[self.used].rank = rank;
             self.is_waiting.push(false);
             self.used += 1;
             self.used as u32 - 1
         });
         self.buckets[number as usize].push(at);
         if !std::mem::replace(&mut self.is_waiting[number as usize], true) {
-            self.waiting.push(Reverse((merged.rank, number)));
+            self.waiting.push(Reverse((rank, number)));
         }
     }
 
-    /// Takes the first merge.
-    pub(super) fn pop(&mut self) -> Option<(Merged, u32)> {
+    /// Takes the first merge: its rank and place.
+    pub(super) fn pop(&mut self) -> Option<(u32, u32)> {
         loop {
             let &Reverse((_, number)) = self.waiting.peek()?;
             let bucket = &mut self.buckets[number as usize];
-            if let (Some(merged), Some(at)) = (bucket.merged, bucket.pop()) {
-                return Some((merged, at));
+            if let Some(at) = bucket.pop() {
+                return Some((bucket.rank, at));
             }
             self.is_waiting[number as usize] = false;
             self.waiting.pop();
@@ -118,15 +116,14 @@ mod tests {
     fn lowest_rank_then_leftmost() {
         let mut agenda = Agenda::default();
         for round in 0..2 {
-            let merged = |rank| Merged { rank, id: rank + 100 };
             for (rank, at) in [(3, 5), (1, 9), (3, 2), (1, 10), (2, 0), (3, 7), (1, 4)] {
-                agenda.push(merged(rank), at);
+                agenda.push(rank, at);
             }
             let mut order: Vec<_> = (0..3).filter_map(|_| agenda.pop()).collect();
-            agenda.push(merged(1), 1);
+            agenda.push(1, 1);
             order.extend(std::iter::from_fn(|| agenda.pop()));
             let expected = [(1, 4), (1, 9), (1, 10), (1, 1), (2, 0), (3, 2), (3, 5), (3, 7)];
-            assert_eq!(order, expected.map(|(rank, at)| (merged(rank), at)), "round {round}");
+            assert_eq!(order, expected, "round {round}");
             agenda.clear();
         }
     }

@@ -21,7 +21,7 @@ use crate::vocab::{TokenId, Vocab};
 const NONE: TokenId = TokenId::MAX;
 
 /// The atoms of the Basic Multilingual Plane by code point; empty if none.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Atoms {
     ids: Vec<TokenId>,
 }

@@ -15,7 +15,7 @@
 use crate::vocab::Vocab;
 
 /// The set of pairs that tokens hold together, and which kinds of pair it has.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cuts {
     bits: Vec<u64>,
     shift: u32,

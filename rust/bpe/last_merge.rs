@@ -8,10 +8,20 @@
 //! merges every text as the ranks do: the pair of lowest rank is always in it.
 
 use super::merge::Symbols;
-use super::{Bpe, Unit, chars};
+use super::{Bpe, MergeOrder, Unit, chars};
 use crate::vocab::TokenId;
 
 impl Bpe {
+    /// The pairs that merge, in order of rank: of a vocabulary in rank order,
+    /// the last merge of each token, which encode the same.
+    pub fn merge_list(&self) -> Vec<(TokenId, TokenId)> {
+        match &self.order {
+            MergeOrder::List(merges) => merges.clone(),
+            MergeOrder::Ranks => self.last_merges().into_iter().flatten().collect(),
+            MergeOrder::Scores(_) => self.merges_of_scores(),
+        }
+    }
+
     /// The last merge of each token when its bytes are merged alone, by id;
     /// `None` where merging does not make the token.
     ///
@@ -41,6 +51,40 @@ impl Bpe {
             }
         }
         last
+    }
+
+    /// Tokens that no piece becomes, ids ascending: those that are neither a
+    /// first symbol, nor a whole piece, nor what their own bytes merge into.
+    ///
+    /// By the proof above, a token that its bytes alone do not become is made
+    /// nowhere. With prefix or suffix, tokens that no merge results in.
+    pub fn unreachable(&self) -> Vec<TokenId> {
+        if self.emits_whole_tokens() {
+            return Vec::new();
+        }
+        let is_made: Vec<bool> = if self.has_affixes() {
+            let mut made = vec![false; self.vocab.id_limit()];
+            self.pairs.iter().for_each(|(_, _, merged)| made[merged.id as usize] = true);
+            made
+        } else {
+            self.last_merges().iter().map(Option::is_some).collect()
+        };
+        let affixes = [&self.options.continuing_subword_prefix, &self.options.end_of_word_suffix];
+        let is_first = |token: &[u8]| {
+            let [prefix, suffix] = affixes.map(|affix| affix.as_deref().unwrap_or("").as_bytes());
+            let token = token.strip_prefix(prefix).unwrap_or(token);
+            let token = token.strip_suffix(suffix).unwrap_or(token);
+            match self.options.unit {
+                Unit::Bytes => token.len() == 1,
+                Unit::Chars => chars(token).count() == 1,
+            }
+        };
+        let stands_apart = |id: TokenId| Some(id) == self.unk_id || self.fallback_byte(id).is_some();
+        let tokens = self.vocab.iter();
+        tokens
+            .filter(|&(id, token)| !is_made[id as usize] && !is_first(token) && !stands_apart(id))
+            .map(|(id, _)| id)
+            .collect()
     }
 
     fn push_known<'a>(&self, units: impl Iterator<Item = &'a [u8]>, symbols: &mut Symbols) -> bool {

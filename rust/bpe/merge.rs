@@ -30,7 +30,8 @@ pub(crate) struct Symbols {
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
-    skipped: Vec<(Merged, u32)>,
+    /// Ranks and places.
+    skipped: Vec<(u32, u32)>,
 }
 
 impl Symbols {
@@ -104,26 +105,28 @@ impl Symbols {
         for (at, pair) in ids.windows(2).enumerate() {
             let merged = pairs.get(pair[0], pair[1]);
             if merged != Merged::NEVER {
-                agenda.push(merged, at as u32);
+                agenda.push(merged.rank, at as u32);
             }
         }
         skipped.clear();
-        while let Some((merged, at)) = agenda.pop() {
+        while let Some((rank, at)) = agenda.pop() {
             let left = at as usize;
             // A symbol merged away has no length; what waits for it is stale. So
-            // is a merge whose pair has changed since.
+            // is a merge whose pair has changed since, unless the new pair has the
+            // same rank: then it waits at this place too.
             if lens[left] == 0 || next[left] == NONE {
                 continue;
             }
             let right = next[left] as usize;
-            if pairs.get(ids[left], ids[right]) != merged {
+            let merged = pairs.get(ids[left], ids[right]);
+            if merged.rank != rank {
                 continue;
             }
             if skip() {
-                skipped.push((merged, at));
+                skipped.push((rank, at));
                 continue;
             }
-            skipped.drain(..).for_each(|(merged, at)| agenda.push(merged, at));
+            skipped.drain(..).for_each(|(rank, at)| agenda.push(rank, at));
             ids[left] = merged.id;
             lens[left] += lens[right];
             lens[right] = 0;
@@ -132,7 +135,7 @@ impl Symbols {
                 let before = prev[left];
                 let born = pairs.get(ids[before as usize], merged.id);
                 if born != Merged::NEVER {
-                    agenda.push(born, before);
+                    agenda.push(born.rank, before);
                 }
             }
             if next[left] != NONE {
@@ -140,7 +143,7 @@ impl Symbols {
                 prev[after] = at;
                 let born = pairs.get(merged.id, ids[after]);
                 if born != Merged::NEVER {
-                    agenda.push(born, at);
+                    agenda.push(born.rank, at);
                 }
             }
         }

@@ -9,14 +9,15 @@
 //! array with fixed coordinates (`layout`), so long pieces cost no more per
 //! byte than short ones. Counts are checked `u64`.
 
-mod alphabet;
+pub(crate) mod alphabet;
 mod heap;
-mod layout;
+pub(crate) mod layout;
 mod literal;
-mod merger;
+pub(crate) mod merger;
 mod replay;
-mod scan;
-mod tokens;
+pub(crate) mod rewrite;
+pub(crate) mod scan;
+pub(crate) mod tokens;
 mod window;
 
 pub use super::Unit;
@@ -158,6 +159,8 @@ pub enum Stop {
         /// Its count.
         count: u64,
     },
+    /// No pair left makes the corpus more likely (`likelihood` of WordPiece).
+    NoGain,
 }
 
 /// What training gives.
@@ -180,6 +183,23 @@ pub struct Trained {
     pub dropped: Vec<(Vec<u8>, u64)>,
 }
 
+/// What training has before the first merge, whatever the score of a merge.
+pub(crate) struct Start {
+    pub(crate) tokens: Tokens,
+    pub(crate) symbols: Symbols,
+    pub(crate) limits: Limits,
+}
+
+/// Pieces that count, the most frequent first.
+///
+/// Positions then ascend while weights descend: a weight is found by a cursor
+/// over the few distinct ones, not stored for each place.
+pub(crate) fn by_weight<'a>(pieces: impl IntoIterator<Item = (&'a [u8], u64)>) -> Vec<(&'a [u8], u64)> {
+    let mut pieces: Vec<(&[u8], u64)> = pieces.into_iter().filter(|piece| piece.1 > 0).collect();
+    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
+    pieces
+}
+
 impl BpeTrainer {
     /// Trains on distinct pieces with their counts, in any order.
     ///
@@ -193,21 +213,9 @@ impl BpeTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<Trained> {
-        let mut pieces: Vec<(&[u8], u64)> = pieces.into_iter().filter(|piece| piece.1 > 0).collect();
-        // Positions then ascend while weights descend: a weight is found by a
-        // cursor over the few distinct ones, not stored for each place.
-        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
-        let mut tokens = self.base_tokens()?;
-        let symbols = Symbols::new(self, &pieces, &mut tokens, progress)?;
-        self.check_size(&tokens)?;
+        let pieces = by_weight(pieces);
+        let Start { mut tokens, symbols, limits } = self.start(&pieces, progress)?;
         let n_initial = tokens.len();
-        let limits = Limits {
-            vocab_size: self.vocab_size,
-            min_frequency: self.min_frequency.max(1),
-            max_token_length: self.max_token_length.unwrap_or(usize::MAX),
-            threads: parallel::n_threads(self.threads),
-        };
-
         let mut layout = match &self.extend {
             None => Layout::new(&pieces, &symbols, progress)?,
             Some(base) => replay::replay(base, &pieces, &symbols, &mut tokens, progress)?,
@@ -227,6 +235,20 @@ impl BpeTrainer {
         progress.report(Stage::Merge, tokens.len() as u64, self.vocab_size as u64)?;
         let (tokens, special_tokens) = tokens.into_parts();
         Ok(Trained { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })
+    }
+
+    /// Finds the alphabet of pieces and checks the options.
+    pub(crate) fn start(&self, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result<Start> {
+        let mut tokens = self.base_tokens()?;
+        let symbols = Symbols::new(self, pieces, &mut tokens, progress)?;
+        self.check_size(&tokens)?;
+        let limits = Limits {
+            vocab_size: self.vocab_size,
+            min_frequency: self.min_frequency.max(1),
+            max_token_length: self.max_token_length.unwrap_or(usize::MAX),
+            threads: parallel::n_threads(self.threads),
+        };
+        Ok(Start { tokens, symbols, limits })
     }
 
     /// The vocabulary before the alphabet: the base's tokens, if there is one.

@@ -1,31 +1,15 @@
 //! `Worker`: what one thread needs to encode pieces, with its cache.
 //!
 //! The cache is filled only by running the model, so it never decides an id.
-//! It is direct-mapped and bounded: a piece of at most 15 bytes and 3 tokens
-//! takes one entry of 32 bytes, and a new piece takes the place of an old one.
-//! It grows from [`MIN_ENTRIES`] to [`MAX_ENTRIES`] as misses come, so a short
-//! text pays for a short cache.
+//! Runs inside a piece have keys of their own: they are merged, never taken whole.
 
 use super::merge::Symbols;
 use super::{Bpe, Unit};
+use crate::pretoken_cache::{MAX_KEY, PretokenCache, key};
 use crate::vocab::TokenId;
 
-const MIN_ENTRIES: usize = 1 << 9;
-/// 2 MiB, beyond which the cache costs more in cache misses than it saves.
-const MAX_ENTRIES: usize = 1 << 16;
-/// The longest piece that is cached.
-const MAX_KEY: usize = 15;
 /// Marks the key of a run inside a piece: it is merged, never taken whole.
 const RUN: u128 = 1 << 127;
-
-#[derive(Clone, Copy, Default)]
-#[repr(align(32))]
-struct Entry {
-    /// The bytes of the piece, its length in the top byte; 0 is empty.
-    key: u128,
-    ids: [TokenId; 3],
-    n: u32,
-}
 
 /// BPE-dropout: a probability and a seeded source of numbers.
 ///
@@ -57,8 +41,7 @@ impl Dropout {
 #[derive(Default)]
 pub struct Worker {
     symbols: Symbols,
-    cache: Vec<Entry>,
-    misses: usize,
+    cache: PretokenCache,
     dropout: Option<Dropout>,
 }
 
@@ -76,43 +59,71 @@ impl Worker {
             return self.encode_long(bpe, text, start, end, ids);
         }
         let key = key(text, start, len);
-        if !self.hit(key, ids) {
+        if !self.cache.hit(key, ids) {
             self.miss(bpe, &text[start..end], key, ids);
         }
     }
 
-    /// Appends the ids of a cached piece; `false` if it is not cached.
-    #[inline]
-    fn hit(&self, key: u128, ids: &mut Vec<TokenId>) -> bool {
-        let Some(entry) = self.cache.get(self.slot(key)) else { return false };
-        if entry.key != key {
-            return false;
-        }
-        // Three words are written whatever the number, then cut: no branch.
-        let n = ids.len() + entry.n as usize;
-        ids.extend_from_slice(&entry.ids);
-        ids.truncate(n);
-        true
-    }
-
     /// Appends the ids of a piece and the bytes that each covers.
     pub fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        if bpe.scored.is_some() && self.dropout.is_none() && self.scored_with_lens(bpe, piece, ids, lens) {
+            return;
+        }
         bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
         ids.extend_from_slice(&self.symbols.ids);
         lens.extend_from_slice(&self.symbols.lens);
+    }
+
+    /// Encodes a text of any length run by run; `false` if it cannot be cut.
+    fn scored_with_lens(
+        &mut self,
+        bpe: &Bpe,
+        piece: &[u8],
+        ids: &mut Vec<TokenId>,
+        lens: &mut Vec<u32>,
+    ) -> bool {
+        let Some(cuts) = &bpe.cuts else { return false };
+        let (from, fused) = (ids.len(), bpe.fused_unk());
+        let done = cuts.runs(piece, |start, end| {
+            bpe.encode_run(&piece[start..end], &mut self.symbols, &mut None);
+            let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+            let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
+            let skip = usize::from(goes_on && new.first() == fused.as_ref());
+            if skip == 1
+                && let Some(last) = lens.last_mut()
+            {
+                *last += new_lens[0];
+            }
+            ids.extend_from_slice(&new[skip..]);
+            lens.extend_from_slice(&new_lens[skip..]);
+        });
+        if done.is_none() {
+            ids.truncate(from);
+            lens.truncate(from);
+        }
+        done.is_some()
     }
 
     #[inline(never)]
     fn encode_long(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let piece = &text[start..end];
         if let Some(cuts) = bpe.cuts.as_ref().filter(|_| self.dropout.is_none() && !piece.is_ascii()) {
-            let from = ids.len();
+            let (from, fused) = (ids.len(), bpe.fused_unk());
             let done = cuts.runs(piece, |run_start, run_end| {
+                let before = ids.len();
                 if run_end - run_start == piece.len() {
                     bpe.encode_symbols(piece, &mut self.symbols, &mut None);
                     ids.extend_from_slice(&self.symbols.ids);
                 } else {
                     self.encode_run(bpe, text, start + run_start, start + run_end, ids);
+                }
+                // Unknown characters on both sides of a cut are one.
+                if let Some(unk) = fused
+                    && before > from
+                    && ids[before - 1] == unk
+                    && ids.get(before) == Some(&unk)
+                {
+                    ids.remove(before);
                 }
             });
             if done.is_some() {
@@ -132,7 +143,7 @@ impl Worker {
             return;
         }
         let key = key(text, start, end - start) | RUN;
-        if !self.hit(key, ids) {
+        if !self.cache.hit(key, ids) {
             self.miss(bpe, &text[start..end], key, ids);
         }
     }
@@ -145,51 +156,8 @@ impl Worker {
             bpe.encode_run(piece, &mut self.symbols, &mut None);
         }
         ids.extend_from_slice(&self.symbols.ids);
-        self.misses += 1;
-        if self.misses > self.cache.len() && self.cache.len() < MAX_ENTRIES {
-            self.grow();
-        }
-        if self.symbols.ids.len() <= 3 {
-            let mut entry = Entry { key, n: self.symbols.ids.len() as u32, ..Entry::default() };
-            entry.ids[..self.symbols.ids.len()].copy_from_slice(&self.symbols.ids);
-            let slot = self.slot(key);
-            self.cache[slot] = entry;
-        }
+        self.cache.insert(key, &self.symbols.ids);
     }
-
-    fn grow(&mut self) {
-        let size = (self.cache.len() * 4).clamp(MIN_ENTRIES, MAX_ENTRIES);
-        let old = std::mem::replace(&mut self.cache, vec![Entry::default(); size]);
-        for entry in old.into_iter().filter(|entry| entry.key != 0) {
-            let slot = self.slot(entry.key);
-            self.cache[slot] = entry;
-        }
-    }
-
-    #[inline]
-    fn slot(&self, key: u128) -> usize {
-        let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // The high bits are the well-mixed ones; the size is a power of two.
-        ((folded ^ folded >> 32) >> 16) as usize & self.cache.len().wrapping_sub(1)
-    }
-}
-
-/// At most 15 bytes with their length; never 0, as a piece is not empty.
-#[inline]
-fn key(text: &[u8], start: usize, len: usize) -> u128 {
-    let word = match text.get(start..start + 16) {
-        Some(bytes) => {
-            let mut word = [0; 16];
-            word.copy_from_slice(bytes);
-            u128::from_le_bytes(word) & ((1 << (8 * len)) - 1)
-        }
-        None => {
-            let mut word = [0; 16];
-            word[..len].copy_from_slice(&text[start..start + len]);
-            u128::from_le_bytes(word)
-        }
-    };
-    word | (len as u128) << 120
 }
 
 impl Bpe {

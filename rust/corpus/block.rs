@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::{InvalidUtf8, jsonl};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
+use crate::stretches::{Stretch, for_each_stretch};
 
 /// What reading met, beside the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,19 +115,10 @@ impl Document<'_> {
             Self::Text(text) => return pipeline.for_each_piece(text, |piece| f(piece.as_bytes())),
             Self::Bytes(bytes) => bytes,
         };
-        let mut invalid = 0..0;
-        for chunk in bytes.utf8_chunks() {
-            if !chunk.valid().is_empty() {
-                if !invalid.is_empty() {
-                    f(&bytes[invalid.clone()])?;
-                }
-                pipeline.for_each_piece(chunk.valid(), |piece| f(piece.as_bytes()))?;
-                invalid.start = invalid.end + chunk.valid().len();
-                invalid.end = invalid.start;
-            }
-            invalid.end += chunk.invalid().len();
-        }
-        if invalid.is_empty() { Ok(()) } else { f(&bytes[invalid]) }
+        for_each_stretch(bytes, |_, stretch| match stretch {
+            Stretch::Text(text) => pipeline.for_each_piece(text, |piece| f(piece.as_bytes())),
+            Stretch::Invalid(run) => f(run),
+        })
     }
 }
 
@@ -307,31 +299,4 @@ impl Block {
 /// The number of line feeds.
 pub(super) fn line_feeds(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pre_tokenizer::PreTokenizer;
-
-    #[test]
-    fn each_run_of_invalid_bytes_is_a_piece() {
-        let pipeline = Pipeline::new(PreTokenizer::Bytes);
-        let cases: &[(&[u8], &[&[u8]])] = &[
-            (b"\xff", &[b"\xff"]),
-            (b"a\xff\xfe\xe2\x82b\xc3", &[b"a", b"\xff\xfe\xe2\x82", b"b", b"\xc3"]),
-            (b"\x80\x80a", &[b"\x80\x80", b"a"]),
-            (b"", &[]),
-        ];
-        for (bytes, expected) in cases {
-            let mut pieces = Vec::new();
-            Document::Bytes(bytes)
-                .for_each_piece(&pipeline, |piece| {
-                    pieces.push(piece.to_vec());
-                    Ok(())
-                })
-                .unwrap();
-            assert_eq!(pieces, *expected, "{bytes:?}");
-        }
-    }
 }

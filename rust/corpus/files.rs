@@ -65,7 +65,6 @@ pub struct FileSource {
     options: FileOptions,
     meter: Arc<Meter>,
     cut: Option<Box<Cut>>,
-    estimated_bytes: u64,
 }
 
 impl FileSource {
@@ -77,7 +76,7 @@ impl FileSource {
     /// shard of a pipe.
     pub fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: FileOptions) -> Result<Self> {
         let mut inputs = Vec::new();
-        let (mut total, mut estimated_bytes) = (0u64, 0u64);
+        let mut total = 0u64;
         for path in paths {
             let path = path.as_ref().to_path_buf();
             let format = options.format.clone().map_or_else(|| Format::of_path(&path), Ok)?;
@@ -92,9 +91,6 @@ impl FileSource {
             }
             let start = total;
             total += size.unwrap_or(0);
-            // Text compresses to about a quarter.
-            let factor = if Compression::of_path(&path).is_some() { 4 } else { 1 };
-            estimated_bytes += size.unwrap_or(0) * factor;
             inputs.push(Input { path, format, size, range: start..total });
         }
         let n_files = inputs.len();
@@ -115,21 +111,7 @@ impl FileSource {
             inputs.iter_mut().for_each(|input| input.range = 0..u64::MAX);
         }
         inputs.reverse();
-        Ok(Self {
-            inputs,
-            n_files,
-            current: None,
-            options,
-            meter: Arc::new(Meter::new(total)),
-            cut: None,
-            estimated_bytes,
-        })
-    }
-
-    /// About how many bytes of text there are; compressed files are taken to
-    /// hold four times their size, pipes nothing.
-    pub fn estimated_bytes(&self) -> u64 {
-        self.estimated_bytes
+        Ok(Self { inputs, n_files, current: None, options, meter: Arc::new(Meter::new(total)), cut: None })
     }
 
     /// Opens a file; `None` when this shard has no part of it.

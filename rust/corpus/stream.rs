@@ -103,10 +103,7 @@ impl Stream {
 /// What rewrites a text before the split (a space in front) would do so to
 /// each part, so there is no cut.
 pub(super) fn safe_cut(pre_tokenizer: &PreTokenizer, text: &str) -> Option<usize> {
-    match pre_tokenizer {
-        PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::Metaspace { .. } => None,
-        _ => pre_tokenizer.safe_cut(text, text.len()),
-    }
+    if pre_tokenizer.rewrites() { None } else { pre_tokenizer.safe_cut(text, text.len()) }
 }
 
 /// A cut inside the last valid stretch of text in `data`.

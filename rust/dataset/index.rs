@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
-use crate::format::atomic::AtomicFile;
 
 /// An array of int64: the end of each document, in tokens.
 pub(super) struct NpyIndex {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatasetOptions, Layout};
 use crate::added_tokens::Specials;
+use crate::atomic;
 use crate::error::{Error, Result};
-use crate::format::atomic;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -168,13 +168,13 @@ impl Manifest {
                 ("layout", manifest.layout.clone()),
                 ("dtype", manifest.dtype.clone()),
                 ("tokenizer_sha256", manifest.tokenizer_sha256.clone()),
-                ("separator", format!("{:?}", manifest.separator)),
+                ("separator", json(&manifest.separator)),
                 ("add_special_tokens", manifest.add_special_tokens.to_string()),
-                ("specials", format!("{:?}", manifest.specials)),
-                ("max_tokens", format!("{:?}", manifest.max_tokens)),
+                ("specials", json(&manifest.specials)),
+                ("max_tokens", json(&manifest.max_tokens)),
                 ("seed", manifest.seed.to_string()),
                 ("shard_tokens", manifest.shard_tokens.to_string()),
-                ("sources", format!("{:?}", manifest.sources)),
+                ("sources", json(&manifest.sources)),
             ]
         };
         for ((name, there), (_, wanted)) in fields(self).into_iter().zip(fields(wanted)) {
@@ -191,6 +191,11 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// A field as the file has it.
+fn json(field: &impl Serialize) -> String {
+    serde_json::to_string(field).unwrap_or_default()
 }
 
 /// The type of an id on disk.

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::Layout;
 use super::index::{MegatronIndex, NpyIndex};
 use super::manifest;
+use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
-use crate::format::atomic::AtomicFile;
 use crate::pipeline::hex;
 use crate::vocab::TokenId;
 

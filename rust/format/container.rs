@@ -11,19 +11,15 @@ use super::tokenizer_json::{self, Header};
 use crate::bpe::{MergeOrder, Unit};
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::pipeline::Pipeline;
 use crate::tokenizer::{Parts, Tokenizer};
+use crate::unigram::{Kind, Precision};
+use crate::vocab::TokenId;
 
 /// How the file begins.
 pub(super) const MAGIC: &str = "#sentitok-tokenizer ";
 const VERSION: &str = "1";
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Order {
-    Ranks,
-    List,
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -32,63 +28,88 @@ enum WrittenUnit {
     Chars,
 }
 
-#[derive(Serialize, Deserialize)]
+/// What a model is beside what tokenizer.json says of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
-enum WrittenDecoder {
-    Bytes,
-    Metaspace { strip_first: bool },
-    ByteFallback { strip: usize },
-    Suffix { suffix: String },
-    Spaced,
+pub(super) enum Beside {
+    /// BPE by a list of merges.
+    Merges,
+    /// BPE by rank: the merges follow from the vocabulary.
+    Ranks,
+    /// BPE by scores.
+    Scores {
+        /// The score of each token, by id.
+        scores: Vec<f32>,
+        /// Tokens that no text becomes, ids ascending.
+        control: Vec<TokenId>,
+        /// Tokens of the user's, found before all merging, ids ascending.
+        user_defined: Vec<TokenId>,
+        /// Tokens that are taken apart again, ids ascending.
+        unused: Vec<TokenId>,
+    },
+    /// WordPiece: nothing.
+    WordPiece,
+    /// Unigram.
+    Unigram {
+        /// How scores are summed.
+        precision: Precision,
+        /// Whether a run of unknown characters is one token.
+        fuse_unk: bool,
+        /// What the pieces are by id: kinds and how many ids they have in a row.
+        kinds: Vec<(Kind, usize)>,
+    },
+}
+
+impl Beside {
+    fn of(model: &Model) -> Self {
+        match model {
+            Model::Bpe(model) => match model.order() {
+                MergeOrder::Ranks => Self::Ranks,
+                MergeOrder::List(_) => Self::Merges,
+                MergeOrder::Scores(scores) => {
+                    let options = model.options();
+                    Self::Scores {
+                        scores: scores.clone(),
+                        control: options.control.clone(),
+                        user_defined: options.user_defined.clone(),
+                        unused: options.unused.clone(),
+                    }
+                }
+            },
+            Model::WordPiece(_) => Self::WordPiece,
+            Model::Unigram(model) => {
+                let options = model.options();
+                let runs = options.kinds.chunk_by(|a, b| a == b);
+                Self::Unigram {
+                    precision: options.precision,
+                    fuse_unk: options.fuse_unk,
+                    kinds: runs.map(|run| (run[0], run.len())).collect(),
+                }
+            }
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenHeader {
-    order: Order,
+    model: Beside,
     unit: WrittenUnit,
     pipeline: Pipeline,
-    decoder: WrittenDecoder,
-}
-
-impl From<&Decoder> for WrittenDecoder {
-    fn from(decoder: &Decoder) -> Self {
-        match decoder {
-            Decoder::Bytes => Self::Bytes,
-            Decoder::Metaspace { strip_first } => Self::Metaspace { strip_first: *strip_first },
-            Decoder::ByteFallback { strip } => Self::ByteFallback { strip: *strip },
-            Decoder::Suffix(suffix) => Self::Suffix { suffix: suffix.clone() },
-            Decoder::Spaced => Self::Spaced,
-        }
-    }
-}
-
-impl From<WrittenDecoder> for Decoder {
-    fn from(decoder: WrittenDecoder) -> Self {
-        match decoder {
-            WrittenDecoder::Bytes => Self::Bytes,
-            WrittenDecoder::Metaspace { strip_first } => Self::Metaspace { strip_first },
-            WrittenDecoder::ByteFallback { strip } => Self::ByteFallback { strip },
-            WrittenDecoder::Suffix { suffix } => Self::Suffix(suffix),
-            WrittenDecoder::Spaced => Self::Spaced,
-        }
-    }
+    decoder: Decoder,
 }
 
 /// The bytes of a tokenizer.
 pub(super) fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     let model = tokenizer.model();
     let header = WrittenHeader {
-        order: match model.order() {
-            MergeOrder::Ranks => Order::Ranks,
-            MergeOrder::List(_) => Order::List,
-        },
-        unit: match model.options().unit {
+        model: Beside::of(model),
+        unit: match model.unit() {
             Unit::Bytes => WrittenUnit::Bytes,
             Unit::Chars => WrittenUnit::Chars,
         },
         pipeline: tokenizer.pipeline().clone(),
-        decoder: tokenizer.decoder().into(),
+        decoder: tokenizer.decoder().clone(),
     };
     let header = serde_json::to_string(&header).map_err(|error| Error::Internal(error.to_string()))?;
     let mut bytes = format!("{MAGIC}{VERSION} {header}\n").into_bytes();
@@ -116,13 +137,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Parts> {
     tokenizer_json::read_with(
         rest,
         Some(Header {
-            ranks: matches!(header.order, Order::Ranks),
+            model: header.model,
             unit: match header.unit {
                 WrittenUnit::Bytes => Unit::Bytes,
                 WrittenUnit::Chars => Unit::Chars,
             },
             pipeline: header.pipeline,
-            decoder: header.decoder.into(),
+            decoder: header.decoder,
         }),
     )
 }

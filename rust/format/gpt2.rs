@@ -7,7 +7,7 @@
 use serde::de::DeserializeSeed;
 
 use super::spelled::{merges, vocab};
-use super::tokenizer_json::model::{Place, VocabSeed};
+use super::tokenizer_json::entries::{Place, VocabSeed};
 use super::tokenizer_json::spelling;
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
@@ -55,7 +55,7 @@ pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
     let end_of_text = vocab.id(END_OF_TEXT.as_bytes()).map(|id| AddedToken::special(END_OF_TEXT, id));
     Ok(Parts {
         pipeline: Pipeline::new(PreTokenizer::Gpt2 { add_prefix_space: false }),
-        model: std::sync::Arc::new(Bpe::new(vocab, MergeOrder::List(merges), BpeOptions::default())?),
+        model: std::sync::Arc::new(Bpe::new(vocab, MergeOrder::List(merges), BpeOptions::default())?.into()),
         added: end_of_text.into_iter().collect(),
         template: Template::default(),
         decoder: Decoder::Bytes,
@@ -78,7 +78,7 @@ pub struct Written {
 /// [`Error::NotRepresentable`] if they would give other ids for plain text.
 pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let refuse = |reason: &str| Err(Error::NotRepresentable { format: NAME, reason: reason.into() });
-    let model = tokenizer.model();
+    let model = tokenizer.model().bpe_for(NAME)?;
     let options = model.options();
     let plain = BpeOptions {
         // They do nothing where every byte is a token.
@@ -103,7 +103,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let whole_only = |(id, bytes): &(u32, &[u8])| {
         bytes.len() > 1
             && last[*id as usize].is_none()
-            && !tokenizer.added_tokens().iter().any(|t| t.id == *id)
+            && tokenizer.added_tokens().binary_search_by_key(id, |token| token.id).is_err()
     };
     let pairs = match model.order() {
         MergeOrder::List(merges) if !options.ignore_merges => merges.clone(),
@@ -112,6 +112,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         }
         MergeOrder::List(merges) => merges.clone(),
         MergeOrder::Ranks => last.into_iter().flatten().collect(),
+        MergeOrder::Scores(_) => return refuse("it merges characters by scores, not bytes by a list"),
     };
     let spell = |id| spelling(tokenizer, id).unwrap_or_default();
     let mut ids: Vec<_> = model.vocab().iter().map(|(id, _)| id).collect();

@@ -44,10 +44,11 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<[Vec<u8>; 2]> {
     let specials =
         || tokenizer.added_tokens().iter().filter(|token| token.special).map(|token| &token.content);
     for (role, texts) in ROLES {
-        let of_model = tokenizer.model().options().unk_token.as_ref().filter(|_| role == "unk_token");
-        let text = of_model.or_else(|| specials().find(|content| texts.contains(&content.as_str())));
+        let of_model = tokenizer.model().unk_token().filter(|_| role == "unk_token");
+        let text =
+            of_model.or_else(|| specials().map(String::as_str).find(|content| texts.contains(content)));
         if let Some(text) = text {
-            roles.insert(role.into(), Value::from(text.as_str()));
+            roles.insert(role.into(), Value::from(text));
         }
     }
     let others: Vec<_> = specials()

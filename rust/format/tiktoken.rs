@@ -25,14 +25,21 @@ const NAME: &str = ".tiktoken";
 /// look-around, as tiktoken's have, runs with a step limit.
 ///
 /// # Errors
-/// [`Error::Pattern`] if it is no name and does not compile.
+/// [`Error::Option`] for a misspelt name; [`Error::Pattern`] for a pattern that
+/// does not compile.
 pub fn pre_tokenizer(name_or_pattern: &str) -> Result<PreTokenizer> {
-    PreTokenizer::from_name(name_or_pattern).or_else(|_| PreTokenizer::from_pattern(name_or_pattern)).or_else(
-        |error| match SplitPattern::new(name_or_pattern, true) {
+    let named = PreTokenizer::from_name(name_or_pattern);
+    // `cl100k_base` would be a pattern too, one that finds itself and nothing else.
+    let looks_like_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if named.is_ok() || name_or_pattern.bytes().all(looks_like_a_name) {
+        return named;
+    }
+    PreTokenizer::from_pattern(name_or_pattern).or_else(|error| {
+        match SplitPattern::new(name_or_pattern, true) {
             Ok(pattern) => Ok(PreTokenizer::Regex(pattern)),
             Err(_) => Err(error),
-        },
-    )
+        }
+    })
 }
 
 /// Reads a file of ranks.
@@ -75,7 +82,7 @@ pub fn read(
     let options = BpeOptions::default();
     Ok(Parts {
         pipeline: Pipeline::new(pre_tokenizer),
-        model: std::sync::Arc::new(Bpe::new(vocab, MergeOrder::Ranks, options)?),
+        model: std::sync::Arc::new(Bpe::new(vocab, MergeOrder::Ranks, options)?.into()),
         added: special_tokens.iter().map(|(content, id)| AddedToken::special(content, *id)).collect(),
         template: Template::default(),
         decoder: Decoder::Bytes,
@@ -126,7 +133,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
 /// The tokens by rank, if rank order gives this tokenizer's ids.
 fn ranks(tokenizer: &Tokenizer) -> Result<Vocab> {
     let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
-    let model = tokenizer.model();
+    let model = tokenizer.model().bpe_for(NAME)?;
     let options = model.options();
     if options.unit != Unit::Bytes {
         return refuse("its tokens are made of characters, not of bytes".into());
@@ -139,11 +146,7 @@ fn ranks(tokenizer: &Tokenizer) -> Result<Vocab> {
         return refuse("it has a prefix or suffix for parts of words".into());
     }
     let pipeline = tokenizer.pipeline();
-    let rewrites = matches!(
-        pipeline.pre_tokenizer,
-        PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::Metaspace { .. }
-    );
-    if pipeline.normalizer.is_some() || rewrites {
+    if pipeline.normalizer.is_some() || pipeline.pre_tokenizer.rewrites() {
         return refuse("it rewrites the text before splitting it, which tiktoken cannot".into());
     }
     let is_added = |id: TokenId| tokenizer.added_tokens().binary_search_by_key(&id, |token| token.id).is_ok();

@@ -6,11 +6,14 @@
 //! checked on reading and written as `null`.
 
 mod added;
-pub(super) mod model;
+pub(super) mod entries;
+mod model;
 mod node;
+mod sentencepiece_steps;
 mod split;
 mod stages;
 mod write;
+mod write_stages;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,10 +22,13 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 
-use self::model::{ModelSeed, Place, RawModel, TextSeed};
+use self::entries::{Place, TextSeed};
+use self::model::{ModelSeed, RawModel};
 use self::node::Node;
 pub(super) use self::write::Reader;
 pub use self::write::spelling;
+pub(super) use self::write_stages::differences;
+use super::container::Beside;
 use crate::bpe::Unit;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
@@ -35,7 +41,7 @@ pub(super) const NAME: &str = "tokenizer.json";
 
 /// What a header says about a file that the file itself has no words for.
 pub(super) struct Header {
-    pub(super) ranks: bool,
+    pub(super) model: Beside,
     pub(super) unit: Unit,
     pub(super) pipeline: Pipeline,
     pub(super) decoder: Decoder,
@@ -158,7 +164,12 @@ impl Document<'_> {
             None => {
                 let (pre_tokenizer, unit) = split::read(self.part("pre_tokenizer").as_ref())?;
                 let decoder = stages::decoder(self.part("decoder").as_ref(), unit)?;
-                Header { ranks: false, unit, pipeline: Pipeline { normalizer, pre_tokenizer }, decoder }
+                Header {
+                    model: Beside::Merges,
+                    unit,
+                    pipeline: Pipeline { normalizer, pre_tokenizer },
+                    decoder,
+                }
             }
         };
         let added_node = self.part("added_tokens");
@@ -168,7 +179,8 @@ impl Document<'_> {
         if let Some(node) = added_node.filter(|_| from_file) {
             added::check_ids(&node, &added, &tokens, header.unit)?;
         }
-        let model = model.build(tokens.vocab, header.unit, header.ranks)?;
+        let beside = (!from_file).then_some(header.model);
+        let model = model.build(tokens.vocab, header.unit, beside)?;
         Ok(Parts {
             pipeline: header.pipeline,
             model: Arc::new(model),

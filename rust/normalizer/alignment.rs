@@ -17,6 +17,64 @@ struct Edit {
     from_len: usize,
 }
 
+/// Where a rewritten text goes, step by step through the old one.
+///
+/// A rewriter is written once against this; whether it keeps the way back is
+/// the choice of the caller: [`Aligned`] does, a plain [`String`] does not.
+pub trait Rewrite {
+    /// Takes the next `unchanged.len()` bytes of the old text over.
+    fn copy(&mut self, unchanged: &str);
+
+    /// Puts `content` in the place of the next `old_len` bytes of the old text.
+    fn replace(&mut self, old_len: usize, content: &str);
+
+    /// Puts `content` before the next byte of the old text.
+    fn insert(&mut self, content: &str) {
+        self.replace(0, content);
+    }
+
+    /// Puts `content`, one character, in the place of one of the same length.
+    fn substitute(&mut self, content: &str) {
+        // Every boundary stays where it is, as in a copy.
+        self.copy(content);
+    }
+
+    /// As [`Rewrite::copy`], with ASCII letters in lower case.
+    fn copy_lowering_ascii(&mut self, unchanged: &str);
+
+    /// Replaces the next `old_len` bytes by `content` between two spaces.
+    fn replace_padded(&mut self, old_len: usize, content: &str);
+
+    /// Makes room for `len` bytes.
+    fn reserve(&mut self, len: usize);
+}
+
+impl Rewrite for String {
+    fn copy(&mut self, unchanged: &str) {
+        self.push_str(unchanged);
+    }
+
+    fn replace(&mut self, _: usize, content: &str) {
+        self.push_str(content);
+    }
+
+    fn replace_padded(&mut self, _: usize, content: &str) {
+        self.push(' ');
+        self.push_str(content);
+        self.push(' ');
+    }
+
+    fn copy_lowering_ascii(&mut self, unchanged: &str) {
+        let from = self.len();
+        self.push_str(unchanged);
+        self[from..].make_ascii_lowercase();
+    }
+
+    fn reserve(&mut self, len: usize) {
+        Self::reserve(self, len);
+    }
+}
+
 /// A text built from an old one by copying, replacing and inserting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
@@ -27,23 +85,37 @@ pub struct Aligned {
     read: usize,
 }
 
-impl Aligned {
-    /// Takes the next `unchanged.len()` bytes of the old text over.
-    pub fn copy(&mut self, unchanged: &str) {
+impl Rewrite for Aligned {
+    fn copy(&mut self, unchanged: &str) {
         self.text.push_str(unchanged);
         self.read += unchanged.len();
     }
 
-    /// Puts `content` in the place of the next `old_len` bytes of the old text.
-    pub fn replace(&mut self, old_len: usize, content: &str) {
-        self.edits.push(Edit { at: self.text.len(), len: content.len(), from: self.read, from_len: old_len });
+    fn replace(&mut self, old_len: usize, content: &str) {
+        self.push_edit(old_len, content.len());
         self.text.push_str(content);
-        self.read += old_len;
     }
 
-    /// Puts `content` before the next byte of the old text.
-    pub fn insert(&mut self, content: &str) {
-        self.replace(0, content);
+    fn replace_padded(&mut self, old_len: usize, content: &str) {
+        self.push_edit(old_len, content.len() + 2);
+        self.text.replace_padded(old_len, content);
+    }
+
+    fn copy_lowering_ascii(&mut self, unchanged: &str) {
+        self.text.copy_lowering_ascii(unchanged);
+        self.read += unchanged.len();
+    }
+
+    fn reserve(&mut self, len: usize) {
+        self.text.reserve(len);
+    }
+}
+
+impl Aligned {
+    /// Notes that the next `old_len` bytes become the `len` that are written next.
+    fn push_edit(&mut self, old_len: usize, len: usize) {
+        self.edits.push(Edit { at: self.text.len(), len, from: self.read, from_len: old_len });
+        self.read += old_len;
     }
 
     /// The stretch of the old text from which `range` of the new text came.

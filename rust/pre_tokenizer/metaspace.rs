@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::normalizer::Aligned;
+use crate::normalizer::Rewrite;
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';
@@ -23,7 +23,7 @@ pub enum Prepend {
 }
 
 /// The section with its spaces replaced, and one in front where `prepend` says so.
-pub(super) fn rewrite(section: &str, at_start: bool, prepend: Prepend) -> Option<Aligned> {
+pub(super) fn rewrite<R: Rewrite + Default>(section: &str, at_start: bool, prepend: Prepend) -> Option<R> {
     let wants = match prepend {
         Prepend::Always => true,
         Prepend::First => at_start,
@@ -35,18 +35,44 @@ pub(super) fn rewrite(section: &str, at_start: bool, prepend: Prepend) -> Option
     }
     let mut buffer = [0; 4];
     let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
-    let mut aligned = Aligned::default();
+    let mut out = R::default();
     if prepends {
-        aligned.insert(replacement);
+        out.insert(replacement);
     }
     let mut end = 0;
     for at in memchr::memchr_iter(b' ', section.as_bytes()) {
-        aligned.copy(&section[end..at]);
-        aligned.replace(1, replacement);
+        out.copy(&section[end..at]);
+        out.replace(1, replacement);
         end = at + 1;
     }
-    aligned.copy(&section[end..]);
-    Some(aligned)
+    out.copy(&section[end..]);
+    Some(out)
+}
+
+/// The words of a section, white space dropped and U+2581 in front of each that
+/// does not begin with one.
+///
+/// White space is that of Unicode, as `WhitespaceSplit` has it.
+pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
+    let mut buffer = [0; 4];
+    let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
+    let mut out = R::default();
+    let mut end = 0;
+    for word in section.split_whitespace() {
+        let start = word.as_ptr() as usize - section.as_ptr() as usize;
+        if start > end {
+            out.replace(start - end, "");
+        }
+        if !word.starts_with(REPLACEMENT) {
+            out.insert(replacement);
+        }
+        out.copy(word);
+        end = start + word.len();
+    }
+    if section.len() > end {
+        out.replace(section.len() - end, "");
+    }
+    out
 }
 
 /// End of the piece that starts at `start`: before the next U+2581.

@@ -75,6 +75,12 @@ fn punctuation(c: char) -> bool {
 fn bert_word(c: char) -> bool {
     !punctuation(c) && !blank(c)
 }
+fn google_punctuation(c: char) -> bool {
+    super::google_bert::is_punctuation(flags(c), || Some(c))
+}
+fn google_word(c: char) -> bool {
+    !google_punctuation(c) && !blank(c)
+}
 fn not_blank(c: char) -> bool {
     !blank(c)
 }
@@ -88,7 +94,7 @@ fn anything(_: char) -> bool {
     true
 }
 
-/// The alternatives of a pre-tokenizer; `None` for a pattern of the user's.
+/// The alternatives of a pre-tokenizer; `None` for patterns of the user's and sequences.
 fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
     let lowercase = Contraction { any_case: false, optional: false };
     let any_case = Contraction { any_case: true, optional: false };
@@ -128,11 +134,14 @@ fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
         PreTokenizer::Whitespace => vec![vec![Repeat(word, 1, ANY)], vec![Repeat(symbol, 1, ANY)]],
         PreTokenizer::WhitespaceSplit => vec![vec![Repeat(not_blank, 1, ANY)]],
         PreTokenizer::Bert => vec![vec![Repeat(punctuation, 1, 1)], vec![Repeat(bert_word, 1, ANY)]],
-        PreTokenizer::Metaspace { split: true, .. } => vec![
+        PreTokenizer::GoogleBert => {
+            vec![vec![Repeat(google_punctuation, 1, 1)], vec![Repeat(google_word, 1, ANY)]]
+        }
+        PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords => vec![
             vec![Repeat(underline, 1, 1), Repeat(not_underline, 0, ANY)],
             vec![Repeat(not_underline, 1, ANY)],
         ],
-        PreTokenizer::Regex(_) => return None,
+        PreTokenizer::Regex(_) | PreTokenizer::Sequence { .. } => return None,
     })
 }
 
@@ -197,7 +206,7 @@ fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
     }
 }
 
-/// The pieces of `text`; `None` for a pattern of the user's, which has no oracle here.
+/// The pieces of `text`; `None` for patterns of the user's and for sequences, which have no oracle here.
 pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize>>> {
     let alternatives = alternatives(pre_tokenizer)?;
     let characters: Vec<char> = text.chars().collect();

@@ -16,7 +16,7 @@ const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
 }
 
 /// Every pre-tokenizer that has a name.
-static NAMED: [(&str, PreTokenizer); 21] = [
+static NAMED: [(&str, PreTokenizer); 23] = [
     ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
     ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
     ("cl100k", cl100k(Digits::Three, false)),
@@ -30,12 +30,14 @@ static NAMED: [(&str, PreTokenizer); 21] = [
     ("whitespace", PreTokenizer::Whitespace),
     ("whitespace-split", PreTokenizer::WhitespaceSplit),
     ("bert", PreTokenizer::Bert),
+    ("google-bert", PreTokenizer::GoogleBert),
     ("metaspace", metaspace(Prepend::Always, true)),
     ("metaspace-first", metaspace(Prepend::First, true)),
     ("metaspace-never", metaspace(Prepend::Never, true)),
     ("metaspace-unsplit", metaspace(Prepend::Always, false)),
     ("metaspace-first-unsplit", metaspace(Prepend::First, false)),
     ("metaspace-never-unsplit", metaspace(Prepend::Never, false)),
+    ("metaspace-words", PreTokenizer::MetaspaceWords),
     ("bytes", PreTokenizer::Bytes),
     // Other names come last, so that a value is called by its first one.
     ("r50k", PreTokenizer::Gpt2 { add_prefix_space: false }),
@@ -86,9 +88,13 @@ impl PreTokenizer {
         })
     }
 
-    /// The name, or `regex` for a pattern of the user's.
+    /// The name; `regex` for a pattern of the user's, `sequence` for several.
     pub fn name(&self) -> &'static str {
-        NAMED.iter().find(|(_, known)| known == self).map_or("regex", |(name, _)| name)
+        match NAMED.iter().find(|(_, known)| known == self) {
+            Some((name, _)) => name,
+            None if matches!(self, Self::Sequence { .. }) => "sequence",
+            None => "regex",
+        }
     }
 
     /// The pattern whose matches, and what lies between them, are the pieces.

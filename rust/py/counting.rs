@@ -8,9 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::entry;
+use super::pipeline;
 use super::progress::run;
 use super::source::{Documents, SourceOptions};
-use super::word_counts::{PyWordCounts, pipeline_of, totals_dict};
+use super::word_counts::{PyWordCounts, totals_dict};
 use crate::corpus::{Format, InvalidUtf8, Shard};
 use crate::pipeline::Pipeline;
 use crate::word_counts::{self, CountOptions, WordCounts};
@@ -64,15 +65,13 @@ impl Reading<'_> {
 /// array or Arrow column as `source`, is text in memory. With `out` the counts
 /// go to that file in bounded memory, and `None` is returned.
 #[pyfunction]
-#[pyo3(signature = (source = None, *, texts = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
-#[pyo3(
-    text_signature = "(source=None, *, texts=None, pre_tokenizer='gpt2', format=None, invalid_utf8='error', shard=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None, out=None)"
-)]
+#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn count(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,
     texts: Option<&Bound<'_, PyAny>>,
+    normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     format: Option<&str>,
     invalid_utf8: &str,
@@ -85,7 +84,7 @@ pub(super) fn count(
 ) -> PyResult<Option<PyWordCounts>> {
     entry(|| {
         let reading = Reading { format, invalid_utf8, shard, max_memory, max_piece_bytes, threads };
-        let pipeline = pipeline_of(pre_tokenizer)?;
+        let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
         let Some(documents) = Documents::new(source, texts)? else {
             return Err(PyTypeError::new_err(
                 "there is nothing to count; pass paths as source, or texts=[...]",

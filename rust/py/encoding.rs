@@ -14,6 +14,7 @@ use pyo3::types::PyTuple;
 
 use super::arrays;
 use super::error::entry;
+use super::html;
 use super::text::{Errors, Text};
 use crate::encoding::{Encoding, Span, char_offsets, trim_spans};
 use crate::tokenizer::Tokenizer;
@@ -118,6 +119,22 @@ impl PyEncoding {
         entry(|| self.spelled(py))
     }
 
+    /// The tokens in colour, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        entry(|| {
+            let ids = self.ids.bind(py).try_readonly()?;
+            let ids = ids.as_slice()?;
+            Ok(match &self.spelling {
+                Spelling::Tokens(tokens) => {
+                    html::tokens(ids.iter().copied().zip(tokens.iter().map(String::as_bytes)))
+                }
+                Spelling::Tokenizer(tokenizer) => {
+                    html::tokens(ids.iter().map(|&id| (id, tokenizer.id_to_bytes(id).unwrap_or_default())))
+                }
+            })
+        })
+    }
+
     /// The number of the segment of each id, a read-only array of uint32.
     #[getter]
     fn type_ids(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
@@ -192,14 +209,6 @@ impl PyEncoding {
             let first: Vec<String> = tokens.iter().take(shown).map(|token| format!("{token:?}")).collect();
             Ok(format!("Encoding({} ids: [{}{more}])", tokens.len(), first.join(", ")))
         })
-    }
-
-    fn __copy__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        this
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -69,14 +69,6 @@ impl PyTrainReport {
         format!("TrainReport({} merges from {} pieces: {})", self.merges, self.distinct_pieces, self.stop)
     }
 
-    fn __copy__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        this
-    }
-
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
             let report = this.get();

@@ -218,7 +218,8 @@ struct State {
 }
 
 impl State {
-    const STAGES: [Stage; 4] = [Stage::Count, Stage::Spill, Stage::Merge, Stage::Encode];
+    const STAGES: [Stage; 6] =
+        [Stage::Count, Stage::Spill, Stage::Merge, Stage::Seed, Stage::Prune, Stage::Encode];
 
     /// Takes what the job reports; `false` once it should stop.
     fn set(&self, stage: Stage, done: u64, total: u64) -> bool {

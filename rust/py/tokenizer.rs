@@ -3,12 +3,15 @@
 
 mod decode;
 mod files;
+mod segmentations;
+mod vocabulary;
 
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use super::added_token::Part;
 use super::arrays;
@@ -170,6 +173,11 @@ impl PyTokenizer {
         errors: Errors,
     ) -> PyResult<PyEncoding> {
         entry(|| {
+            if segments.is_instance_of::<PyString>() {
+                return Err(PyTypeError::new_err(
+                    "segments is one text; pass a list of segments, or call encode",
+                ));
+            }
             let parts: Vec<Part> =
                 segments.try_iter()?.map(|part| Part::new(&part?, errors)).collect::<PyResult<_>>()?;
             let segments: Vec<Segment<'_>> =

@@ -4,80 +4,25 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyMapping, PyString};
+use pyo3::types::PyString;
 
+use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
-use super::pre_tokenizer;
+use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
-use super::source::Documents;
 use super::tokenizer::PyTokenizer;
-use super::word_counts::{PyWordCounts, from_mapping};
 use crate::bpe;
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
-use crate::word_counts::WordCounts;
-
-/// What is trained on, and how it was split.
-struct Corpus {
-    counts: Arc<WordCounts>,
-    n_sources: usize,
-    seconds: f64,
-}
-
-/// The pipeline asked for; `None` leaves it to the counts.
-fn pipeline_asked(
-    pre_tokenizer: Option<&Bound<'_, PyAny>>,
-    base: Option<&Tokenizer>,
-) -> PyResult<Option<Pipeline>> {
-    match (pre_tokenizer, base) {
-        (Some(object), _) => pre_tokenizer::extract(object).map(Pipeline::new).map(Some),
-        (None, Some(base)) => Ok(Some(base.pipeline().clone())),
-        (None, None) => Ok(None),
-    }
-}
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
-}
-
-impl Corpus {
-    fn of_counts(counts: &Bound<'_, PyAny>, asked: Option<Pipeline>) -> PyResult<Self> {
-        let counts = match counts.cast::<PyWordCounts>() {
-            Ok(counts) => counts.get().counts.clone(),
-            Err(_) => {
-                let pipeline = asked.clone().map_or_else(default_pipeline, Ok)?;
-                Arc::new(from_mapping(counts.cast::<PyMapping>()?, pipeline)?)
-            }
-        };
-        if let Some(asked) = asked
-            && asked != *counts.pipeline()
-        {
-            let (left, right) = (asked.to_json()?, counts.pipeline().to_json()?);
-            return Err(Error::PipelineMismatch { left, right }.into());
-        }
-        Ok(Self { counts, n_sources: 1, seconds: 0.0 })
-    }
-
-    fn of_text(
-        py: Python<'_>,
-        documents: Documents<'_>,
-        reading: &Reading<'_>,
-        asked: Option<Pipeline>,
-        progress: Option<&Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let started = Instant::now();
-        let n_sources = documents.n_sources();
-        let pipeline = asked.map_or_else(default_pipeline, Ok)?;
-        let counts = Arc::new(reading.count(py, documents, &pipeline, progress)?);
-        Ok(Self { counts, n_sources, seconds: started.elapsed().as_secs_f64() })
-    }
 }
 
 /// Takes `initial_alphabet`.
@@ -129,7 +74,7 @@ fn unit(
             reason: "it is 'bytes' or 'chars'".to_owned(),
         }
         .into()),
-        (None, Some(base)) => Ok(match base.model().options().unit {
+        (None, Some(base)) => Ok(match base.model().unit() {
             bpe::Unit::Bytes => Unit::Bytes,
             bpe::Unit::Chars => Unit::Chars,
         }),
@@ -159,17 +104,16 @@ fn train(
     py: Python<'_>,
     trainer: &BpeTrainer,
     unk_token: Option<&str>,
+    base: Option<&Tokenizer>,
     corpus: Corpus,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
-    let Corpus { counts, n_sources, seconds } = corpus;
-    if counts.is_empty() {
-        return Err(Error::EmptyCorpus { sources: n_sources }.into());
-    }
+    let Corpus { counts, seconds } = corpus;
     let started = Instant::now();
     let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress, |progress| {
         let trained = trainer.train(counts.iter(), progress)?;
-        let tokenizer = Tokenizer::from_trained(trainer, unk_token, counts.pipeline().clone(), &trained)?;
+        let pipeline = counts.pipeline().clone();
+        let tokenizer = Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base)?;
         Ok((trained, tokenizer))
     })?;
     let spelled = |bytes: &[u8]| match trainer.unit {
@@ -202,13 +146,13 @@ fn train(
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = Vec::new(),
-    pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
+    normalizer = None, pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
     continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
     unk_token = None, tie_break = "huggingface", extend = None, format = None, invalid_utf8 = "error",
     max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -219,6 +163,7 @@ pub(super) fn train_bpe(
     vocab_size: usize,
     min_frequency: u64,
     special_tokens: Vec<String>,
+    normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     initial_alphabet: Option<&Bound<'_, PyAny>>,
     limit_alphabet: Option<usize>,
@@ -239,7 +184,7 @@ pub(super) fn train_bpe(
 ) -> PyResult<PyTokenizer> {
     entry(|| {
         let base = extend.map(|base| &*base.get().tokenizer);
-        let asked = pipeline_asked(pre_tokenizer, base)?;
+        let asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
         let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
         let mut trainer = BpeTrainer {
             vocab_size,
@@ -255,34 +200,21 @@ pub(super) fn train_bpe(
             ..BpeTrainer::default()
         };
         // Options are looked at before the text is read.
-        let corpus = match (Documents::new(source, texts)?, counts) {
-            (Some(_), Some(_)) => {
-                return Err(PyTypeError::new_err("text and counts are both given; pass one of them"));
-            }
-            (None, None) => {
-                return Err(PyTypeError::new_err(
-                    "there is nothing to train on; pass paths as source, texts=[...] or counts=...",
-                ));
-            }
-            (Some(documents), None) => Err(documents),
-            (None, Some(counts)) => Ok(Corpus::of_counts(counts, asked.clone())?),
-        };
-        let pipeline = match (&corpus, &asked) {
-            (Ok(corpus), _) => corpus.counts.pipeline().clone(),
-            (Err(_), Some(asked)) => asked.clone(),
-            (Err(_), None) => default_pipeline()?,
-        };
+        let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
+        let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         trainer.unit = self::unit(unit, &pipeline, byte_fallback, base)?;
         trainer.initial_alphabet = alphabet(initial_alphabet, trainer.unit)?;
-        let unk_token = unk_token.or_else(|| base?.model().options().unk_token.clone());
+        let unk_token = unk_token.or_else(|| base?.model().unk_token().map(str::to_owned));
         if let Some(base) = base {
-            let options = base.model().options();
+            trainer.extend = Some(py.detach(|| base.base())?);
+        }
+        if let Some(bpe) = base.and_then(|base| base.model().bpe()) {
+            let options = bpe.options();
             trainer.byte_fallback |= options.byte_fallback;
             let affix = |own: Option<String>, of_base: &Option<String>| own.or_else(|| of_base.clone());
             trainer.continuing_subword_prefix =
                 affix(trainer.continuing_subword_prefix, &options.continuing_subword_prefix);
             trainer.end_of_word_suffix = affix(trainer.end_of_word_suffix, &options.end_of_word_suffix);
-            trainer.extend = Some(py.detach(|| base.base())?);
         }
         let unk_is_token = unk_token.as_ref().is_none_or(|unk| {
             trainer.special_tokens.contains(unk) || base.is_some_and(|base| base.spelled_to_id(unk).is_some())
@@ -290,10 +222,7 @@ pub(super) fn train_bpe(
         if let (false, Some(unk)) = (unk_is_token, &unk_token) {
             trainer.special_tokens.insert(0, unk.clone());
         }
-        let corpus = match corpus {
-            Ok(corpus) => corpus,
-            Err(documents) => Corpus::of_text(py, documents, &reading, Some(pipeline), progress.as_ref())?,
-        };
-        train(py, &trainer, unk_token.as_deref(), corpus, progress.as_ref())
+        let corpus = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        train(py, &trainer, unk_token.as_deref(), base, corpus, progress.as_ref())
     })
 }

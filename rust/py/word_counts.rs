@@ -9,10 +9,9 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyMapping, PyTuple};
 
 use super::arrow::{self, Chunks, Column};
 use super::error::entry;
-use super::pre_tokenizer;
+use super::pipeline;
 use super::text::Text;
 use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::PreTokenizer;
 use crate::word_counts::{Totals, WordCounts};
 
 /// Pieces of text with their counts, and the pipeline that made them.
@@ -46,15 +45,6 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
     Ok(py.detach(|| WordCounts::from_pairs(pipeline, pairs))?)
 }
 
-/// The pipeline of a pre-tokenizer given by name or object.
-pub(super) fn pipeline_of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Pipeline> {
-    let pre_tokenizer = match object {
-        Some(object) => pre_tokenizer::extract(object)?,
-        None => PreTokenizer::from_name("gpt2")?,
-    };
-    Ok(Pipeline::new(pre_tokenizer))
-}
-
 /// Totals by name.
 pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bound<'py, PyDict>> {
     let Totals { documents, bytes, pieces, pieces_cut, skipped, replaced, invalid_bytes, byte_order_marks } =
@@ -78,12 +68,15 @@ pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bou
 #[pymethods]
 impl PyWordCounts {
     /// Takes counts made elsewhere: a mapping of `str` or `bytes` to `int`,
-    /// already split by `pre_tokenizer`.
+    /// already normalized by `normalizer` and split by `pre_tokenizer`.
     #[new]
-    #[pyo3(signature = (counts, *, pre_tokenizer = None))]
-    #[pyo3(text_signature = "(counts, *, pre_tokenizer='gpt2')")]
-    fn new(counts: &Bound<'_, PyMapping>, pre_tokenizer: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        entry(|| Ok(from_mapping(counts, pipeline_of(pre_tokenizer)?)?.into()))
+    #[pyo3(signature = (counts, *, normalizer = None, pre_tokenizer = None))]
+    fn new(
+        counts: &Bound<'_, PyMapping>,
+        normalizer: Option<&Bound<'_, PyAny>>,
+        pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        entry(|| Ok(from_mapping(counts, pipeline::of_counts(normalizer, pre_tokenizer)?)?.into()))
     }
 
     /// Reads a count file.
@@ -101,11 +94,11 @@ impl PyWordCounts {
     /// Takes a table of two columns, `piece` (strings or binary) and `count`
     /// (integers); equal pieces are added up.
     #[staticmethod]
-    #[pyo3(signature = (table, *, pre_tokenizer = None))]
-    #[pyo3(text_signature = "(table, *, pre_tokenizer='gpt2')")]
+    #[pyo3(signature = (table, *, normalizer = None, pre_tokenizer = None))]
     fn from_arrow(
         py: Python<'_>,
         table: &Bound<'_, PyAny>,
+        normalizer: Option<&Bound<'_, PyAny>>,
         pre_tokenizer: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         entry(|| {
@@ -120,7 +113,7 @@ impl PyWordCounts {
             }
             let counts = column("count")?.call_method1("cast", (pyarrow.call_method0("uint64")?,))?;
             let counts: Vec<u64> = counts.call_method0("to_numpy")?.call_method0("tolist")?.extract()?;
-            let pipeline = pipeline_of(pre_tokenizer)?;
+            let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
             Ok(py.detach(|| WordCounts::from_pairs(pipeline, pieces.rows().zip(counts)))?.into())
         })
     }
@@ -224,14 +217,6 @@ impl PyWordCounts {
     fn __repr__(&self) -> String {
         let name = self.counts.pipeline().pre_tokenizer.name();
         format!("WordCounts({} pieces, {name})", self.counts.len())
-    }
-
-    fn __copy__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        this
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::encode::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
-use crate::bpe::Worker;
 use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
+use crate::model::{Model, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -40,9 +40,9 @@ impl Workers {
     /// More than a machine's threads need not rest: each may hold 2 MiB.
     const MOST: usize = 256;
 
-    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
-        let mut worker =
-            self.resting.try_lock().ok().and_then(|mut resting| resting.pop()).unwrap_or_default();
+    pub(super) fn lend<T>(&self, model: &Model, work: impl FnOnce(&mut Worker) -> T) -> T {
+        let resting = self.resting.try_lock().ok().and_then(|mut resting| resting.pop());
+        let mut worker = resting.unwrap_or_else(|| model.worker());
         let result = work(&mut worker);
         if let Ok(mut resting) = self.resting.try_lock()
             && resting.len() < Self::MOST
@@ -109,7 +109,7 @@ impl Tokenizer {
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let cut_long = n_threads > 1
             && room.is_none()
-            && self.model.options().dropout.is_none()
+            && self.model.dropout().is_none()
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
         let units = self.units(texts, cut_long, &finder)?;
@@ -246,7 +246,7 @@ impl Tokenizer {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Vec<(usize, Result<Done>)> {
-            self.workers.lend(|worker| {
+            self.workers.lend(&self.model, |worker| {
                 let mut results = Vec::new();
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);

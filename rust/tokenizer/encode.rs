@@ -1,11 +1,13 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
+use super::rewritten::{Origin, Rewritten};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
-use crate::bpe::{Bpe, Dropout, Worker};
+use crate::bpe::Dropout;
 use crate::encoding::{Encoding, EncodingBatch, Span};
 use crate::error::{Error, Result};
-use crate::normalizer::Aligned;
+use crate::model::Worker;
+use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
 use crate::vocab::TokenId;
 
@@ -49,35 +51,9 @@ impl Output {
     }
 }
 
-/// A stretch of rewritten text and the way back to the original.
-#[derive(Clone, Copy)]
-struct Origin<'a> {
-    /// Where the stretch's source begins in the source of `normalized`, or in
-    /// the original.
-    start: usize,
-    normalized: Option<&'a Aligned>,
-    rewritten: Option<&'a Aligned>,
-    /// Where the source of `normalized` begins in the original.
-    base: usize,
-}
-
-impl Origin<'_> {
-    fn span(&self, start: usize, end: usize) -> Span {
-        let mut range = start..end;
-        if let Some(rewritten) = self.rewritten {
-            range = rewritten.to_original(range);
-        }
-        range = range.start + self.start..range.end + self.start;
-        if let Some(normalized) = self.normalized {
-            range = normalized.to_original(range);
-        }
-        [(range.start + self.base) as u64, (range.end + self.base) as u64]
-    }
-}
-
 impl Tokenizer {
-    /// Encodes a text, given as bytes; those that are no UTF-8 are encoded as
-    /// pieces of their own.
+    /// Encodes a text, given as bytes; each longest run of bytes that are no
+    /// UTF-8 is a piece of its own, as in counting.
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token found under
@@ -137,7 +113,8 @@ impl Tokenizer {
     ) -> Result<EncodingBatch> {
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
-        let step = size.checked_sub(before.len() + after.len() + stride).filter(|&step| step > 0);
+        let taken = stride.saturating_add(before.len() + after.len());
+        let step = size.checked_sub(taken).filter(|&step| step > 0);
         let Some(step) = step else {
             return Err(Error::Encode(format!(
                 "windows of {size} ids with {} special tokens and an overlap of {stride} leave no step; \
@@ -202,14 +179,14 @@ impl Tokenizer {
 
     /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
     pub(super) fn with_worker<T>(&self, seed: u64, work: impl FnOnce(&mut Worker) -> T) -> T {
-        self.workers.lend(|worker| {
+        self.workers.lend(&self.model, |worker| {
             worker.set_dropout(self.dropout(seed));
             work(worker)
         })
     }
 
     pub(super) fn dropout(&self, seed: u64) -> Option<Dropout> {
-        self.model.options().dropout.map(|p| Dropout::new(p, seed))
+        self.model.dropout().map(|p| Dropout::new(p, seed))
     }
 
     /// Appends the ids of a text, up to the output's limit.
@@ -220,26 +197,17 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
-        let mut base = 0;
-        for chunk in text.utf8_chunks() {
-            let valid = chunk.valid();
-            if !valid.is_empty() {
-                self.encode_str(valid, base, finder, worker, output)?;
+        let result = for_each_stretch(text, |base, stretch| {
+            match stretch {
+                Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
+                Stretch::Invalid(run) => {
+                    let origin = Origin { start: 0, normalized: None, rewritten: None, base };
+                    self.encode_piece(run, 0, run.len(), origin, worker, output);
+                }
             }
-            base += valid.len();
-            let invalid = chunk.invalid();
-            if !invalid.is_empty() && !output.is_full() {
-                self.encode_piece(
-                    invalid,
-                    0,
-                    invalid.len(),
-                    Origin { start: 0, normalized: None, rewritten: None, base },
-                    worker,
-                    output,
-                );
-            }
-            base += invalid.len();
-        }
+            stop_if(output.is_full())
+        });
+        unless_full(result, output)?;
         output.truncate();
         Ok(())
     }
@@ -252,15 +220,14 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
-        let result = finder.raw(text, |Section { range, token }| {
+        finder.raw(text, |Section { range, token }| {
             let start = base + range.start;
             match token {
                 Some(id) => output.push_token(id, start, base + range.end),
                 None => self.encode_section(&text[range], start, finder, worker, output)?,
             }
             stop_if(output.is_full())
-        });
-        unless_full(result, output)
+        })
     }
 
     /// Encodes a stretch of the original text without raw added tokens.
@@ -272,9 +239,21 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
-        let normalized = self.pipeline.normalizer.as_ref().and_then(|step| step.normalize(section));
-        let text = normalized.as_ref().map_or(section, |aligned| aligned.text.as_str());
-        let origin = Origin { start: 0, normalized: normalized.as_ref(), rewritten: None, base };
+        if output.spans.is_none()
+            && output.limit == usize::MAX
+            && !finder.cuts_normalized()
+            && let Some(result) = worker.encode_section(&self.model, &self.pipeline, section, &mut output.ids)
+        {
+            return result;
+        }
+        let step = self.pipeline.normalizer.as_ref();
+        let normalized = Rewritten::new(
+            output.spans.is_some(),
+            || step?.normalize(section),
+            || step?.normalize_text(section),
+        );
+        let text = normalized.text(section);
+        let origin = Origin { start: 0, normalized: normalized.aligned(), rewritten: None, base };
         if !finder.cuts_normalized() {
             return self.encode_pieces(text, base == 0, origin, worker, output);
         }
@@ -302,9 +281,14 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
-        let rewritten = self.pipeline.pre_tokenizer.rewrite(text, at_start);
-        let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-        let origin = Origin { rewritten: rewritten.as_ref(), ..origin };
+        let step = &self.pipeline.pre_tokenizer;
+        let rewritten = Rewritten::new(
+            output.spans.is_some(),
+            || step.rewrite(text, at_start),
+            || step.rewrite(text, at_start),
+        );
+        let text = rewritten.text(text);
+        let origin = Origin { rewritten: rewritten.aligned(), ..origin };
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
             return self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
@@ -327,7 +311,7 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) {
-        let model: &Bpe = &self.model;
+        let model = &*self.model;
         let Output { ids, spans, lens, .. } = output;
         let Some(spans) = spans else {
             worker.encode(model, text, start, end, ids);

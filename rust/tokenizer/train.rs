@@ -25,11 +25,15 @@ impl Tokenizer {
     /// As [`BpeTrainer::train`].
     pub fn train_bpe(trainer: &BpeTrainer, counts: &WordCounts, progress: &mut Progress) -> Result<Self> {
         let trained = trainer.train(counts.iter(), progress)?;
-        Self::from_trained(trainer, None, counts.pipeline().clone(), &trained)
+        Self::from_trained(trainer, None, counts.pipeline().clone(), &trained, None)
     }
 
     /// Makes a tokenizer of what `trainer` gave. `unk_token` stands for symbols
     /// outside the alphabet; it must be one of the special tokens.
+    ///
+    /// Of the tokenizer whose [`Tokenizer::base`] was gone on from all stays that
+    /// training does not learn: the rules of its added tokens, its template, its
+    /// decoder, and what its model does beside merging.
     ///
     /// # Errors
     /// [`Error::Format`] for an unknown token that is no token.
@@ -38,6 +42,7 @@ impl Tokenizer {
         unk_token: Option<&str>,
         pipeline: Pipeline,
         trained: &Trained,
+        base: Option<&Self>,
     ) -> Result<Self> {
         let mut tokens = Vec::with_capacity(trained.tokens.len());
         for (id, token) in trained.tokens.iter().enumerate() {
@@ -46,8 +51,8 @@ impl Tokenizer {
             }
         }
         let mut merges: Vec<(TokenId, TokenId)> = Vec::new();
-        if let Some(base) = &trainer.extend {
-            merges.extend(base.merges.iter().map(|&(left, right, _)| (left, right)));
+        if let Some(extended) = &trainer.extend {
+            merges.extend(extended.merges.iter().map(|&(left, right, _)| (left, right)));
         }
         merges.extend(trained.merges.iter().map(|merge| (merge.left, merge.right)));
         let options = BpeOptions {
@@ -59,16 +64,23 @@ impl Tokenizer {
             byte_fallback: trainer.byte_fallback,
             continuing_subword_prefix: trainer.continuing_subword_prefix.clone(),
             end_of_word_suffix: trainer.end_of_word_suffix.clone(),
-            ..BpeOptions::default()
+            ..base.and_then(|base| base.model.bpe()).map(options_that_stay).unwrap_or_default()
         };
-        let decoder = decoder_of(&pipeline.pre_tokenizer, &options);
+        let decoder =
+            base.map_or_else(|| decoder_of(&pipeline.pre_tokenizer, &options), |base| base.decoder.clone());
         let model = Bpe::new(Vocab::from_pairs(tokens)?, MergeOrder::List(merges), options)?;
-        let added = trained.special_tokens.iter();
+        let added = trained.special_tokens.iter().map(|(content, id)| {
+            let known = base.and_then(|base| base.added.by_content(content));
+            match known.filter(|_| !trainer.special_tokens.contains(content)) {
+                Some(token) => token.clone(),
+                None => AddedToken::special(content.clone(), *id),
+            }
+        });
         Self::new(Parts {
             pipeline,
-            model: Arc::new(model),
-            added: added.map(|(content, id)| AddedToken::special(content.clone(), *id)).collect(),
-            template: Template::default(),
+            model: Arc::new(model.into()),
+            added: added.collect(),
+            template: base.map_or_else(Template::default, |base| base.template.clone()),
             decoder,
         })
     }
@@ -76,32 +88,36 @@ impl Tokenizer {
     /// What a trainer needs to go on from this tokenizer.
     ///
     /// # Errors
-    /// [`Error::Internal`] for an id that is no `u32`, which would be our bug.
+    /// [`Error::Option`] for a tokenizer that is not BPE.
     pub fn base(&self) -> Result<Base> {
-        let vocab = self.model.vocab();
+        let Some(bpe) = self.model.bpe() else {
+            return Err(Error::Option {
+                option: "extend",
+                value: self.model.name().into(),
+                reason: "only BPE goes on from a base; train without it, or give a BPE tokenizer".into(),
+            });
+        };
+        let vocab = bpe.vocab();
         let limit = self.max_id() as usize + 1;
         let mut tokens = Vec::with_capacity(limit);
         for id in 0..limit {
             tokens.push(vocab.bytes(id_of(id)?).map(<[u8]>::to_vec));
         }
-        let pairs = self.merge_list();
+        let pairs = bpe.merge_list();
         let mut merges = Vec::with_capacity(pairs.len());
         for (left, right) in pairs {
-            merges.push((left, right, self.model.pairs().get(left, right).id));
+            merges.push((left, right, bpe.pairs().get(left, right).id));
         }
         let added = self.added_tokens().iter();
         let special_tokens = added.map(|token| (token.content.clone(), token.id)).collect();
         Ok(Base { tokens, merges, special_tokens })
     }
+}
 
-    /// The pairs that merge, in order of rank: of a vocabulary in rank order,
-    /// the last merge of each token, which encode the same.
-    pub fn merge_list(&self) -> Vec<(TokenId, TokenId)> {
-        match self.model.order() {
-            MergeOrder::List(merges) => merges.clone(),
-            MergeOrder::Ranks => self.model.last_merges().into_iter().flatten().collect(),
-        }
-    }
+/// What a model that is gone on from does beside merging.
+fn options_that_stay(base: &Bpe) -> BpeOptions {
+    let BpeOptions { fuse_unk, dropout, .. } = *base.options();
+    BpeOptions { fuse_unk, dropout, ignore_merges: base.emits_whole_tokens(), ..BpeOptions::default() }
 }
 
 fn id_of(id: usize) -> Result<TokenId> {
@@ -111,7 +127,7 @@ fn id_of(id: usize) -> Result<TokenId> {
 /// What turns the ids of a tokenizer trained so into text.
 fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
     if let Some(suffix) = &options.end_of_word_suffix {
-        return Decoder::Suffix(suffix.clone());
+        return Decoder::Suffix { suffix: suffix.clone() };
     }
     match (pre_tokenizer, options.unit) {
         (PreTokenizer::Metaspace { prepend, .. }, _) => {
@@ -138,6 +154,7 @@ impl fmt::Display for Stop {
             Self::BelowMinFrequency { count } => {
                 write!(f, "the most frequent pair left stands {count} time(s), less than min_frequency")
             }
+            Self::NoGain => f.write_str("no pair left makes the corpus more likely when it is merged"),
         }
     }
 }

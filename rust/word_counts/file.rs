@@ -6,9 +6,10 @@
 //! bytes. The totals hold the sum of all counts, so that a file cut short
 //! between two lines is seen.
 
+use std::fmt::Write;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::{self, Run};
 use super::{Totals, WordCounts, same_pipeline};
+use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
@@ -67,7 +69,7 @@ pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut P
         header.totals = header.totals.add(&other.totals)?;
     }
     let mut writer = CountsWriter::create(output, &header)?;
-    let dir = writer.dir.clone();
+    let dir = writer.file.dir().to_path_buf();
     let runs = inputs.iter().map(|input| Run::Path(input.as_ref().to_path_buf())).collect();
     run::merge(runs, &dir, progress, |piece, count| writer.push(piece, count))?;
     writer.finish()?;
@@ -222,9 +224,7 @@ fn parse_count(digits: &[u8]) -> Option<u64> {
 /// Writes a count file piece by piece; nothing appears under its name before
 /// [`CountsWriter::finish`].
 pub struct CountsWriter {
-    file: BufWriter<tempfile::NamedTempFile>,
-    path: PathBuf,
-    dir: PathBuf,
+    file: AtomicFile,
     line: String,
 }
 
@@ -234,22 +234,9 @@ impl CountsWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn create(path: &Path, header: &Header) -> Result<Self> {
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir.to_path_buf(),
-            _ => PathBuf::from("."),
-        };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".counts-");
-        #[cfg(unix)]
-        {
-            // As any new file, less the umask; temporary files are private.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(&dir).map_err(|error| Error::io(path, error))?;
-        let file = BufWriter::with_capacity(1 << 16, file);
-        let mut writer = Self { file, path: path.to_path_buf(), dir, line: String::new() };
-        write_header(&mut writer.file, header).map_err(|error| Error::io(path, error))?;
+        let mut writer = Self { file: AtomicFile::create(path)?, line: String::new() };
+        push_header(&mut writer.line, header)?;
+        writer.file.write(writer.line.as_bytes())?;
         Ok(writer)
     }
 
@@ -258,8 +245,9 @@ impl CountsWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
-        write_piece(&mut self.file, &mut self.line, piece, count)
-            .map_err(|error| Error::io(&self.path, error))
+        self.line.clear();
+        push_piece(&mut self.line, piece, count);
+        self.file.write(self.line.as_bytes())
     }
 
     /// Puts the file under its name.
@@ -267,24 +255,20 @@ impl CountsWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn finish(self) -> Result<()> {
-        let path = self.path;
-        let file = self.file.into_inner().map_err(|error| Error::io(&path, error.into_error()))?;
-        file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
-        file.persist(&path).map_err(|error| Error::io(&path, error.error))?;
-        Ok(())
+        self.file.finish()
     }
 }
 
-fn write_header(output: &mut impl Write, header: &Header) -> std::io::Result<()> {
-    write!(output, "{MAGIC}{VERSION} ")?;
-    serde_json::to_writer(&mut *output, header)?;
-    output.write_all(b"\n")
+fn push_header(out: &mut String, header: &Header) -> Result<()> {
+    let json = serde_json::to_string(header).map_err(|error| Error::Internal(error.to_string()))?;
+    out.push_str(&format!("{MAGIC}{VERSION} {json}\n"));
+    Ok(())
 }
 
-fn write_piece(output: &mut impl Write, line: &mut String, piece: &[u8], count: u64) -> std::io::Result<()> {
-    line.clear();
-    STANDARD.encode_string(piece, line);
-    writeln!(output, "{line} {count}")
+fn push_piece(out: &mut String, piece: &[u8], count: u64) {
+    STANDARD.encode_string(piece, out);
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, " {count}");
 }
 
 impl WordCounts {
@@ -313,12 +297,10 @@ impl WordCounts {
     /// # Errors
     /// [`Error::Internal`] if they cannot be written, which would be our bug.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let (mut bytes, mut line) = (Vec::new(), String::new());
-        let written = write_header(&mut bytes, &self.header()).and_then(|()| {
-            self.iter().try_for_each(|(piece, count)| write_piece(&mut bytes, &mut line, piece, count))
-        });
-        written.map_err(|error| Error::Internal(error.to_string()))?;
-        Ok(bytes)
+        let mut text = String::new();
+        push_header(&mut text, &self.header())?;
+        self.iter().for_each(|(piece, count)| push_piece(&mut text, piece, count));
+        Ok(text.into_bytes())
     }
 
     /// Reads the bytes of a count file.

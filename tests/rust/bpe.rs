@@ -141,9 +141,22 @@ fn characters_unknowns_and_affixes() {
     let fallback: Vec<String> =
         ["a".to_owned()].into_iter().chain((0..256).map(|byte| format!("<0x{byte:02X}>"))).collect();
     let options = BpeOptions { unit: Unit::Chars, byte_fallback: true, ..BpeOptions::default() };
-    let bpe = Bpe::new(Vocab::from_tokens(fallback).unwrap(), MergeOrder::List(vec![]), options).unwrap();
+    let bpe =
+        Bpe::new(Vocab::from_tokens(fallback).unwrap(), MergeOrder::List(vec![]), options.clone()).unwrap();
     assert_eq!(bpe.encode("aé".as_bytes()), [0, 1 + 0xC3, 1 + 0xA9]);
     assert_eq!(bpe.fallback_byte(1 + 0xC3), Some(0xC3));
+    assert!(bpe.is_lossless());
+
+    // As tokenizers 0.23.3: a character whose bytes are not all there is
+    // unknown, and the unknown token comes after the bytes that follow.
+    let some = Vocab::from_tokens(["a", "?", "<0xC3>", "<0xA9>", "b"]).unwrap();
+    let options = BpeOptions { unk_token: Some("?".into()), fuse_unk: true, ..options };
+    let bpe = Bpe::new(some, MergeOrder::List(vec![]), options).unwrap();
+    for (piece, expected) in [("aéèb", &[0, 2, 3, 1, 4][..]), ("èéb", &[2, 3, 1, 4]), ("èéèb", &[2, 3, 1, 4])]
+    {
+        assert_eq!(bpe.encode(piece.as_bytes()), expected, "{piece}");
+    }
+    assert!(!bpe.is_lossless());
 }
 
 #[test]

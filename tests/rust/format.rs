@@ -160,7 +160,7 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/version", json!(1)), &["$.version", "expected a string, found 1"]),
         (insert("", "extra", json!(1)), &["$.extra", "not known"]),
         (set("/model", json!(null)), &["$.model", "expected a model"]),
-        (set("/model/type", json!("Unigram")), &["$.model.type", "Unigram", "BPE"]),
+        (set("/model/type", json!("WordLevel")), &["$.model.type", "WordLevel", "BPE"]),
         (set("/model/vocab", json!([])), &["$.model.vocab", "expected an object of tokens"]),
         (set("/model/vocab/ab", json!(-1)), &["$.model.vocab[\"ab\"]", "-1"]),
         (set("/model/vocab/ab", json!(1)), &["$.model.vocab", "id 1 stands twice"]),
@@ -171,12 +171,12 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/model/merges/0", json!(["b", "a"])), &["$.model.merges[0]", "result"]),
         (insert("/model", "unk_token", json!("u")), &["unk_token", "\"u\""]),
         (insert("/model", "dropout", json!(2.0)), &["dropout", "0 to 1"]),
-        (set("/normalizer", json!({"type": "NFC"})), &["$.normalizer", "\"NFC\"", "Prepend, Replace"]),
+        (set("/normalizer", json!({"type": "X"})), &["$.normalizer", "\"X\"", "Prepend, Replace"]),
         (
-            set("/normalizer", json!({"type": "Sequence", "normalizers": [{"type": "Lowercase"}]})),
-            &["$.normalizer.normalizers[0]", "\"Lowercase\""],
+            set("/normalizer", json!({"type": "Sequence", "normalizers": [{"type": "X"}]})),
+            &["$.normalizer.normalizers[0]", "\"X\""],
         ),
-        (set("/pre_tokenizer", json!({"type": "Digits"})), &["$.pre_tokenizer", "\"Digits\"", "Whitespace"]),
+        (set("/pre_tokenizer", json!({"type": "X"})), &["$.pre_tokenizer", "\"X\"", "Whitespace"]),
         (set("/pre_tokenizer", json!({"type": "ByteLevel"})), &["$.pre_tokenizer", "add_prefix_space"]),
         (
             set(

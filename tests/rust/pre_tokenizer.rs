@@ -356,7 +356,7 @@ fn rewriting() {
         ("gpt2-prefix-space", "", true, ""),
         ("gpt2", "a", true, "a"),
     ] {
-        let rewritten = PreTokenizer::from_name(name).unwrap().rewrite(section, at_start);
+        let rewritten: Option<Aligned> = PreTokenizer::from_name(name).unwrap().rewrite(section, at_start);
         let text = rewritten.as_ref().map_or(section, |aligned| aligned.text.as_str());
         assert_eq!(text, expected, "{name} on {section:?}");
         assert_eq!(rewritten.is_some(), section != expected, "{name} on {section:?}");

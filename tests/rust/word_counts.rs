@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use sentitok::corpus::{FileOptions, FileSource, InvalidUtf8, IterSource, Shard, Source};
-use sentitok::word_counts::{CountOptions, count, count_to_file, estimate, merge_files, read_header};
+use sentitok::word_counts::{CountOptions, count, count_to_file, merge_files, read_header};
 use sentitok::{Error, Pipeline, PreTokenizer, Progress, WordCounts};
 
 fn pipeline() -> Pipeline {
@@ -296,17 +296,6 @@ fn files_are_as_documented() {
         let error = WordCounts::from_bytes(FILE.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expected), "{what}: {error}");
     }
-}
-
-#[test]
-fn estimates_grow_slower_than_the_text() {
-    let options = with_threads(2);
-    let [small, large] = [1 << 20, 1 << 30].map(|bytes| estimate(bytes, &options));
-    assert!(small.distinct_pieces < large.distinct_pieces);
-    assert!(large.distinct_pieces < small.distinct_pieces * 1024);
-    let bounded = CountOptions { max_memory: Some(1 << 20), ..options };
-    assert!(estimate(1 << 30, &bounded).memory < large.memory);
-    assert_eq!(estimate(0, &bounded).distinct_pieces, 0);
 }
 
 fn counts() -> impl Strategy<Value = WordCounts> {

@@ -27,20 +27,20 @@ type Place = usize;
 type Dropped = Vec<(Vec<u8>, u64)>;
 
 /// From a symbol and its place to its id.
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     unit: Unit,
     /// By the code point of the symbol's character.
     ids: FxHashMap<u32, [Option<TokenId>; 4]>,
     /// The same for bytes, by byte.
     byte_ids: [[Option<TokenId>; 4]; 256],
     /// Whether an unknown symbol ends a run instead of vanishing.
-    pub(super) unknown_breaks: bool,
+    pub(crate) unknown_breaks: bool,
     dropped: Dropped,
 }
 
 impl Symbols {
     /// Finds the alphabet of the pieces and gives it ids in `tokens`.
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &BpeTrainer,
         pieces: &[(&[u8], u64)],
         tokens: &mut Tokens,
@@ -109,7 +109,7 @@ impl Symbols {
 
     /// Calls `f` with the id of each symbol of a piece, `None` for one outside
     /// the alphabet.
-    pub(super) fn for_each(&self, piece: &[u8], mut f: impl FnMut(Option<TokenId>)) -> Result<()> {
+    pub(crate) fn for_each(&self, piece: &[u8], mut f: impl FnMut(Option<TokenId>)) -> Result<()> {
         match self.unit {
             Unit::Bytes => {
                 let last = piece.len().saturating_sub(1);
@@ -128,7 +128,7 @@ impl Symbols {
         Ok(())
     }
 
-    pub(super) fn into_dropped(self) -> Dropped {
+    pub(crate) fn into_dropped(self) -> Dropped {
         self.dropped
     }
 
@@ -179,7 +179,7 @@ impl Unit {
     }
 
     /// A prefix or suffix as bytes of tokens.
-    pub(super) fn affix(self, option: &'static str, text: &str) -> Result<Vec<u8>> {
+    pub(crate) fn affix(self, option: &'static str, text: &str) -> Result<Vec<u8>> {
         match self {
             Unit::Chars => Ok(text.as_bytes().to_vec()),
             Unit::Bytes => byte_level::to_bytes(text).ok_or_else(|| Error::Option {

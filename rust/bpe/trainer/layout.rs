@@ -24,9 +24,9 @@ use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
 /// The greatest id a slot can hold.
-pub(super) const MAX_ID: TokenId = SPAN - 1;
+pub(crate) const MAX_ID: TokenId = SPAN - 1;
 /// Between runs.
-pub(super) const SEPARATOR: u32 = u32::MAX;
+pub(crate) const SEPARATOR: u32 = u32::MAX;
 
 /// Pieces written between two looks at the clock.
 const TICK: usize = 1 << 12;
@@ -37,7 +37,7 @@ const SPAN: u32 = 1 << 30;
 const DEAD: u32 = END | SPAN;
 
 /// Runs of symbols with their weights.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     slots: Vec<u32>,
     /// Where each weight begins, ascending.
     weight_starts: Vec<u32>,
@@ -46,7 +46,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Writes pieces, which come by weight, greatest first.
-    pub(super) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols, progress: &mut Progress) -> Result<Self> {
+    pub(crate) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols, progress: &mut Progress) -> Result<Self> {
         let mut layout = Self::with_capacity(pieces);
         let mut run = Vec::new();
         for (at, &(piece, weight)) in pieces.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Layout {
         layout.check()
     }
 
-    pub(super) fn with_capacity(pieces: &[(&[u8], u64)]) -> Self {
+    pub(crate) fn with_capacity(pieces: &[(&[u8], u64)]) -> Self {
         let bytes: usize =
             pieces.iter().map(|(piece, _)| if piece.len() > 1 { piece.len() + 1 } else { 0 }).sum();
         let mut slots = Vec::with_capacity(bytes + 1);
@@ -72,7 +72,7 @@ impl Layout {
     }
 
     /// Appends a run and empties it. A run of one symbol has no pair.
-    pub(super) fn push_run(&mut self, run: &mut Vec<TokenId>, weight: u64) {
+    pub(crate) fn push_run(&mut self, run: &mut Vec<TokenId>, weight: u64) {
         if run.len() > 1 {
             self.begin_weight(weight);
             self.slots.extend_from_slice(run);
@@ -83,7 +83,7 @@ impl Layout {
 
     /// Appends a run whose symbols already span slots: what begins at a place
     /// of span 0 is inside the symbol before.
-    pub(super) fn push_spans(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
+    pub(crate) fn push_spans(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
         if spans.first().is_none_or(|&span| span as usize == symbols.len()) {
             return;
         }
@@ -101,7 +101,7 @@ impl Layout {
     }
 
     /// Refuses more slots than a position can name.
-    pub(super) fn check(self) -> Result<Self> {
+    pub(crate) fn check(self) -> Result<Self> {
         if u32::try_from(self.slots.len()).is_err() {
             return Err(Error::Option {
                 option: "pieces",
@@ -120,19 +120,19 @@ impl Layout {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// What stands at a position: an id where a symbol begins, else a mark.
     #[inline]
-    pub(super) fn at(&self, position: usize) -> u32 {
+    pub(crate) fn at(&self, position: usize) -> u32 {
         self.slots[position]
     }
 
     /// The number of slots of the symbol that begins at `position`.
     #[inline]
-    pub(super) fn span(&self, position: usize) -> usize {
+    pub(crate) fn span(&self, position: usize) -> usize {
         let next = self.slots[position + 1];
         match next & DEAD {
             END => 2,
@@ -144,7 +144,7 @@ impl Layout {
 
     /// The symbol before `position`, and where it begins.
     #[inline]
-    pub(super) fn before(&self, position: usize) -> Option<(TokenId, usize)> {
+    pub(crate) fn before(&self, position: usize) -> Option<(TokenId, usize)> {
         let last = self.slots[position - 1];
         if last == SEPARATOR {
             return None;
@@ -159,7 +159,7 @@ impl Layout {
 
     /// Makes the two symbols at `position` one, of `left + right` slots.
     #[inline]
-    pub(super) fn join(&mut self, position: usize, left: usize, right: usize, id: TokenId) {
+    pub(crate) fn join(&mut self, position: usize, left: usize, right: usize, id: TokenId) {
         let span = left + right;
         let end = position + span - 1;
         let middle = position + left;
@@ -175,13 +175,13 @@ impl Layout {
 
     /// The slots, which each hold a symbol or a separator after
     /// [`Layout::compact`] and before the next [`Layout::join`].
-    pub(super) fn compact_slots(&self) -> &[u32] {
+    pub(crate) fn compact_slots(&self) -> &[u32] {
         &self.slots
     }
 
     /// Calls `f` with each pair of neighbours in a layout that is not compact:
     /// position, left, right and weight.
-    pub(super) fn for_each_pair(&self, mut f: impl FnMut(usize, TokenId, TokenId, u64)) {
+    pub(crate) fn for_each_pair(&self, mut f: impl FnMut(usize, TokenId, TokenId, u64)) {
         let mut weights = Weights::default();
         let mut position = 0;
         while position < self.slots.len() {
@@ -200,7 +200,7 @@ impl Layout {
     }
 
     /// Gives every symbol one slot. Positions change.
-    pub(super) fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         let (mut from, mut to) = (0, 0);
         let mut weight = 0;
         while from < self.slots.len() {
@@ -219,7 +219,7 @@ impl Layout {
     }
 
     /// Takes merges back, none of which made a token that stood in a piece before.
-    pub(super) fn unmerge(&mut self, merges: &[Merge]) {
+    pub(crate) fn unmerge(&mut self, merges: &[Merge]) {
         self.compact();
         let parts: FxHashMap<TokenId, (TokenId, TokenId)> =
             merges.iter().map(|merge| (merge.id, (merge.left, merge.right))).collect();
@@ -243,7 +243,7 @@ impl Layout {
     }
 
     /// Calls `f` with each run's symbols and its weight.
-    pub(super) fn for_each_run(&self, mut f: impl FnMut(&[TokenId], u64)) {
+    pub(crate) fn for_each_run(&self, mut f: impl FnMut(&[TokenId], u64)) {
         let mut weights = Weights::default();
         let mut start = 1;
         for run in self.slots[1..].split(|&slot| slot == SEPARATOR) {
@@ -257,7 +257,7 @@ impl Layout {
 
 /// A cursor that finds weights at ascending positions.
 #[derive(Default)]
-pub(super) struct Weights {
+pub(crate) struct Weights {
     weight: u64,
     from: u32,
     to: u32,
@@ -266,7 +266,7 @@ pub(super) struct Weights {
 impl Weights {
     /// The weight at a position; quickest when positions ascend.
     #[inline]
-    pub(super) fn at(&mut self, layout: &Layout, position: usize) -> u64 {
+    pub(crate) fn at(&mut self, layout: &Layout, position: usize) -> u64 {
         let position = position as u32;
         if position < self.from || position >= self.to {
             let next = layout.weight_starts.partition_point(|&start| start <= position);

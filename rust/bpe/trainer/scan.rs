@@ -23,15 +23,15 @@ const SHARE: usize = 1 << 16;
 
 /// A frequent pair.
 #[derive(Default)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     /// Its present count.
-    pub(super) count: u64,
+    pub(crate) count: u64,
     /// Where it began at its birth; some places may be stale.
-    pub(super) positions: Positions,
+    pub(crate) positions: Positions,
 }
 
 /// Ascending positions. Most pairs have one, which needs no list.
-pub(super) enum Positions {
+pub(crate) enum Positions {
     One(u32),
     Many(Vec<u32>),
 }
@@ -44,12 +44,12 @@ impl Default for Positions {
 
 impl Positions {
     /// An empty list with room for `n`.
-    pub(super) fn with_room(n: usize) -> Self {
+    pub(crate) fn with_room(n: usize) -> Self {
         Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
     }
 
     #[inline]
-    pub(super) fn push(&mut self, position: u32) {
+    pub(crate) fn push(&mut self, position: u32) {
         match self {
             Self::One(first) => *self = Self::Many(vec![*first, position]),
             Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
@@ -57,7 +57,7 @@ impl Positions {
         }
     }
 
-    pub(super) fn as_slice(&self) -> &[u32] {
+    pub(crate) fn as_slice(&self) -> &[u32] {
         match self {
             Self::One(position) => std::slice::from_ref(position),
             Self::Many(list) => list,
@@ -77,28 +77,28 @@ impl Positions {
 
 /// Pairs, and where each one is.
 #[derive(Default)]
-pub(super) struct Pairs {
-    pub(super) list: Vec<Pair>,
-    pub(super) index: FxHashMap<u64, u32>,
+pub(crate) struct Pairs {
+    pub(crate) list: Vec<Pair>,
+    pub(crate) index: FxHashMap<u64, u32>,
 }
 
 /// A pair as a key.
 #[inline]
-pub(super) fn key(left: TokenId, right: TokenId) -> u64 {
+pub(crate) fn key(left: TokenId, right: TokenId) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
 /// A compact layout to be read.
-pub(super) struct Scan<'a> {
-    pub(super) layout: &'a Layout,
-    pub(super) tokens: &'a Tokens,
-    pub(super) vocab_size: usize,
-    pub(super) threads: usize,
+pub(crate) struct Scan<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) vocab_size: usize,
+    pub(crate) threads: usize,
 }
 
 impl Scan<'_> {
     /// Hashed sums of all pairs that may be merged.
-    pub(super) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
+    pub(crate) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
         let sketches = self.read(
             progress,
             || Sketch::new(self.layout.len()),
@@ -118,7 +118,7 @@ impl Scan<'_> {
     }
 
     /// All pairs of at least `least`, with positions.
-    pub(super) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
+    pub(crate) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
         let found = self.read(progress, Pairs::default, |pairs, position, left, right, weight| {
             if sketch.sums[sketch.cell(left, right)] < least {
                 return Ok(());
@@ -248,7 +248,7 @@ impl Scan<'_> {
 }
 
 /// Hashed sums of pair weights: never less than a pair's count.
-pub(super) struct Sketch {
+pub(crate) struct Sketch {
     sums: Vec<u64>,
     shift: u32,
 }
@@ -266,13 +266,13 @@ impl Sketch {
     }
 
     /// No pair has a greater count.
-    pub(super) fn max(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         self.sums.iter().copied().max().unwrap_or(0)
     }
 
     /// A count that about `n` of the sums from `low` to `high` reach; `low` if
     /// fewer do.
-    pub(super) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
+    pub(crate) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().copied().filter(|sum| (low..=high).contains(sum)).collect();
         if sums.len() <= n {
             return low;

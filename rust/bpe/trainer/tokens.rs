@@ -18,7 +18,7 @@ use crate::vocab::TokenId;
 type SpecialTokens = Vec<(String, TokenId)>;
 
 /// Tokens by id, ids by bytes.
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     unit: Unit,
     /// Longer tokens are not made; `usize::MAX` for no limit.
     max_length: usize,
@@ -35,7 +35,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn new(unit: Unit, prefix: Vec<u8>, max_length: usize) -> Self {
+    pub(crate) fn new(unit: Unit, prefix: Vec<u8>, max_length: usize) -> Self {
         Self {
             unit,
             max_length,
@@ -49,29 +49,29 @@ impl Tokens {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    pub(super) fn bytes(&self, id: TokenId) -> &[u8] {
+    pub(crate) fn bytes(&self, id: TokenId) -> &[u8] {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
         &self.slab[start..self.ends[id]]
     }
 
-    pub(super) fn find(&self, bytes: &[u8]) -> Option<TokenId> {
+    pub(crate) fn find(&self, bytes: &[u8]) -> Option<TokenId> {
         self.index.find(hash(bytes), |&id| self.bytes(id) == bytes).copied()
     }
 
     /// The length in first symbols; 0 for a token that stands in no piece.
-    pub(super) fn length(&self, id: TokenId) -> usize {
+    pub(crate) fn length(&self, id: TokenId) -> usize {
         self.lengths[id as usize] as usize
     }
 
     /// Whether a pair may be merged: its token must be shorter than the limit,
     /// unless both are first symbols.
     #[inline]
-    pub(super) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
+    pub(crate) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
         self.max_length == usize::MAX || {
             let length = self.length(left) + self.length(right);
             length < self.max_length || length == 2
@@ -79,7 +79,7 @@ impl Tokens {
     }
 
     /// Notes that a token stands in pieces, with so many first symbols.
-    pub(super) fn set_length(&mut self, id: TokenId, length: usize) {
+    pub(crate) fn set_length(&mut self, id: TokenId, length: usize) {
         let known = &mut self.lengths[id as usize];
         if *known == 0 {
             *known = u32::try_from(length).unwrap_or(u32::MAX);
@@ -87,19 +87,19 @@ impl Tokens {
     }
 
     /// The id of these bytes, appended if they are new.
-    pub(super) fn intern(&mut self, bytes: &[u8]) -> TokenId {
+    pub(crate) fn intern(&mut self, bytes: &[u8]) -> TokenId {
         self.find(bytes).unwrap_or_else(|| self.push(Some(bytes)))
     }
 
     /// The bytes of the token two others become.
-    pub(super) fn joined(&self, left: TokenId, right: TokenId) -> Vec<u8> {
+    pub(crate) fn joined(&self, left: TokenId, right: TokenId) -> Vec<u8> {
         let right = self.bytes(right);
         let right = right.strip_prefix(self.prefix.as_slice()).unwrap_or(right);
         [self.bytes(left), right].concat()
     }
 
     /// Adds a special token, unless its text is known.
-    pub(super) fn add_special(&mut self, text: &str) {
+    pub(crate) fn add_special(&mut self, text: &str) {
         if self.special_tokens.iter().any(|(known, _)| known == text) {
             return;
         }
@@ -114,7 +114,7 @@ impl Tokens {
     ///
     /// # Errors
     /// [`Error::Option`] for a token that stands twice.
-    pub(super) fn push_base(&mut self, token: Option<&[u8]>) -> Result<()> {
+    pub(crate) fn push_base(&mut self, token: Option<&[u8]>) -> Result<()> {
         if let Some(known) = token.and_then(|bytes| self.find(bytes)) {
             return Err(Error::Option {
                 option: "extend",
@@ -130,7 +130,7 @@ impl Tokens {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id the base does not have.
-    pub(super) fn name_special(&mut self, text: &str, id: TokenId) -> Result<()> {
+    pub(crate) fn name_special(&mut self, text: &str, id: TokenId) -> Result<()> {
         if id as usize >= self.len() {
             return Err(Error::UnknownId { id: id.into(), max: (self.len() as TokenId).saturating_sub(1) });
         }
@@ -139,7 +139,7 @@ impl Tokens {
     }
 
     /// Forgets all ids from `len` on.
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len {
             let id = (self.len() - 1) as TokenId;
             let hash = hash(self.bytes(id));
@@ -154,7 +154,7 @@ impl Tokens {
     }
 
     /// The tokens by id, and the special tokens.
-    pub(super) fn into_parts(self) -> (Vec<Option<Vec<u8>>>, SpecialTokens) {
+    pub(crate) fn into_parts(self) -> (Vec<Option<Vec<u8>>>, SpecialTokens) {
         let tokens =
             (0..self.len()).map(|id| self.named[id].then(|| self.bytes(id as TokenId).to_vec())).collect();
         (tokens, self.special_tokens)

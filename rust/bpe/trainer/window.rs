@@ -12,6 +12,7 @@ use super::TieBreak;
 use super::heap::{Candidate, Heap};
 use super::layout::Layout;
 use super::merger::Limits;
+use super::rewrite::Store;
 use super::scan::{Pair, Pairs, Positions, Scan, key};
 use super::tokens::Tokens;
 use crate::error::Result;
@@ -36,11 +37,6 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn new(tie_break: TieBreak) -> Self {
         Self { least: u64::MAX, pairs: Pairs::default(), heap: Heap::new(tie_break) }
-    }
-
-    /// The least count a pair must have to be kept.
-    pub(super) fn least(&self) -> u64 {
-        self.least
     }
 
     /// The pair to merge next, its count, if the window holds one.
@@ -71,36 +67,22 @@ impl Window {
         self.pairs.index.remove(&key(best.left, best.right));
         std::mem::take(&mut self.pairs.list[best.index as usize]).positions
     }
+}
 
-    /// Drops all pairs of a token.
-    pub(super) fn forget(&mut self, id: TokenId) {
-        let Pairs { list: pairs, index } = &mut self.pairs;
-        index.retain(|&key, &mut index| {
-            let stays = (key >> 32) as TokenId != id && key as TokenId != id;
-            if !stays {
-                pairs[index as usize] = Pair::default();
-            }
-            stays
-        });
+impl Store for Window {
+    #[inline]
+    fn least(&self) -> u64 {
+        self.least
     }
 
-    /// Lowers a pair's count, if the pair is kept.
-    pub(super) fn lower(&mut self, left: TokenId, right: TokenId, by: u64) {
+    fn lower(&mut self, left: TokenId, right: TokenId, by: u64) {
         if let Some(&index) = self.pairs.index.get(&key(left, right)) {
             let count = &mut self.pairs.list[index as usize].count;
             *count = count.saturating_sub(by);
         }
     }
 
-    /// Adds a pair of at least `least`, and gives the list its positions go to.
-    pub(super) fn insert(
-        &mut self,
-        tokens: &Tokens,
-        left: TokenId,
-        right: TokenId,
-        count: u64,
-        n: u32,
-    ) -> u32 {
+    fn insert(&mut self, tokens: &Tokens, left: TokenId, right: TokenId, count: u64, n: u32) -> u32 {
         let index = self.pairs.list.len() as u32;
         self.pairs.list.push(Pair { count, positions: Positions::with_room(n as usize) });
         self.pairs.index.insert(key(left, right), index);
@@ -109,8 +91,19 @@ impl Window {
     }
 
     #[inline]
-    pub(super) fn push_position(&mut self, index: u32, position: u32) {
+    fn push_position(&mut self, index: u32, position: u32) {
         self.pairs.list[index as usize].positions.push(position);
+    }
+
+    fn forget(&mut self, id: TokenId) {
+        let Pairs { list: pairs, index } = &mut self.pairs;
+        index.retain(|&key, &mut index| {
+            let stays = (key >> 32) as TokenId != id && key as TokenId != id;
+            if !stays {
+                pairs[index as usize] = Pair::default();
+            }
+            stays
+        });
     }
 }
 

@@ -1,51 +1,42 @@
-//! The `model` of tokenizer.json, read as a stream.
+//! The `model` of tokenizer.json: its fields in any order, then the checks.
 //!
-//! Strings without escapes are borrowed from the file, so a vocabulary of
-//! 200,000 tokens makes no allocation a token. The place being read is kept
-//! aside, so that an error of the JSON reader still has its path.
+//! How the long fields are read is in `entries`.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
+use super::entries::{Entries, EntriesSeed, MergesSeed, Place, TextSeed};
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::byte_level;
 use crate::error::{Error, Result};
+use crate::format::container::Beside;
 use crate::format::spelled::{id_of, merges, vocab};
+use crate::model::Model;
+use crate::unigram::{Precision, Unigram, UnigramOptions};
 use crate::vocab::{TokenId, Vocab};
+use crate::wordpiece::{WordPiece, WordPieceOptions};
 
-/// What reading is at.
-#[derive(Default)]
-pub(in crate::format) struct Place {
-    key: RefCell<String>,
-    index: Cell<Option<usize>>,
-}
-
-impl Place {
-    /// Sets the path.
-    pub(in crate::format) fn set(&self, key: &str) {
-        self.index.set(None);
-        let mut path = self.key.borrow_mut();
-        path.clear();
-        path.push_str(key);
-    }
-
-    /// The error of the reader, with the path.
-    pub(in crate::format) fn error(&self, error: &serde_json::Error) -> Error {
-        let index = self.index.get().map(|at| format!("[{at}]")).unwrap_or_default();
-        Error::format(format!("{}{index}", self.key.borrow()), error.to_string())
-    }
-}
+/// The algorithms, by their names in files.
+const KINDS: [&str; 3] = [BPE, WORD_PIECE, UNIGRAM];
+const BPE: &str = "BPE";
+const WORD_PIECE: &str = "WordPiece";
+const UNIGRAM: &str = "Unigram";
 
 /// A model as the file has it.
 #[derive(Default)]
 pub(super) struct RawModel<'a> {
+    kind: Option<&'static str>,
     options: BpeOptions,
-    vocab: Option<Vec<(Cow<'a, str>, TokenId)>>,
+    vocab: Option<Entries<'a>>,
     merges: Option<Vec<(Cow<'a, str>, Cow<'a, str>)>>,
+    /// Of WordPiece.
+    max_input_chars_per_word: Option<usize>,
+    /// Of Unigram: scores by id, and the id of the unknown token.
+    scores: Vec<f64>,
+    unk_id: Option<TokenId>,
 }
 
 /// Reads a [`RawModel`].
@@ -78,9 +69,11 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
             match &*key {
                 "type" => {
                     let kind: String = map.next_value()?;
-                    if kind != "BPE" {
+                    model.kind = KINDS.into_iter().find(|known| *known == kind);
+                    if model.kind.is_none() {
                         return Err(A::Error::custom(format!(
-                            "{kind:?} is not supported in this release; supported: BPE"
+                            "{kind:?} is not supported; supported: {}",
+                            KINDS.join(", ")
                         )));
                     }
                 }
@@ -91,7 +84,9 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
                 "fuse_unk" => options.fuse_unk = map.next_value::<Option<bool>>()?.unwrap_or(false),
                 "byte_fallback" => options.byte_fallback = map.next_value::<Option<bool>>()?.unwrap_or(false),
                 "ignore_merges" => options.ignore_merges = map.next_value::<Option<bool>>()?.unwrap_or(false),
-                "vocab" => model.vocab = Some(map.next_value_seed(VocabSeed(place))?),
+                "vocab" => model.vocab = Some(map.next_value_seed(EntriesSeed(place))?),
+                "max_input_chars_per_word" => model.max_input_chars_per_word = map.next_value()?,
+                "unk_id" => model.unk_id = map.next_value()?,
                 "merges" => model.merges = Some(map.next_value_seed(MergesSeed(place))?),
                 // Fields it does not know change nothing for tokenizers either.
                 _ => {
@@ -100,158 +95,11 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
             }
         }
         place.set("$.model");
+        // Old files name no type: the fields tell.
+        if model.kind.is_none() && model.max_input_chars_per_word.is_some() && model.merges.is_none() {
+            model.kind = Some(WORD_PIECE);
+        }
         Ok(model)
-    }
-}
-
-/// A string, borrowed where it has no escapes.
-pub(super) struct TextSeed;
-
-impl<'de> DeserializeSeed<'de> for TextSeed {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for TextSeed {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-}
-
-/// An object of token to id; vocab.json is one alone.
-pub(in crate::format) struct VocabSeed<'p>(pub(in crate::format) &'p Place);
-
-impl<'de> DeserializeSeed<'de> for VocabSeed<'_> {
-    type Value = Vec<(Cow<'de, str>, TokenId)>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for VocabSeed<'_> {
-    type Value = Vec<(Cow<'de, str>, TokenId)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of tokens and ids")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
-        let mut vocab = Vec::new();
-        while let Some(token) = map.next_key_seed(TextSeed)? {
-            match map.next_value::<TokenId>() {
-                Ok(id) => vocab.push((token, id)),
-                Err(error) => {
-                    self.0.set(&format!("$.model.vocab[{:?}]", &*token));
-                    return Err(error);
-                }
-            }
-        }
-        Ok(vocab)
-    }
-}
-
-struct MergesSeed<'p>(&'p Place);
-
-impl<'de> DeserializeSeed<'de> for MergesSeed<'_> {
-    type Value = Vec<(Cow<'de, str>, Cow<'de, str>)>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for MergesSeed<'_> {
-    type Value = Vec<(Cow<'de, str>, Cow<'de, str>)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of merges")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<Self::Value, A::Error> {
-        let mut merges = Vec::new();
-        for at in 0.. {
-            self.0.index.set(Some(at));
-            match seq.next_element_seed(MergeSeed)? {
-                Some(Some(merge)) => merges.push(merge),
-                Some(None) => {}
-                None => break,
-            }
-        }
-        Ok(merges)
-    }
-}
-
-/// A merge in either spelling; `None` for the version line of merges.txt,
-/// which old files carried along.
-struct MergeSeed;
-
-impl<'de> DeserializeSeed<'de> for MergeSeed {
-    type Value = Option<(Cow<'de, str>, Cow<'de, str>)>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for MergeSeed {
-    type Value = Option<(Cow<'de, str>, Cow<'de, str>)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a merge: \"a b\" or [\"a\", \"b\"]")
-    }
-
-    fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
-        Ok(split_merge(text)?.map(|(left, right)| (Cow::Borrowed(left), Cow::Borrowed(right))))
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
-        Ok(split_merge(text)?
-            .map(|(left, right)| (Cow::Owned(left.to_owned()), Cow::Owned(right.to_owned()))))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<Self::Value, A::Error> {
-        let left = seq.next_element_seed(TextSeed)?;
-        let right = seq.next_element_seed(TextSeed)?;
-        match (left, right, seq.next_element::<IgnoredAny>()?) {
-            (Some(left), Some(right), None) => Ok(Some((left, right))),
-            _ => Err(A::Error::custom("a merge has two parts")),
-        }
-    }
-}
-
-fn split_merge<E: serde::de::Error>(text: &str) -> std::result::Result<Option<(&str, &str)>, E> {
-    if text.starts_with("#version") {
-        return Ok(None);
-    }
-    match text.split_once(' ') {
-        Some((left, right)) if !right.contains(' ') => Ok(Some((left, right))),
-        _ => Err(E::custom(format!("expected two tokens with one space between them, found {text:?}"))),
     }
 }
 
@@ -277,8 +125,10 @@ impl Tokens {
 impl RawModel<'_> {
     /// The tokens; `added` are the contents of the added tokens.
     pub(super) fn tokens(&mut self, unit: Unit, added: &HashSet<&str>) -> Result<Tokens> {
-        let Some(mut spelled) = self.vocab.take() else {
-            return Err(Error::format("$.model", "the field \"vocab\" is missing"));
+        let mut spelled = match self.vocab.take() {
+            Some(Entries::Ids(spelled)) => spelled,
+            Some(Entries::Scores(scored)) => self.scored(scored)?,
+            None => return Err(Error::format("$.model", "the field \"vocab\" is missing")),
         };
         let mut outside = HashMap::new();
         if unit == Unit::Bytes && added.iter().any(|content| byte_level::to_bytes(content).is_none()) {
@@ -297,21 +147,90 @@ impl RawModel<'_> {
         Ok(Tokens { vocab, outside })
     }
 
-    /// Checks the model and builds its tables; `ranks` leaves the merges out.
-    pub(super) fn build(self, vocab: Vocab, unit: Unit, ranks: bool) -> Result<Bpe> {
+    /// Takes the scores of Unigram aside.
+    fn scored<'b>(&mut self, scored: Vec<(Cow<'b, str>, f64)>) -> Result<Vec<(Cow<'b, str>, TokenId)>> {
+        if *self.kind.get_or_insert(UNIGRAM) != UNIGRAM {
+            return Err(Error::format("$.model.vocab", "expected an object of tokens and ids"));
+        }
+        let mut spelled = Vec::with_capacity(scored.len());
+        for (at, (token, score)) in scored.into_iter().enumerate() {
+            let id =
+                TokenId::try_from(at).map_err(|_| Error::format("$.model.vocab", "more than 2^32 tokens"))?;
+            spelled.push((token, id));
+            self.scores.push(score);
+        }
+        Ok(spelled)
+    }
+
+    /// Checks the model and builds its tables; `beside` is what a header says.
+    pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Model> {
+        match self.kind {
+            Some(WORD_PIECE) => self.word_piece(vocab, unit).map(Model::WordPiece),
+            Some(UNIGRAM) => self.unigram(vocab, unit, beside).map(Model::Unigram),
+            _ => self.bpe(vocab, unit, beside).map(Model::Bpe),
+        }
+    }
+
+    fn word_piece(self, vocab: Vocab, unit: Unit) -> Result<WordPiece> {
+        if unit == Unit::Bytes {
+            return Err(Error::format("$.pre_tokenizer", "ByteLevel before WordPiece is not supported"));
+        }
+        let defaults = WordPieceOptions::default();
+        let or = |given: Option<String>, default: String| given.unwrap_or(default);
+        let options = WordPieceOptions {
+            unk_token: or(self.options.unk_token, defaults.unk_token),
+            continuing_subword_prefix: or(
+                self.options.continuing_subword_prefix,
+                defaults.continuing_subword_prefix,
+            ),
+            max_input_chars_per_word: self
+                .max_input_chars_per_word
+                .unwrap_or(defaults.max_input_chars_per_word),
+        };
+        WordPiece::new(vocab, options)
+    }
+
+    fn unigram(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Unigram> {
+        if unit == Unit::Bytes {
+            return Err(Error::format("$.pre_tokenizer", "ByteLevel before Unigram is not supported"));
+        }
+        if self.scores.is_empty() {
+            return Err(Error::format("$.model.vocab", "expected an array of tokens and scores"));
+        }
+        let mut options = UnigramOptions {
+            unk_id: self.unk_id,
+            byte_fallback: self.options.byte_fallback,
+            precision: Precision::F64,
+            ..UnigramOptions::default()
+        };
+        if let Some(Beside::Unigram { precision, fuse_unk, kinds }) = beside {
+            options.precision = precision;
+            options.fuse_unk = fuse_unk;
+            let n_kinds = kinds.iter().try_fold(0_usize, |n, (_, run)| n.checked_add(*run));
+            if n_kinds.is_none_or(|n| n > vocab.len()) {
+                return Err(Error::format("kinds", "more kinds than tokens"));
+            }
+            options.kinds =
+                kinds.into_iter().flat_map(|(kind, run)| std::iter::repeat_n(kind, run)).collect();
+        }
+        Unigram::new(vocab, self.scores, options)
+    }
+
+    fn bpe(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Bpe> {
         let mut options = BpeOptions { unit, ..self.options };
         if unit == Unit::Bytes {
             check_byte_level(&options, &vocab)?;
         }
-        if ranks {
+        if beside == Some(Beside::Ranks) {
             options.ignore_merges = false;
             return Bpe::new(vocab, MergeOrder::Ranks, options);
         }
+        if let Some(Beside::Scores { scores, control, user_defined, unused }) = beside {
+            let options = BpeOptions { control, user_defined, unused, ..options };
+            return Bpe::new(vocab, MergeOrder::Scores(scores), options);
+        }
         let Some(spelled) = self.merges else {
-            return Err(Error::format(
-                "$.model",
-                "the field \"merges\" is missing: no BPE model; other models are not supported in this release",
-            ));
+            return Err(Error::format("$.model", "the field \"merges\" is missing: no BPE model"));
         };
         let merges = merges(&spelled, &vocab, unit, "$.model.merges")?;
         Bpe::new(vocab, MergeOrder::List(merges), options)

@@ -1,4 +1,4 @@
-//! Pre-tokenizers of tokenizer.json: one splitter, then perhaps ByteLevel.
+//! Pre-tokenizers of tokenizer.json: splitters, then perhaps ByteLevel.
 //!
 //! Both directions side by side, because each must undo the other. A pattern is
 //! read in Oniguruma's dialect, the one tokenizers runs, and written only if it
@@ -12,8 +12,16 @@ use crate::bpe::Unit;
 use crate::error::{Error, Result};
 use crate::pre_tokenizer::{PreTokenizer, Prepend, SplitPattern, oniguruma};
 
-const SUPPORTED: &[&str] =
-    &["ByteLevel", "Split", "Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Metaspace", "Sequence"];
+const SUPPORTED: &[&str] = &[
+    "ByteLevel",
+    "Split",
+    "Digits",
+    "Whitespace",
+    "WhitespaceSplit",
+    "BertPreTokenizer",
+    "Metaspace",
+    "Sequence",
+];
 
 /// Reads a pre-tokenizer; the unit is bytes if it ends in a ByteLevel.
 pub(super) fn read(node: Option<&Node<'_>>) -> Result<(PreTokenizer, Unit)> {
@@ -25,10 +33,7 @@ pub(super) fn read(node: Option<&Node<'_>>) -> Result<(PreTokenizer, Unit)> {
         Some(last) if last.kind()? == "ByteLevel" => steps.pop(),
         _ => None,
     };
-    if steps.len() > 1 {
-        return Err(steps[1].error("more than one splitter in a row is not supported in this release"));
-    }
-    let splitter = steps.first().map(splitter).transpose()?;
+    let splitter = splitters(&steps)?;
     let Some(byte_level) = byte_level else {
         return Ok((splitter.unwrap_or(PreTokenizer::Bytes), Unit::Chars));
     };
@@ -44,8 +49,17 @@ pub(super) fn read(node: Option<&Node<'_>>) -> Result<(PreTokenizer, Unit)> {
                 byte_level.error("add_prefix_space without use_regex is not supported in this release")
             );
         }
-        (Some(_), true, _) => {
-            return Err(byte_level.error("use_regex after another splitter is not supported in this release"));
+        (Some(splitter), true, false) => {
+            let gpt2 = PreTokenizer::Gpt2 { add_prefix_space };
+            let mut steps = match splitter {
+                PreTokenizer::Sequence { steps } => steps,
+                only => vec![only],
+            };
+            steps.push(gpt2);
+            PreTokenizer::sequence(steps).map_err(|error| byte_level.error(error.to_string()))?
+        }
+        (Some(_), true, true) => {
+            return Err(byte_level.error("add_prefix_space after another splitter is not supported"));
         }
     };
     Ok((pre_tokenizer, Unit::Bytes))
@@ -59,9 +73,27 @@ fn flatten<'a>(node: &Node<'a>, steps: &mut Vec<Node<'a>>) -> Result<()> {
     Ok(())
 }
 
+/// All splitters as one; `None` if there is none.
+fn splitters(nodes: &[Node<'_>]) -> Result<Option<PreTokenizer>> {
+    let mut steps = nodes.iter().map(splitter).collect::<Result<Vec<_>>>()?;
+    match &steps[..] {
+        [] => Ok(None),
+        [
+            PreTokenizer::WhitespaceSplit,
+            PreTokenizer::Metaspace { prepend: Prepend::Always, split: true },
+        ] => Ok(Some(PreTokenizer::MetaspaceWords)),
+        [_] => Ok(steps.pop()),
+        _ => PreTokenizer::sequence(steps).map(Some).map_err(|error| nodes[0].error(error.to_string())),
+    }
+}
+
 fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
     match node.kind()? {
         "Split" => split(node),
+        "Digits" => {
+            let pattern = if node.flag("individual_digits", false)? { r"\p{N}" } else { r"\p{N}+" };
+            Ok(PreTokenizer::Regex(SplitPattern::new(pattern, false)?))
+        }
         "Whitespace" => Ok(PreTokenizer::Whitespace),
         "WhitespaceSplit" => Ok(PreTokenizer::WhitespaceSplit),
         "BertPreTokenizer" => Ok(PreTokenizer::Bert),
@@ -145,10 +177,13 @@ pub(super) fn write(pre_tokenizer: &PreTokenizer, unit: Unit) -> Result<Value> {
         return Ok(byte_level_json(*add_prefix_space, true));
     }
     let byte_level = byte_level_json(false, false);
-    Ok(match splitter_json(pre_tokenizer)? {
-        Value::Null => byte_level,
-        splitter => json!({"type": "Sequence", "pretokenizers": [splitter, byte_level]}),
-    })
+    let mut steps = match pre_tokenizer {
+        PreTokenizer::Bytes => return Ok(byte_level),
+        PreTokenizer::Sequence { steps } => steps.iter().map(splitter_json).collect::<Result<Vec<_>>>()?,
+        splitter => vec![splitter_json(splitter)?],
+    };
+    steps.push(byte_level);
+    Ok(json!({"type": "Sequence", "pretokenizers": steps}))
 }
 
 /// A ByteLevel stage as JSON.
@@ -167,6 +202,13 @@ fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
         PreTokenizer::Bert => json!({"type": "BertPreTokenizer"}),
         PreTokenizer::Metaspace { prepend, split } => json!({
             "type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme(*prepend), "split": split,
+        }),
+        PreTokenizer::MetaspaceWords => json!({"type": "Sequence", "pretokenizers": [
+            splitter_json(&PreTokenizer::WhitespaceSplit)?,
+            splitter_json(&PreTokenizer::Metaspace { prepend: Prepend::Always, split: true })?,
+        ]}),
+        PreTokenizer::Sequence { steps } => json!({
+            "type": "Sequence", "pretokenizers": steps.iter().map(splitter_json).collect::<Result<Vec<_>>>()?,
         }),
         PreTokenizer::Gpt2 { add_prefix_space: true } => {
             return not_representable("a prefix space is added only beside byte-level tokens".into());

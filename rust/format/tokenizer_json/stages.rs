@@ -5,26 +5,63 @@
 //! is refused by its name and path.
 
 use super::node::Node;
+use super::sentencepiece_steps;
 use crate::bpe::Unit;
 use crate::decoder::{Decoder, METASPACE};
 use crate::error::Result;
-use crate::normalizer::Normalizer;
+use crate::normalizer::{Bert, Charsmap, Matches, Normalizer, Precompiled};
+use crate::pre_tokenizer::oniguruma;
 
-const NORMALIZERS: &[&str] = &["Prepend", "Replace", "Sequence"];
-const DECODERS: &[&str] =
-    &["ByteLevel", "Metaspace", "BPEDecoder", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"];
+#[rustfmt::skip]
+const NORMALIZERS: &[&str] = &[
+    "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled", "Prepend", "Replace", "Sequence",
+    "Strip", "StripAccents",
+];
+#[rustfmt::skip]
+const DECODERS: &[&str] = &[
+    "ByteLevel", "Metaspace", "BPEDecoder", "WordPiece", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence",
+];
 
 /// Reads a normalizer.
 pub(super) fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
     match node.kind()? {
         "Prepend" => Ok(Normalizer::Prepend { prepend: node.require("prepend")?.str()?.to_owned() }),
-        "Replace" => Ok(Normalizer::Replace {
-            pattern: node.require("pattern")?.literal()?.to_owned(),
-            content: node.require("content")?.str()?.to_owned(),
+        "Replace" => {
+            let (pattern, content) = (node.require("pattern")?, node.require("content")?.str()?.to_owned());
+            let Some(regex) = pattern.get("Regex")? else {
+                return Ok(Normalizer::Replace { pattern: pattern.literal()?.to_owned(), content });
+            };
+            let compiled = oniguruma::check(regex.str()?).and_then(|()| Matches::new(regex.str()?));
+            let pattern = compiled.map_err(|error| regex.error(error.to_string()))?;
+            Ok(Normalizer::ReplaceMatches { pattern, content })
+        }
+        "Precompiled" => {
+            let rules = node.require("precompiled_charsmap")?;
+            let charsmap =
+                Charsmap::from_base64(rules.str()?).map_err(|error| rules.error(error.to_string()))?;
+            Ok(Normalizer::Precompiled(Precompiled { charsmap }))
+        }
+        "BertNormalizer" => Ok(Normalizer::Bert(Bert {
+            clean_text: node.require("clean_text")?.bool()?,
+            handle_chinese_chars: node.require("handle_chinese_chars")?.bool()?,
+            strip_accents: node.get("strip_accents")?.map(|node| node.bool()).transpose()?,
+            lowercase: node.require("lowercase")?.bool()?,
+        })),
+        "NFC" => Ok(Normalizer::Nfc),
+        "NFD" => Ok(Normalizer::Nfd),
+        "NFKC" => Ok(Normalizer::Nfkc),
+        "NFKD" => Ok(Normalizer::Nfkd),
+        "Lowercase" => Ok(Normalizer::Lowercase),
+        "StripAccents" => Ok(Normalizer::StripAccents),
+        "Strip" => Ok(Normalizer::Strip {
+            left: node.require("strip_left")?.bool()?,
+            right: node.require("strip_right")?.bool()?,
         }),
+        "Nmt" => Ok(Normalizer::Nmt),
         "Sequence" => {
             let steps = node.require("normalizers")?.elements()?;
-            Ok(Normalizer::Sequence { normalizers: steps.iter().map(normalizer).collect::<Result<_>>()? })
+            let steps = steps.iter().map(normalizer).collect::<Result<Vec<_>>>()?;
+            Ok(sentencepiece_steps::joined(&steps).unwrap_or(Normalizer::Sequence { normalizers: steps }))
         }
         other => Err(node.unsupported(other, NORMALIZERS)),
     }
@@ -35,6 +72,7 @@ enum Step {
     ByteLevel,
     Metaspace { strip_first: bool },
     Suffix(String),
+    WordPiece { prefix: String, cleanup: bool },
     Replace,
     ByteFallback,
     Fuse,
@@ -56,7 +94,10 @@ pub(super) fn decoder(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
         (Unit::Chars, [Step::Metaspace { strip_first }] | [Step::Metaspace { strip_first }, Step::Fuse]) => {
             Decoder::Metaspace { strip_first: *strip_first }
         }
-        (Unit::Chars, [Step::Suffix(suffix)]) => Decoder::Suffix(std::mem::take(suffix)),
+        (Unit::Chars, [Step::Suffix(suffix)]) => Decoder::Suffix { suffix: std::mem::take(suffix) },
+        (Unit::Chars, [Step::WordPiece { prefix, cleanup }]) => {
+            Decoder::WordPiece { prefix: std::mem::take(prefix), cleanup: *cleanup }
+        }
         (Unit::Chars, [Step::Replace] | [Step::Replace, Step::Fuse]) => {
             Decoder::Metaspace { strip_first: false }
         }
@@ -89,6 +130,10 @@ fn decoder_steps(node: &Node<'_>, steps: &mut Vec<Step>) -> Result<()> {
     steps.push(match node.kind()? {
         "ByteLevel" => Step::ByteLevel,
         "Metaspace" => Step::Metaspace { strip_first: prepend_scheme(node)? != "never" },
+        "WordPiece" => Step::WordPiece {
+            prefix: node.require("prefix")?.str()?.to_owned(),
+            cleanup: node.require("cleanup")?.bool()?,
+        },
         "BPEDecoder" => Step::Suffix(node.require("suffix")?.str()?.to_owned()),
         "Replace" => {
             let (pattern, content) = (node.require("pattern")?, node.require("content")?);

@@ -8,19 +8,19 @@
 use std::borrow::Cow;
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::NAME;
 use super::added::{NextId, template_json, token_json};
 use super::split;
+use super::write_stages::{decoder, normalizer};
 use crate::added_tokens::AddedToken;
-use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::decoder::Decoder;
+use crate::bpe::{Bpe, BpeOptions, MergeOrder};
 use crate::error::{Error, Result};
 use crate::format::spelled::{id_of, spell};
-use crate::normalizer::Normalizer;
-use crate::pre_tokenizer::PreTokenizer;
+use crate::model::Model;
 use crate::tokenizer::Tokenizer;
+use crate::unigram::{Kind, Unigram};
 use crate::vocab::TokenId;
 
 /// For whom a file is written.
@@ -43,11 +43,38 @@ pub(super) struct Document<'a> {
     pre_tokenizer: Value,
     post_processor: Value,
     decoder: Value,
-    model: Model<'a>,
+    model: Written<'a>,
 }
 
 #[derive(serde::Serialize)]
-struct Model<'a> {
+#[serde(untagged)]
+enum Written<'a> {
+    Bpe(WrittenBpe<'a>),
+    WordPiece(WrittenWordPiece<'a>),
+    Unigram(WrittenUnigram<'a>),
+}
+
+#[derive(serde::Serialize)]
+struct WrittenWordPiece<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    unk_token: &'a str,
+    continuing_subword_prefix: &'a str,
+    max_input_chars_per_word: usize,
+    vocab: Entries<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct WrittenUnigram<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    unk_id: Option<TokenId>,
+    vocab: Vec<(Cow<'a, str>, f64)>,
+    byte_fallback: bool,
+}
+
+#[derive(serde::Serialize)]
+struct WrittenBpe<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     dropout: Option<f32>,
@@ -89,25 +116,28 @@ impl Serialize for Merges<'_> {
     }
 }
 
-fn not_representable(reason: impl Into<String>) -> Error {
+pub(super) fn not_representable(reason: impl Into<String>) -> Error {
     Error::NotRepresentable { format: NAME, reason: reason.into() }
 }
 
 /// Makes the file's contents.
 pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document<'_>> {
     let model = tokenizer.model();
-    let options = model.options();
+    let unit = model.unit();
     let pipeline = tokenizer.pipeline();
-    let spelled = spell_all(model)?;
-    let vocab = entries(tokenizer, &spelled, reader)?;
-    let (pairs, ignore_merges) = merges(model, reader)?;
-    let pre_tokenizer = match split::write(&pipeline.pre_tokenizer, options.unit) {
+    let pre_tokenizer = match split::write(&pipeline.pre_tokenizer, unit) {
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };
-    let decoder = match decoder(tokenizer.decoder(), options.unit, &pipeline.pre_tokenizer) {
+    let decoder = match decoder(tokenizer.decoder(), unit, &pipeline.pre_tokenizer) {
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
+    };
+    let normalizer = match &pipeline.normalizer {
+        // It stands in the header, word for word.
+        Some(_) if reader == Reader::Sentitok => Value::Null,
+        Some(steps) => normalizer(steps)?,
+        None => Value::Null,
     };
     let name =
         |id| spelling(tokenizer, id).map(Cow::into_owned).ok_or_else(|| not_representable(no_token(id)));
@@ -116,22 +146,63 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
         truncation: Value::Null,
         padding: Value::Null,
         added_tokens: tokenizer.added_tokens().iter().map(token_json).collect(),
-        normalizer: pipeline.normalizer.as_ref().map_or(Value::Null, normalizer),
+        normalizer,
         pre_tokenizer,
         post_processor: template_json(tokenizer.template(), name)?,
         decoder,
-        model: Model {
-            kind: "BPE",
-            dropout: options.dropout,
-            unk_token: options.unk_token.as_deref(),
-            continuing_subword_prefix: options.continuing_subword_prefix.as_deref(),
-            end_of_word_suffix: options.end_of_word_suffix.as_deref(),
-            fuse_unk: options.fuse_unk,
-            byte_fallback: options.byte_fallback,
-            ignore_merges,
-            vocab: Entries(vocab),
-            merges: Merges { pairs, spelled },
+        model: match &**model {
+            Model::Bpe(bpe) => Written::Bpe(written_bpe(tokenizer, bpe, reader)?),
+            Model::WordPiece(word_piece) => Written::WordPiece(WrittenWordPiece {
+                kind: "WordPiece",
+                unk_token: &word_piece.options().unk_token,
+                continuing_subword_prefix: &word_piece.options().continuing_subword_prefix,
+                max_input_chars_per_word: word_piece.options().max_input_chars_per_word,
+                vocab: Entries(entries(tokenizer, &spell_all(model)?, reader)?),
+            }),
+            Model::Unigram(unigram) => Written::Unigram(written_unigram(tokenizer, unigram, reader)?),
         },
+    })
+}
+
+fn written_unigram<'a>(
+    tokenizer: &'a Tokenizer,
+    model: &'a Unigram,
+    reader: Reader,
+) -> Result<WrittenUnigram<'a>> {
+    let spelled = spell_all(tokenizer.model())?;
+    // Ids are places in the list, so no added token can be put into it.
+    if entries(tokenizer, &spelled, reader)?.len() > spelled.len() {
+        return Err(not_representable(
+            "its added tokens have ids that tokenizers would not give them behind a Unigram model",
+        ));
+    }
+    if reader == Reader::HuggingFace && model.options().kinds.contains(&Kind::UserDefined) {
+        return Err(not_representable("pieces of the user's, which SentencePiece prefers to all others"));
+    }
+    Ok(WrittenUnigram {
+        kind: "Unigram",
+        unk_id: model.unk_id(),
+        vocab: spelled.into_iter().zip(model.scores().iter().copied()).collect(),
+        byte_fallback: model.options().byte_fallback,
+    })
+}
+
+fn written_bpe<'a>(tokenizer: &'a Tokenizer, model: &'a Bpe, reader: Reader) -> Result<WrittenBpe<'a>> {
+    let options = model.options();
+    let spelled = spell_all(tokenizer.model())?;
+    let vocab = entries(tokenizer, &spelled, reader)?;
+    let (pairs, ignore_merges) = merges(model, reader)?;
+    Ok(WrittenBpe {
+        kind: "BPE",
+        dropout: options.dropout,
+        unk_token: options.unk_token.as_deref(),
+        continuing_subword_prefix: options.continuing_subword_prefix.as_deref(),
+        end_of_word_suffix: options.end_of_word_suffix.as_deref(),
+        fuse_unk: options.fuse_unk,
+        byte_fallback: options.byte_fallback,
+        ignore_merges,
+        vocab: Entries(vocab),
+        merges: Merges { pairs, spelled },
     })
 }
 
@@ -146,14 +217,14 @@ pub fn spelling(tokenizer: &Tokenizer, id: TokenId) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(&added[at].content));
     }
     let model = tokenizer.model();
-    spell(model.vocab().bytes(id)?, model.options().unit)
+    spell(model.vocab().bytes(id)?, model.unit())
 }
 
-fn spell_all(model: &Bpe) -> Result<Vec<Cow<'_, str>>> {
+fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
     let vocab = model.vocab();
     let mut spelled = vec![Cow::Borrowed(""); vocab.id_limit()];
     for (id, bytes) in vocab.iter() {
-        spelled[id as usize] = spell(bytes, model.options().unit).ok_or_else(|| {
+        spelled[id as usize] = spell(bytes, model.unit()).ok_or_else(|| {
             not_representable(format!("the token of id {id} is no UTF-8: {}", crate::pipeline::hex(bytes)))
         })?;
     }
@@ -172,7 +243,7 @@ fn entries<'a>(
     if reader == Reader::Sentitok {
         return Ok(entries);
     }
-    let unit = tokenizer.model().options().unit;
+    let unit = tokenizer.model().unit();
     let mut outside: Vec<&AddedToken> = Vec::new();
     for token in tokenizer.added_tokens() {
         match id_of(vocab, &token.content, unit) {
@@ -237,50 +308,10 @@ fn merges(model: &Bpe, reader: Reader) -> Result<(Vec<(TokenId, TokenId)>, bool)
                 .collect();
             Ok((merges, options.ignore_merges))
         }
+        MergeOrder::Scores(_) if reader == Reader::Sentitok => Ok((Vec::new(), false)),
+        MergeOrder::Scores(_) => match model.scores_as_list() {
+            Ok(merges) => Ok((merges, options.ignore_merges)),
+            Err(reason) => Err(not_representable(reason)),
+        },
     }
-}
-
-fn normalizer(normalizer: &Normalizer) -> Value {
-    match normalizer {
-        Normalizer::Prepend { prepend } => json!({"type": "Prepend", "prepend": prepend}),
-        Normalizer::Replace { pattern, content } => {
-            json!({"type": "Replace", "pattern": {"String": pattern}, "content": content})
-        }
-        Normalizer::Sequence { normalizers } => {
-            let steps: Vec<_> = normalizers.iter().map(self::normalizer).collect();
-            json!({"type": "Sequence", "normalizers": steps})
-        }
-    }
-}
-
-fn decoder(decoder: &Decoder, unit: Unit, pre_tokenizer: &PreTokenizer) -> Result<Value> {
-    let replace = json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "});
-    Ok(match (unit, decoder) {
-        (Unit::Bytes, Decoder::Bytes) => split::byte_level_json(true, true),
-        (Unit::Bytes, other) => {
-            return Err(not_representable(format!("byte-level tokens with the decoder {other:?}")));
-        }
-        (Unit::Chars, Decoder::Bytes) => json!({"type": "Fuse"}),
-        (Unit::Chars, Decoder::Metaspace { strip_first }) => {
-            let (scheme, split) = match pre_tokenizer {
-                PreTokenizer::Metaspace { prepend, split } => (split::scheme(*prepend), *split),
-                _ => ("always", true),
-            };
-            let scheme = match (strip_first, scheme) {
-                (false, _) => "never",
-                (true, "never") => "always",
-                (true, scheme) => scheme,
-            };
-            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split})
-        }
-        (Unit::Chars, Decoder::ByteFallback { strip }) => {
-            let mut steps = vec![replace, json!({"type": "ByteFallback"}), json!({"type": "Fuse"})];
-            if *strip > 0 {
-                steps.push(json!({"type": "Strip", "content": " ", "start": strip, "stop": 0}));
-            }
-            json!({"type": "Sequence", "decoders": steps})
-        }
-        (Unit::Chars, Decoder::Suffix(suffix)) => json!({"type": "BPEDecoder", "suffix": suffix}),
-        (Unit::Chars, Decoder::Spaced) => Value::Null,
-    })
 }

@@ -9,6 +9,7 @@ use super::super::ids;
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
 use super::PyTokenizer;
+use crate::bpe::Bpe;
 use crate::decoder::stream::StreamDecoder;
 use crate::error::Result;
 use crate::vocab::TokenId;
@@ -109,11 +110,11 @@ impl PyTokenizer {
         })
     }
 
-    /// The pairs that merge, in order of rank.
+    /// The pairs that merge, in order of rank; none unless the model is BPE.
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
         entry(|| {
             let bytes = |id| PyBytes::new(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
-            let merges = py.detach(|| self.tokenizer.merge_list());
+            let merges = py.detach(|| self.tokenizer.model().bpe().map(Bpe::merge_list)).unwrap_or_default();
             Ok(merges.into_iter().map(|(left, right)| (bytes(left), bytes(right))).collect())
         })
     }

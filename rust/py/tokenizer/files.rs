@@ -11,10 +11,13 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple};
 use super::super::added_token::PyAddedToken;
 use super::super::error::entry;
 use super::super::loaded;
+use super::super::normalizer::PyNormalizer;
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::report::PyTrainReport;
 use super::PyTokenizer;
 use crate::bpe::{MergeOrder, Unit};
+use crate::error::Error;
+use crate::format::bert_vocab::CleanUp;
 use crate::format::{Format, tiktoken};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -59,6 +62,32 @@ impl PyTokenizer {
         entry(|| Ok(py.detach(|| Tokenizer::from_gpt2(&vocab, &merges))?.into()))
     }
 
+    /// Reads `vocab.txt` of BERT. The file does not say whether text is lowered,
+    /// nor whose clean-up goes before it: `normalizer` is `"hf-bert"` or `"google-bert"`.
+    #[staticmethod]
+    #[pyo3(signature = (path, lowercase = true, *, normalizer = "hf-bert"))]
+    fn from_bert_vocab(py: Python<'_>, path: PathBuf, lowercase: bool, normalizer: &str) -> PyResult<Self> {
+        entry(|| {
+            let clean_up = match normalizer {
+                "hf-bert" => CleanUp::HuggingFace,
+                "google-bert" => CleanUp::Google,
+                other => {
+                    let reason = "it is 'hf-bert' or 'google-bert'".to_owned();
+                    return Err(
+                        Error::Option { option: "normalizer", value: other.to_owned(), reason }.into()
+                    );
+                }
+            };
+            Ok(py.detach(|| Tokenizer::from_bert_vocab(&path, lowercase, clean_up))?.into())
+        })
+    }
+
+    /// Reads a SentencePiece model: ids, offsets and text as SentencePiece gives them.
+    #[staticmethod]
+    fn from_sentencepiece(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        entry(|| Ok(py.detach(|| Tokenizer::from_sentencepiece(&path))?.into()))
+    }
+
     /// The tokenizer as bytes; equal tokenizers give equal bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| Ok(PyBytes::new(py, &py.detach(|| self.tokenizer.to_bytes())?)))
@@ -67,7 +96,7 @@ impl PyTokenizer {
     /// Writes the tokenizer; returns the paths of the files written.
     ///
     /// `format` is `"tokenizer.json"`, `"huggingface"` (a directory), `"tiktoken"`,
-    /// `"gpt2"` (a directory) or `"sentitok"`; without it `path` decides by its
+    /// `"gpt2"` (a directory), `"sentencepiece"`, `"vocab.txt"` or `"sentitok"`; without it `path` decides by its
     /// suffix. Warns of what the format has no place for.
     #[pyo3(signature = (path, format = None))]
     fn save(&self, py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Vec<String>> {
@@ -106,6 +135,12 @@ impl PyTokenizer {
         entry(|| Ok(self.tokenizer.pipeline().pre_tokenizer.clone().into()))
     }
 
+    /// What a text becomes before it is cut; `None` if it stays as it is.
+    #[getter]
+    fn normalizer(&self) -> PyResult<Option<PyNormalizer>> {
+        entry(|| Ok(self.tokenizer.pipeline().normalizer.clone().map(PyNormalizer::from)))
+    }
+
     /// The added tokens, ids ascending.
     #[getter]
     fn added_tokens(&self) -> PyResult<Vec<PyAddedToken>> {
@@ -122,23 +157,26 @@ impl PyTokenizer {
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {
             let Self { tokenizer, .. } = self;
-            let options = tokenizer.model().options();
+            let model = tokenizer.model();
             let info = PyDict::new(py);
-            info.set_item("model", "BPE")?;
+            info.set_item("model", model.name())?;
             info.set_item("vocab_size", tokenizer.vocab_size())?;
-            let (order, n_merges) = match tokenizer.model().order() {
-                MergeOrder::List(merges) => ("merge list", Some(merges.len())),
-                MergeOrder::Ranks => ("ranks", None),
-            };
-            info.set_item("order", order)?;
-            info.set_item("merges", n_merges)?;
-            info.set_item("unit", if options.unit == Unit::Bytes { "bytes" } else { "chars" })?;
-            info.set_item("byte_fallback", options.byte_fallback)?;
-            info.set_item("unk_token", &options.unk_token)?;
-            info.set_item("dropout", options.dropout)?;
+            if let Some(bpe) = model.bpe() {
+                let (order, n_merges) = match bpe.order() {
+                    MergeOrder::List(merges) => ("merge list", Some(merges.len())),
+                    MergeOrder::Ranks => ("ranks", None),
+                    MergeOrder::Scores(_) => ("scores", None),
+                };
+                info.set_item("order", order)?;
+                info.set_item("merges", n_merges)?;
+                info.set_item("byte_fallback", bpe.options().byte_fallback)?;
+                info.set_item("dropout", bpe.options().dropout)?;
+            }
+            info.set_item("unit", if model.unit() == Unit::Bytes { "bytes" } else { "chars" })?;
+            info.set_item("unk_token", model.unk_token())?;
             info.set_item(
                 "normalizer",
-                tokenizer.pipeline().normalizer.as_ref().map(|steps| format!("{steps:?}")),
+                tokenizer.pipeline().normalizer.as_ref().and_then(|steps| serde_json::to_string(steps).ok()),
             )?;
             info.set_item("pre_tokenizer", tokenizer.pipeline().pre_tokenizer.name())?;
             info.set_item("pattern", tokenizer.pipeline().pre_tokenizer.pattern())?;
@@ -185,16 +223,9 @@ impl PyTokenizer {
         entry(|| {
             let name = self.tokenizer.pipeline().pre_tokenizer.name();
             let size = self.tokenizer.vocab_size();
-            Ok(format!("Tokenizer(BPE, {size} tokens, {name}, {})", &self.hash(py)?[..12]))
+            let model = self.tokenizer.model().name();
+            Ok(format!("Tokenizer({model}, {size} tokens, {name}, {})", &self.hash(py)?[..12]))
         })
-    }
-
-    fn __copy__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        this
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -18,10 +18,7 @@ pub(crate) struct AtomicFile {
 impl AtomicFile {
     /// Starts the file that will be at `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        };
+        refuse_devices(path)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(".sentitok-");
         #[cfg(unix)]
@@ -30,7 +27,7 @@ impl AtomicFile {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(dir).map_err(|error| Error::io(path, error))?;
+        let file = builder.tempfile_in(directory(path)).map_err(|error| Error::io(path, error))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
     }
 
@@ -48,6 +45,11 @@ impl AtomicFile {
         Ok(())
     }
 
+    /// The directory the file will be in.
+    pub(crate) fn dir(&self) -> &Path {
+        directory(&self.path)
+    }
+
     /// Puts the file under its name.
     pub(crate) fn finish(self) -> Result<()> {
         let path = self.path;
@@ -55,6 +57,21 @@ impl AtomicFile {
         file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
         file.persist(&path).map_err(|error| Error::io(&path, error.error))?;
         Ok(())
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// Refuses a device, a pipe or a socket: the renamed file would take its place.
+fn refuse_devices(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let reason = "is a device or a pipe, which a file would replace; name a file";
+            Err(Error::io(path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason)))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,80 @@
+//! Units: what a piece is cut into where not every byte is a token.
+//!
+//! Prefix and suffix are put on, and what is in no vocabulary becomes bytes
+//! (`<0xNN>`), the unknown token, or nothing. Not for plain byte-level models,
+//! whose symbols come from `atoms`. Follows huggingface/tokenizers 0.23, whose
+//! order of unknown token and fallback bytes is kept.
+
+use super::Bpe;
+use super::merge::Symbols;
+use crate::vocab::TokenId;
+
+/// No token.
+const NONE: TokenId = TokenId::MAX;
+
+impl Bpe {
+    /// Pushes one symbol a unit, with prefix and suffix, or what stands for a
+    /// unit that is not in the vocabulary.
+    pub(super) fn push_units<'a>(
+        &self,
+        piece: &[u8],
+        units: impl Iterator<Item = &'a [u8]>,
+        symbols: &mut Symbols,
+    ) {
+        let prefix = self.options.continuing_subword_prefix.as_deref().unwrap_or("").as_bytes();
+        let suffix = self.options.end_of_word_suffix.as_deref().unwrap_or("").as_bytes();
+        let mut key = Vec::new();
+        let mut unknown: Option<u32> = None;
+        let mut at = 0;
+        for unit in units {
+            key.clear();
+            if at > 0 {
+                key.extend_from_slice(prefix);
+            }
+            key.extend_from_slice(unit);
+            at += unit.len();
+            if at == piece.len() {
+                key.extend_from_slice(suffix);
+            }
+            let len = unit.len() as u32;
+            if let Some(id) = self.vocab.id(&key) {
+                if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
+                    symbols.push(unk, len);
+                }
+                symbols.push(id, len);
+            } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, unit)) {
+                // An unknown before goes on behind it, as in Hugging Face.
+                unit.iter().for_each(|&byte| symbols.push(ids[usize::from(byte)], 1));
+            } else if let Some(unk) = self.unk_id {
+                unknown = match unknown {
+                    Some(before) if self.options.fuse_unk => Some(before + len),
+                    Some(before) => {
+                        symbols.push(unk, before);
+                        Some(len)
+                    }
+                    None => Some(len),
+                };
+            }
+        }
+        if let (Some(unk), Some(len)) = (self.unk_id, unknown) {
+            symbols.push(unk, len);
+        }
+    }
+}
+
+/// Whether each byte of a unit has a token.
+fn spell(ids: &[TokenId; 256], unit: &[u8]) -> bool {
+    unit.iter().all(|&byte| ids[usize::from(byte)] != NONE)
+}
+
+/// The characters of a piece as byte slices; a byte that is no character is
+/// its own.
+pub(super) fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
+    piece.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid();
+        valid
+            .char_indices()
+            .map(move |(at, c)| &valid.as_bytes()[at..at + c.len_utf8()])
+            .chain(chunk.invalid().chunks(1))
+    })
+}

@@ -1,0 +1,73 @@
+//! What a file is, by how it begins: never by its name.
+
+use super::{container, sentencepiece};
+
+/// What the bytes of a file are, by how they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Our own file.
+    Sentitok,
+    /// A JSON object with a model, as far as its beginning tells.
+    TokenizerJson,
+    /// A JSON object of tokens and ids.
+    VocabJson,
+    /// Lines of two tokens.
+    MergesTxt,
+    /// Ranks.
+    Tiktoken,
+    /// Counted pieces.
+    Counts,
+    /// A SentencePiece model.
+    SentencePiece,
+    /// WordPiece's tokens, a line each.
+    VocabTxt,
+    /// None of these.
+    Unknown,
+}
+
+impl Kind {
+    /// Looks at the bytes of a file.
+    pub fn of(bytes: &[u8]) -> Self {
+        let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let is_ranks = || {
+            let mut fields = first_line.trim_ascii().split(|&byte| byte == b' ');
+            let is_base64 = |field: &[u8]| {
+                field.len().is_multiple_of(4)
+                    && field.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
+            };
+            fields.next().is_some_and(|token| !token.is_empty() && is_base64(token))
+                && fields.next().is_some_and(|rank| !rank.is_empty() && rank.iter().all(u8::is_ascii_digit))
+                && fields.next().is_none()
+        };
+        if bytes.starts_with(container::MAGIC.as_bytes()) {
+            Self::Sentitok
+        } else if bytes.starts_with(b"#sentitok-counts ") {
+            Self::Counts
+        } else if bytes.starts_with(b"#version") {
+            Self::MergesTxt
+        } else if bytes.trim_ascii_start().starts_with(b"{") {
+            if is_flat_vocab(bytes) { Self::VocabJson } else { Self::TokenizerJson }
+        } else if sentencepiece::is_model(bytes) {
+            Self::SentencePiece
+        } else if is_ranks() {
+            Self::Tiktoken
+        } else if ["[UNK]", "[PAD]"]
+            .iter()
+            .any(|token| memchr::memmem::find(bytes, token.as_bytes()).is_some())
+        {
+            Self::VocabTxt
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// Whether an object's first value is a number, as that of no tokenizer.json is.
+fn is_flat_vocab(bytes: &[u8]) -> bool {
+    let inside = bytes.trim_ascii_start().get(1..).unwrap_or_default();
+    let mut keys = serde_json::Deserializer::from_slice(inside).into_iter::<String>();
+    let Some(Ok(key)) = keys.next() else { return false };
+    let after = inside.get(keys.byte_offset()..).unwrap_or_default().trim_ascii_start();
+    let value = after.strip_prefix(b":").unwrap_or_default().trim_ascii_start();
+    key != "version" && value.first().is_some_and(u8::is_ascii_digit)
+}

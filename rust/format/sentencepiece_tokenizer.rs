@@ -1,0 +1,190 @@
+//! A SentencePiece file as a tokenizer, and a tokenizer as such a file.
+//!
+//! The file's own layout is in `sentencepiece`. A tokenizer is written only if
+//! SentencePiece would give its ids; what it sums in 32 bits and we in 64 is
+//! said, as near ties may fall otherwise.
+
+use std::sync::Arc;
+
+use super::sentencepiece::{ModelType, SpModel, SpPiece, read as read_file};
+use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::normalizer::{Normalizer, SentencePieceOptions};
+use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::template::Template;
+use crate::tokenizer::{Parts, Tokenizer};
+use crate::unigram::{Kind, Precision, Unigram};
+use crate::vocab::TokenId;
+
+/// The format's name in messages.
+const NAME: &str = "SentencePiece .model";
+
+/// Reads a tokenizer.
+///
+/// # Errors
+/// [`Error::Format`] for what SentencePiece refuses, or what is not supported.
+pub fn read(bytes: &[u8]) -> Result<Parts> {
+    let file = read_file(bytes)?;
+    let model = match file.model_type() {
+        ModelType::Unigram => Model::Unigram(file.unigram()?),
+        ModelType::Bpe => Model::Bpe(bpe(&file)?),
+    };
+    Ok(Parts {
+        pipeline: file.pipeline()?,
+        model: Arc::new(model),
+        added: file.added_tokens(),
+        template: Template::default(),
+        decoder: file.decoder(),
+    })
+}
+
+/// The model of a BPE file.
+fn bpe(file: &SpModel) -> Result<Bpe> {
+    let of_kind = |kind: Kind| -> Vec<TokenId> {
+        let pieces = file.pieces().iter().zip(0..);
+        pieces.filter(|(piece, _)| piece.kind == kind).map(|(_, id)| id).collect()
+    };
+    let unk = file.pieces().iter().find(|piece| piece.kind == Kind::Unknown);
+    let options = BpeOptions {
+        unit: Unit::Chars,
+        unk_token: unk.map(|piece| piece.piece.clone()),
+        fuse_unk: true,
+        byte_fallback: file.byte_fallback(),
+        control: of_kind(Kind::Control),
+        user_defined: of_kind(Kind::UserDefined),
+        unused: of_kind(Kind::Unused),
+        ..BpeOptions::default()
+    };
+    let scores = file.pieces().iter().map(|piece| piece.score).collect();
+    Bpe::new(file.vocab()?, MergeOrder::Scores(scores), options)
+}
+
+/// A file, and what comes back otherwise, in sentences.
+pub struct Written {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What the format has no place for.
+    pub left_out: Vec<String>,
+}
+
+/// Writes a tokenizer.
+///
+/// # Errors
+/// [`Error::NotRepresentable`] naming what SentencePiece has no equal for.
+pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
+    let options = normalizer_of(tokenizer)?;
+    let mut left_out = Vec::new();
+    let (pieces, model_type, byte_fallback) = match &**tokenizer.model() {
+        Model::Unigram(model) => {
+            if model.options().precision == Precision::F64 {
+                left_out.push(
+                    "SentencePiece sums scores in 32 bits, this tokenizer in 64: near ties may fall otherwise"
+                        .to_owned(),
+                );
+            }
+            (unigram_pieces(tokenizer, model)?, ModelType::Unigram, model.options().byte_fallback)
+        }
+        Model::WordPiece(_) => return refuse("it is WordPiece; SentencePiece knows Unigram and BPE"),
+        Model::Bpe(model) => {
+            let MergeOrder::Scores(scores) = model.order() else {
+                return refuse("its merges have no scores, as those read from a .model have");
+            };
+            (bpe_pieces(tokenizer, model, scores)?, ModelType::Bpe, model.options().byte_fallback)
+        }
+    };
+    if *tokenizer.template() != Template::default() {
+        left_out.push("the special tokens around a text are left out".into());
+    }
+    let name = if options.charsmap.is_empty() { "identity" } else { "user_defined" };
+    let file = SpModel::new(pieces, model_type, byte_fallback, name, &options)?;
+    Ok(Written { bytes: file.write(), left_out })
+}
+
+fn refuse<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::NotRepresentable { format: NAME, reason: reason.into() })
+}
+
+/// How SentencePiece would see the text that this tokenizer sees.
+fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
+    let pipeline = tokenizer.pipeline();
+    let Some(Normalizer::SentencePiece(normalizer)) = &pipeline.normalizer else {
+        return refuse("its normalizer is not SentencePiece's; train with normalizer=\"sentencepiece\"");
+    };
+    match &pipeline.pre_tokenizer {
+        PreTokenizer::Bytes => {}
+        // Sums begin anew at each `▁`, which is no difference if no piece goes on over one.
+        PreTokenizer::Metaspace { prepend: Prepend::Never, split: true } => {
+            let inner = |bytes: &[u8]| memchr::memmem::rfind(bytes, "▁".as_bytes()).is_some_and(|at| at > 0);
+            if let Some((id, _)) = tokenizer.model().vocab().iter().find(|(_, bytes)| inner(bytes)) {
+                return refuse(format!(
+                    "the token of id {id} goes on over a ▁, at which this tokenizer cuts"
+                ));
+            }
+        }
+        other => return refuse(format!("the pre-tokenizer {}", other.name())),
+    }
+    Ok(normalizer.options().clone())
+}
+
+fn unigram_pieces(tokenizer: &Tokenizer, model: &Unigram) -> Result<Vec<SpPiece>> {
+    let mut pieces = Vec::with_capacity(model.vocab().len());
+    for (id, bytes) in model.vocab().iter() {
+        let Ok(piece) = std::str::from_utf8(bytes) else {
+            return refuse(format!("the token of id {id} is no UTF-8"));
+        };
+        let score = model.scores().get(id as usize).copied().unwrap_or_default() as f32;
+        pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(tokenizer, model, id) });
+    }
+    for token in tokenizer.added_tokens() {
+        if model.vocab().bytes(token.id).is_none() {
+            return refuse(format!("the added token {:?} is not in the model's vocabulary", token.content));
+        }
+    }
+    Ok(pieces)
+}
+
+fn bpe_pieces(tokenizer: &Tokenizer, model: &Bpe, scores: &[f32]) -> Result<Vec<SpPiece>> {
+    let options = model.options();
+    let kind = |id: TokenId| {
+        if model.unk_id() == Some(id) {
+            Kind::Unknown
+        } else if model.fallback_byte(id).is_some() {
+            Kind::Byte
+        } else if options.user_defined.contains(&id) {
+            Kind::UserDefined
+        } else if options.unused.contains(&id) {
+            Kind::Unused
+        } else if options.control.contains(&id)
+            || tokenizer.added_tokens().iter().any(|t| t.id == id && t.special)
+        {
+            Kind::Control
+        } else {
+            Kind::Normal
+        }
+    };
+    let mut pieces = Vec::with_capacity(model.vocab().len());
+    for (id, bytes) in model.vocab().iter() {
+        let Ok(piece) = std::str::from_utf8(bytes) else {
+            return refuse(format!("the token of id {id} is no UTF-8"));
+        };
+        let score = scores.get(id as usize).copied().unwrap_or_default();
+        pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(id) });
+    }
+    Ok(pieces)
+}
+
+/// What a piece is: as the model knows, or as the tokenizer uses it.
+fn kind(tokenizer: &Tokenizer, model: &Unigram, id: TokenId) -> Kind {
+    if model.unk_id() == Some(id) {
+        Kind::Unknown
+    } else if model.fallback_byte(id).is_some() {
+        Kind::Byte
+    } else if model.kind(id) == Kind::Normal
+        && tokenizer.added_tokens().iter().any(|token| token.id == id && token.special)
+    {
+        Kind::Control
+    } else {
+        model.kind(id)
+    }
+}

@@ -1,0 +1,88 @@
+//! SentencePiece's normalizer as steps that tokenizers has, and back.
+//!
+//! Without rules the steps give the same text, which a property test holds;
+//! with rules `Precompiled` comes first, which reads them by grapheme and so
+//! may differ: such steps are not joined again.
+
+use crate::error::{Error, Result};
+use crate::normalizer::{Matches, Normalizer, Precompiled, SentencePiece, SentencePieceOptions};
+
+/// Spaces at the ends; a `▁` at the end that was one already goes with them.
+const ENDS: &str = r"\A +|[ ▁]+\z";
+const RUNS: &str = " {2,}";
+const MARK: &str = "▁";
+
+/// The steps of these options.
+///
+/// # Errors
+/// [`Error::NotRepresentable`] for what tokenizers has no step for.
+pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
+    let refuse = |reason: &str| Err(Error::NotRepresentable { format: super::NAME, reason: reason.into() });
+    if options.treat_whitespace_as_suffix {
+        return refuse("a space is put after the text, not before");
+    }
+    if !options.user_defined.is_empty() {
+        return refuse("strings of the user's to which no rule applies");
+    }
+    let replace = |pattern: &str, content: &str| -> Result<Normalizer> {
+        Ok(Normalizer::ReplaceMatches { pattern: Matches::new(pattern)?, content: content.into() })
+    };
+    let mut steps = Vec::new();
+    if !options.charsmap.is_empty() {
+        steps.push(Normalizer::Precompiled(Precompiled { charsmap: options.charsmap.clone() }));
+    }
+    if options.remove_extra_whitespaces {
+        steps.push(replace(ENDS, "")?);
+        steps.push(replace(RUNS, " ")?);
+    }
+    let mark = if options.escape_whitespaces { MARK } else { " " };
+    if options.add_dummy_prefix {
+        steps.push(Normalizer::Prepend { prepend: mark.into() });
+    }
+    if options.escape_whitespaces {
+        steps.push(Normalizer::Replace { pattern: " ".into(), content: MARK.into() });
+    }
+    Ok(steps)
+}
+
+/// The normalizer that these steps are; `None` if they are not those of one
+/// without rules.
+pub(super) fn joined(found: &[Normalizer]) -> Option<Normalizer> {
+    let with = |remove_extra_whitespaces, add_dummy_prefix| SentencePieceOptions {
+        remove_extra_whitespaces,
+        add_dummy_prefix,
+        ..SentencePieceOptions::default()
+    };
+    // A mark put before and spaces replaced alone is Llama's, too.
+    let known = [with(true, true), with(false, true), with(true, false)];
+    let options = known.into_iter().find(|options| steps(options).is_ok_and(|steps| steps == found))?;
+    Some(Normalizer::SentencePiece(Box::new(SentencePiece::new(options).ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn steps_are_the_normalizer(text in "[ab ▁\u{3000}\n]{0,12}", collapses: bool, prefix: bool) {
+            let options = SentencePieceOptions {
+                remove_extra_whitespaces: collapses,
+                add_dummy_prefix: prefix,
+                ..SentencePieceOptions::default()
+            };
+            let steps = steps(&options).unwrap();
+            let sequence = Normalizer::Sequence { normalizers: steps.clone() };
+            let whole = Normalizer::SentencePiece(Box::new(SentencePiece::new(options).unwrap()));
+            let text_of = |normalizer: &Normalizer| {
+                normalizer.normalize_text(&text).unwrap_or_else(|| text.clone())
+            };
+            prop_assert_eq!(text_of(&sequence), text_of(&whole));
+            if collapses || prefix {
+                prop_assert_eq!(joined(&steps), Some(whole));
+            }
+        }
+    }
+}

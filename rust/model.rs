@@ -1,0 +1,245 @@
+//! `Model`: the one place where the algorithms meet.
+//!
+//! The set is closed: a further algorithm is a variant here, and the compiler
+//! lists the arms that miss. Each encodes one piece and knows no text; what
+//! only one of them can do is asked for by [`Model::bpe`] and its like.
+
+use crate::bpe::{self, Bpe, Dropout, Unit};
+use crate::error::{Error, Result};
+use crate::normalizer::Normalizer;
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::unigram::{self, Unigram};
+use crate::vocab::{TokenId, Vocab};
+use crate::wordpiece::{self, WordPiece};
+
+/// What turns a piece into ids.
+#[derive(Debug)]
+pub enum Model {
+    /// Byte-pair encoding.
+    Bpe(Bpe),
+    /// Longest match first.
+    WordPiece(WordPiece),
+    /// The most probable pieces.
+    Unigram(Unigram),
+}
+
+impl From<Bpe> for Model {
+    fn from(model: Bpe) -> Self {
+        Self::Bpe(model)
+    }
+}
+
+impl From<WordPiece> for Model {
+    fn from(model: WordPiece) -> Self {
+        Self::WordPiece(model)
+    }
+}
+
+impl From<Unigram> for Model {
+    fn from(model: Unigram) -> Self {
+        Self::Unigram(model)
+    }
+}
+
+impl Model {
+    /// The algorithm's name in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bpe(_) => "BPE",
+            Self::WordPiece(_) => "WordPiece",
+            Self::Unigram(_) => "Unigram",
+        }
+    }
+
+    /// The tokens.
+    pub fn vocab(&self) -> &Vocab {
+        match self {
+            Self::Bpe(model) => model.vocab(),
+            Self::WordPiece(model) => model.vocab(),
+            Self::Unigram(model) => model.vocab(),
+        }
+    }
+
+    /// What tokens are made of, which decides how files spell them.
+    pub fn unit(&self) -> Unit {
+        match self {
+            Self::Bpe(model) => model.options().unit,
+            Self::WordPiece(_) | Self::Unigram(_) => Unit::Chars,
+        }
+    }
+
+    /// The text of the token that stands for what is unknown.
+    pub fn unk_token(&self) -> Option<&str> {
+        match self {
+            Self::Bpe(model) => model.options().unk_token.as_deref(),
+            Self::WordPiece(model) => Some(&model.options().unk_token),
+            Self::Unigram(model) => {
+                let token = model.vocab().bytes(model.unk_id()?)?;
+                std::str::from_utf8(token).ok()
+            }
+        }
+    }
+
+    /// The byte that a fallback token `<0xNN>` stands for.
+    pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
+        match self {
+            Self::Bpe(model) => model.fallback_byte(id),
+            Self::WordPiece(_) => None,
+            Self::Unigram(model) => model.fallback_byte(id),
+        }
+    }
+
+    /// Whether every piece decodes to itself: nothing can be unknown or left out.
+    pub fn is_lossless(&self) -> bool {
+        match self {
+            Self::Bpe(model) => model.is_lossless(),
+            Self::WordPiece(_) => false,
+            Self::Unigram(model) => model.is_lossless(),
+        }
+    }
+
+    /// The probability of passing over a merge, for models that pass over any.
+    pub fn dropout(&self) -> Option<f32> {
+        match self {
+            Self::Bpe(model) => model.options().dropout.filter(|&p| p > 0.0),
+            Self::WordPiece(_) | Self::Unigram(_) => None,
+        }
+    }
+
+    /// Whether the bytes that tokens cover are the lengths of the tokens.
+    pub fn lens_are_token_lens(&self) -> bool {
+        match self {
+            Self::Bpe(model) => model.lens_are_token_lens(),
+            Self::WordPiece(_) | Self::Unigram(_) => false,
+        }
+    }
+
+    /// This model, in which no piece becomes one of `specials` (ids ascending) by
+    /// being its text; `None` if that is so already.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+        match self {
+            Self::Bpe(model) => model.barring(specials).map(Self::Bpe),
+            Self::WordPiece(model) => model.barring(specials).map(Self::WordPiece),
+            Self::Unigram(model) => model.barring(specials).map(Self::Unigram),
+        }
+    }
+
+    /// The BPE model, for what only that can be asked.
+    pub fn bpe(&self) -> Option<&Bpe> {
+        match self {
+            Self::Bpe(model) => Some(model),
+            Self::WordPiece(_) | Self::Unigram(_) => None,
+        }
+    }
+
+    /// The BPE model, or why `format` cannot hold this one.
+    ///
+    /// # Errors
+    /// [`Error::NotRepresentable`] for another algorithm.
+    pub fn bpe_for(&self, format: &'static str) -> Result<&Bpe> {
+        self.bpe().ok_or_else(|| Error::NotRepresentable {
+            format,
+            reason: format!("it holds BPE models only, and this is {}", self.name()),
+        })
+    }
+
+    /// Encodes one piece without a cache: the definition of every fast path.
+    pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
+        match self {
+            Self::Bpe(model) => model.encode(piece),
+            Self::WordPiece(model) => model.encode(piece),
+            Self::Unigram(model) => model.encode(piece),
+        }
+    }
+
+    /// A worker for this model.
+    pub fn worker(&self) -> Worker {
+        match self {
+            Self::Bpe(_) => Worker::Bpe(Box::default()),
+            Self::WordPiece(_) => Worker::WordPiece(Box::default()),
+            Self::Unigram(_) => Worker::Unigram(Box::default()),
+        }
+    }
+}
+
+/// What one thread needs to encode pieces; made by [`Model::worker`] and good
+/// for that model alone.
+pub enum Worker {
+    /// That of [`Model::Bpe`].
+    Bpe(Box<bpe::Worker>),
+    /// That of [`Model::WordPiece`].
+    WordPiece(Box<wordpiece::Worker>),
+    /// That of [`Model::Unigram`].
+    Unigram(Box<unigram::Worker>),
+}
+
+impl Worker {
+    /// Sets the dropout of the pieces that follow, where the model has one.
+    pub fn set_dropout(&mut self, dropout: Option<Dropout>) {
+        match self {
+            Self::Bpe(worker) => worker.set_dropout(dropout),
+            Self::WordPiece(_) | Self::Unigram(_) => {}
+        }
+    }
+
+    /// Appends the ids of the piece `text[start..end]`.
+    #[inline]
+    pub fn encode(&mut self, model: &Model, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        match (self, model) {
+            (Self::Bpe(worker), Model::Bpe(model)) => worker.encode(model, text, start, end, ids),
+            (Self::WordPiece(worker), Model::WordPiece(model)) => worker.encode(model, text, start, end, ids),
+            (Self::Unigram(worker), Model::Unigram(model)) => worker.encode(model, text, start, end, ids),
+            (worker, model) => {
+                *worker = model.worker();
+                worker.encode(model, text, start, end, ids);
+            }
+        }
+    }
+
+    /// Appends the ids of a text in one walk through pipeline and model, where
+    /// there is one that does all; `None` where the stages go one by one.
+    ///
+    /// # Errors
+    /// As the stages.
+    pub fn encode_section(
+        &mut self,
+        model: &Model,
+        pipeline: &Pipeline,
+        text: &str,
+        ids: &mut Vec<TokenId>,
+    ) -> Option<Result<()>> {
+        match (self, model, &pipeline.normalizer, &pipeline.pre_tokenizer) {
+            (
+                Self::WordPiece(worker),
+                Model::WordPiece(model),
+                Some(Normalizer::Bert(bert)),
+                PreTokenizer::Bert,
+            ) => Some(worker.encode_bert(model, *bert, text, ids)),
+            _ => None,
+        }
+    }
+
+    /// Appends the ids of a piece and the bytes that each covers.
+    pub fn encode_with_lens(
+        &mut self,
+        model: &Model,
+        piece: &[u8],
+        ids: &mut Vec<TokenId>,
+        lens: &mut Vec<u32>,
+    ) {
+        match (self, model) {
+            (Self::Bpe(worker), Model::Bpe(model)) => worker.encode_with_lens(model, piece, ids, lens),
+            (Self::WordPiece(worker), Model::WordPiece(model)) => {
+                worker.encode_with_lens(model, piece, ids, lens);
+            }
+            (Self::Unigram(worker), Model::Unigram(model)) => {
+                worker.encode_with_lens(model, piece, ids, lens);
+            }
+            (worker, model) => {
+                *worker = model.worker();
+                worker.encode_with_lens(model, piece, ids, lens);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! BERT's clean-up: as tokenizers 0.23 does it, and as Google's own code does.
+//!
+//! Both drop control characters, put spaces around Chinese characters, strip
+//! accents and lower, but from tables of different ages and in another order,
+//! so that words differ (`ΟΔΟΣ` is `οδοσ` here and `οδος` there). One walk does
+//! all steps, from one table per choice of steps; plain ASCII is copied in bulk.
+//! Source of the second: Devlin et al. 2019, `tokenization.py`, by its
+//! documentation; its Unicode is frozen at 16.0. Linear in the text, but for
+//! the sorting of marks on one letter.
+
+mod sigma;
+mod table;
+#[rustfmt::skip]
+mod tables;
+
+use serde::{Deserialize, Serialize};
+use table::{Family, Steps};
+
+pub(crate) use self::table::Table;
+use super::alignment::Rewrite;
+use super::frozen::jamo;
+use super::run::Run;
+
+/// The clean-up of Hugging Face's `BertNormalizer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bert {
+    /// Whether control characters go and white space becomes spaces.
+    pub clean_text: bool,
+    /// Whether Chinese characters get a space on both sides.
+    pub handle_chinese_chars: bool,
+    /// Whether accents go; `None` is as `lowercase`.
+    pub strip_accents: Option<bool>,
+    /// Whether letters are lowered.
+    pub lowercase: bool,
+}
+
+impl Default for Bert {
+    fn default() -> Self {
+        Self { clean_text: true, handle_chinese_chars: true, strip_accents: None, lowercase: true }
+    }
+}
+
+impl Bert {
+    /// The table of this choice of steps, made when first asked for.
+    pub(crate) fn table(self) -> &'static Table {
+        Table::of(
+            Family::HuggingFace,
+            Steps {
+                clean: self.clean_text,
+                pad: self.handle_chinese_chars,
+                strip: self.strip_accents.unwrap_or(self.lowercase),
+                lower: self.lowercase,
+            },
+        )
+    }
+}
+
+/// The clean-up of Google's `tokenization.py`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoogleBert {
+    /// Whether letters are lowered and accents go.
+    pub lowercase: bool,
+}
+
+impl GoogleBert {
+    pub(super) fn table(self) -> &'static Table {
+        let lower = self.lowercase;
+        Table::of(Family::Google, Steps { clean: true, pad: true, strip: lower, lower })
+    }
+}
+
+/// Writes a text cleaned up; `false` if it is so already.
+pub(crate) fn rewrite<R: Rewrite>(table: &Table, text: &str, out: &mut R) -> bool {
+    let bytes = text.as_bytes();
+    let (mut copied, mut at) = (0, 0);
+    let mut changed = false;
+    loop {
+        at = end_of_plain(bytes, at);
+        let Some(c) = text[at..].chars().next() else { break };
+        let entry = table.entry(c);
+        let after = at + c.len_utf8();
+        if entry.is_copy() {
+            at = after;
+            continue;
+        }
+        copy(table, &text[copied..at], out);
+        changed = true;
+        at = if entry.is_copy_padded() {
+            out.replace_padded(after - at, &text[at..after]);
+            after
+        } else if entry.orders_marks() {
+            rewrite_marks(table, text, at, out)
+        } else {
+            rewrite_char(table, text, at, c, out);
+            after
+        };
+        copied = at;
+    }
+    let rest = &text[copied..];
+    // Asked only where nothing else changed: one more look at all the text.
+    changed = changed || table.steps.lower && rest.bytes().any(|byte| byte.is_ascii_uppercase());
+    if changed {
+        copy(table, rest, out);
+    }
+    changed
+}
+
+fn copy<R: Rewrite>(table: &Table, text: &str, out: &mut R) {
+    if table.steps.lower {
+        out.copy_lowering_ascii(text);
+    } else {
+        out.copy(text);
+    }
+}
+
+/// Writes what becomes of the character at `at`, alone.
+fn rewrite_char<R: Rewrite>(table: &Table, text: &str, at: usize, c: char, out: &mut R) {
+    let entry = table.entry(c);
+    let len = c.len_utf8();
+    let mut buffer = [0; 12];
+    let image = if let Some((jamo, n)) = jamo(c).filter(|_| entry.is_syllable()) {
+        // Jamo have no case and are no marks.
+        let mut end = 0;
+        for jamo in &jamo[..n] {
+            end += jamo.encode_utf8(&mut buffer[end..]).len();
+        }
+        std::str::from_utf8(&buffer[..end]).unwrap_or_default()
+    } else if entry.is_sigma() {
+        if sigma::is_final(table, text, at) { "ς" } else { "σ" }
+    } else {
+        table.image(entry).unwrap_or(&text[at..at + len])
+    };
+    if entry.is_padded() {
+        out.replace_padded(len, image);
+    } else if image.len() == len && image.chars().next().is_some_and(|c| c.len_utf8() == len) {
+        out.substitute(image);
+    } else {
+        out.replace(len, image);
+    }
+}
+
+/// Writes the stretch of marks that begins at `at`; returns its end.
+fn rewrite_marks<R: Rewrite>(table: &Table, text: &str, start: usize, out: &mut R) -> usize {
+    let facts = table.facts;
+    let begins_with_mark = |c| facts.parts(c).next().is_some_and(|(_, class)| class != 0);
+    let mut end = start;
+    let mut is_lost = true;
+    for c in text[start..].chars() {
+        let entry = table.entry(c);
+        if !entry.is_dropped() && !entry.is_lost_mark() {
+            // A stretch may begin with a letter that has marks of its own.
+            if !entry.orders_marks() || end > start && !begins_with_mark(c) {
+                break;
+            }
+            is_lost = false;
+        }
+        end += c.len_utf8();
+    }
+    let text = &text[start..end];
+    if is_lost {
+        out.replace(text.len(), "");
+        return end;
+    }
+    let mut run = Run::default();
+    for c in text.chars() {
+        if table.entry(c).is_dropped() {
+            run.skip(c);
+        } else {
+            run.push(c, facts.parts(c));
+        }
+    }
+    run.sort();
+    run.write(text, out, |c, image| {
+        if !facts.is_nonspacing(c) {
+            table.push_lowered(c, image);
+        }
+    });
+    end
+}
+
+/// End of the run from `at` of printable ASCII.
+#[inline]
+fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let every = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let eight = u64::from_le_bytes(*eight);
+        // In seven bits no sum carries into the next byte.
+        let low = eight & !HIGH;
+        let others = (eight | (low + every(1)) | !(low + every(0x80 - 0x20))) & HIGH;
+        if others != 0 {
+            return at + (others.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|byte| (0x20..0x7F).contains(byte)) {
+        at += 1;
+    }
+    at
+}

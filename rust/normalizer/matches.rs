@@ -1,0 +1,113 @@
+//! `Matches`: a pattern whose matches are replaced, as Hugging Face's `Replace`
+//! does with a regular expression.
+//!
+//! The engine is `regex-automata`: time linear in the text. Patterns that need
+//! look-around, or that may match nothing, are refused.
+
+use regex_automata::meta::Regex;
+use serde::{Deserialize, Serialize};
+
+use super::Rewrite;
+use crate::error::{Error, Result};
+
+/// A compiled pattern; equal to another when the pattern is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Matches {
+    pattern: String,
+    regex: Regex,
+}
+
+impl PartialEq for Matches {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
+
+impl Eq for Matches {}
+
+impl TryFrom<String> for Matches {
+    type Error = Error;
+
+    fn try_from(pattern: String) -> Result<Self> {
+        Self::new(&pattern)
+    }
+}
+
+impl From<Matches> for String {
+    fn from(matches: Matches) -> Self {
+        matches.pattern
+    }
+}
+
+impl Matches {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] if it does not compile, or matches the empty string.
+    pub fn new(pattern: &str) -> Result<Self> {
+        let refuse = |reason: String| Error::Pattern { pattern: pattern.to_owned(), reason };
+        let regex = Regex::new(pattern).map_err(|error| {
+            let cause =
+                std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            refuse(format!("the linear-time engine does not compile it: {cause}"))
+        })?;
+        if regex.is_match("") {
+            return Err(refuse(
+                "it matches the empty string, which cannot be replaced; demand a character".into(),
+            ));
+        }
+        Ok(Self { pattern: pattern.to_owned(), regex })
+    }
+
+    /// The pattern as it was given.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// Replaces every match by `content`; `false` when there is none.
+    pub(super) fn replace<R: Rewrite>(&self, text: &str, content: &str, out: &mut R) -> bool {
+        let mut end = 0;
+        for found in self.regex.find_iter(text).filter(|found| !found.is_empty()) {
+            out.copy(&text[end..found.start()]);
+            out.replace(found.len(), content);
+            end = found.end();
+        }
+        if end == 0 {
+            return false;
+        }
+        out.copy(&text[end..]);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normalizer::Aligned;
+
+    #[test]
+    fn matches_are_replaced_and_lead_back() {
+        for (pattern, content, text, expected) in [
+            (" {2,}", " ", "a  b   c d", Some("a b c d")),
+            (" {2,}", "▁", "a b", None),
+            (r"\A +| +\z", "", "  a b ", Some("a b")),
+            ("x", "", "xx", Some("")),
+        ] {
+            let matches = Matches::new(pattern).unwrap();
+            let mut aligned = Aligned::default();
+            let changed = matches.replace(text, content, &mut aligned);
+            assert_eq!(changed.then_some(aligned.text.as_str()), expected, "{pattern} {text}");
+        }
+        let mut aligned = Aligned::default();
+        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &mut aligned));
+        assert_eq!(aligned.to_original(2..3), 4..5);
+    }
+
+    #[test]
+    fn patterns_of_nothing_are_refused() {
+        for pattern in [" *", "a|", "(?=a)", "("] {
+            assert!(matches!(Matches::new(pattern), Err(Error::Pattern { .. })), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Names of normalizers, for options and messages.
+//!
+//! Files spell every step out; a name is for people.
+
+use super::{Bert, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
+use crate::error::{Error, Result};
+
+const fn bert(lowercase: bool) -> Normalizer {
+    Normalizer::Bert(Bert { clean_text: true, handle_chinese_chars: true, strip_accents: None, lowercase })
+}
+
+/// Every normalizer that has a name.
+static NAMED: [(&str, Normalizer); 12] = [
+    ("hf-bert", bert(true)),
+    ("hf-bert-cased", bert(false)),
+    ("google-bert", Normalizer::GoogleBert(GoogleBert { lowercase: true })),
+    ("google-bert-cased", Normalizer::GoogleBert(GoogleBert { lowercase: false })),
+    ("nfc", Normalizer::Nfc),
+    ("nfd", Normalizer::Nfd),
+    ("nfkc", Normalizer::Nfkc),
+    ("nfkd", Normalizer::Nfkd),
+    ("lowercase", Normalizer::Lowercase),
+    ("strip-accents", Normalizer::StripAccents),
+    ("strip", Normalizer::Strip { left: true, right: true }),
+    ("nmt", Normalizer::Nmt),
+];
+
+/// SentencePiece's without rules; whether spaces at the ends and beside others go.
+const SENTENCE_PIECE: [(&str, bool); 2] = [("sentencepiece", false), ("sentencepiece-collapse", true)];
+
+fn sentence_piece(remove_extra_whitespaces: bool) -> Result<Normalizer> {
+    let options = SentencePieceOptions { remove_extra_whitespaces, ..SentencePieceOptions::default() };
+    Ok(Normalizer::SentencePiece(Box::new(SentencePiece::new(options)?)))
+}
+
+impl Normalizer {
+    /// Names that [`Normalizer::from_name`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMED.iter().map(|(name, _)| *name).chain(SENTENCE_PIECE.map(|(name, _)| name))
+    }
+
+    /// The normalizer of a name, or of several with `+` between, in order.
+    ///
+    /// # Errors
+    /// [`Error::Option`] listing the names if there is none.
+    pub fn from_name(names: &str) -> Result<Self> {
+        let mut steps = names.split('+').map(step).collect::<Result<Vec<_>>>()?;
+        match (steps.pop(), steps.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                steps.extend(last);
+                Ok(Self::Sequence { normalizers: steps })
+            }
+        }
+    }
+
+    /// The name, if it has one; that of a sequence of named steps has a `+`
+    /// between each two.
+    pub fn name(&self) -> Option<String> {
+        if let Self::Sequence { normalizers } = self {
+            let names: Option<Vec<String>> = normalizers.iter().map(Self::name).collect();
+            return names.filter(|names| !names.is_empty()).map(|names| names.join("+"));
+        }
+        if let Self::SentencePiece(normalizer) = self {
+            let is = |collapses| sentence_piece(collapses).is_ok_and(|known| known == *self);
+            let collapses = normalizer.options().remove_extra_whitespaces;
+            let named = SENTENCE_PIECE.iter().find(|(_, known)| *known == collapses && is(collapses));
+            return named.map(|(name, _)| (*name).to_owned());
+        }
+        NAMED.iter().find(|(_, known)| known == self).map(|(name, _)| (*name).to_owned())
+    }
+}
+
+fn step(name: &str) -> Result<Normalizer> {
+    if let Some((_, collapses)) = SENTENCE_PIECE.iter().find(|(known, _)| *known == name) {
+        return sentence_piece(*collapses);
+    }
+    let named = NAMED.iter().find(|(known, _)| *known == name);
+    named.map(|(_, normalizer)| normalizer.clone()).ok_or_else(|| Error::Option {
+        option: "normalizer",
+        value: name.to_owned(),
+        reason: format!(
+            "no such name; there are {}, and several with + between, as in nfkc+lowercase",
+            Normalizer::names().collect::<Vec<_>>().join(", ")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_inverse() {
+        for name in Normalizer::names().chain(["nfkc+lowercase", "strip+nfd+strip-accents"]) {
+            assert_eq!(Normalizer::from_name(name).unwrap().name().as_deref(), Some(name));
+        }
+        assert!(Normalizer::from_name("nfkc+").unwrap_err().to_string().contains("hf-bert, "));
+        assert_eq!(Normalizer::Prepend { prepend: "x".into() }.name(), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! `SentencePiece`: a text as SentencePiece 0.2 sees it.
+//!
+//! Rules are applied from left to right, the longest match first, symbols of
+//! the user's before all; then spaces at the ends and beside others go, one is
+//! put in front, and each is written as `▁`, as far as the file asks for it.
+//! One pass; ASCII text that no rule touches is copied in runs.
+//!
+//! Not the reading of the same rules by Hugging Face: that is `precompiled`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Rewrite;
+use super::charsmap::{AsciiSet, Charsmap};
+use crate::error::{Error, Result};
+use crate::trie::Trie;
+
+/// What stands for a space.
+const MARK: &str = "▁";
+
+/// What a normalizer does, as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentencePieceOptions {
+    /// The rules.
+    pub charsmap: Charsmap,
+    /// Whether a space is put before a text.
+    pub add_dummy_prefix: bool,
+    /// Whether spaces at the ends of a text and beside others go.
+    pub remove_extra_whitespaces: bool,
+    /// Whether a space is written as `▁`.
+    pub escape_whitespaces: bool,
+    /// Whether the space is put after the text, not before.
+    pub treat_whitespace_as_suffix: bool,
+    /// Strings to which no rule applies.
+    pub user_defined: Vec<String>,
+}
+
+impl Default for SentencePieceOptions {
+    fn default() -> Self {
+        Self {
+            charsmap: Charsmap::default(),
+            add_dummy_prefix: true,
+            remove_extra_whitespaces: true,
+            escape_whitespaces: true,
+            treat_whitespace_as_suffix: false,
+            user_defined: Vec::new(),
+        }
+    }
+}
+
+/// The normalizer of a SentencePiece model.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "SentencePieceOptions", into = "SentencePieceOptions")]
+pub struct SentencePiece {
+    options: SentencePieceOptions,
+    /// The strings of the user's.
+    symbols: Arc<Trie>,
+    /// Which bytes one of them begins with.
+    begins_symbol: AsciiSet,
+    /// Bytes that stay what they are while ASCII follows, spaces excepted.
+    plain: AsciiSet,
+    /// Whether no rule touches a space between such bytes.
+    spaces_are_plain: bool,
+}
+
+impl SentencePiece {
+    /// A normalizer with these options.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for strings of the user's too many for memory.
+    pub fn new(options: SentencePieceOptions) -> Result<Self> {
+        let strings = options.user_defined.iter().filter(|text| !text.is_empty());
+        let symbols = Trie::new(strings.clone().map(|text| (text.as_bytes(), 0)).collect())?;
+        let mut begins_symbol = [false; 256];
+        strings.for_each(|text| begins_symbol[usize::from(text.as_bytes()[0])] = true);
+        let inert = options.charsmap.inert();
+        let plain =
+            std::array::from_fn(|byte| inert[byte] && byte != usize::from(b' ') && !begins_symbol[byte]);
+        let space = usize::from(b' ');
+        let spaces_are_plain = inert[space] && !begins_symbol[space];
+        Ok(Self { options, symbols: Arc::new(symbols), begins_symbol, plain, spaces_are_plain })
+    }
+
+    /// What it does.
+    pub fn options(&self) -> &SentencePieceOptions {
+        &self.options
+    }
+
+    /// The normalized form of bytes: each that is no UTF-8 becomes U+FFFD, to
+    /// which no rule applies.
+    pub fn normalize_bytes<R: Rewrite>(&self, text: &[u8], out: &mut R) {
+        let mut pass = Pass::new(&self.options, out);
+        for chunk in text.utf8_chunks() {
+            self.feed(chunk.valid(), &mut pass);
+            for _ in chunk.invalid() {
+                pass.text_in_place(1, "\u{FFFD}");
+            }
+        }
+        pass.finish();
+    }
+
+    /// One step of a [`super::Normalizer`].
+    pub(super) fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> bool {
+        if text.is_empty() {
+            return false;
+        }
+        // A space is a mark of three bytes; in English every sixth byte is one.
+        out.reserve(text.len() + text.len() / 2);
+        let mut pass = Pass::new(&self.options, out);
+        self.feed(text, &mut pass);
+        pass.finish();
+        true
+    }
+
+    fn feed<R: Rewrite>(&self, text: &str, pass: &mut Pass<'_, R>) {
+        let is_plain = |at: usize| text.as_bytes().get(at).is_some_and(|&byte| self.plain[usize::from(byte)]);
+        let mut at = 0;
+        while at < text.len() {
+            let run_end = self.run_end(text, at);
+            if run_end == at {
+                at += self.feed_one(&text[at..], pass);
+                continue;
+            }
+            pass.copy(&text[at..run_end]);
+            at = run_end;
+            // One space between two words stays whatever follows them.
+            if self.spaces_are_plain && text.as_bytes().get(at) == Some(&b' ') && is_plain(at + 1) {
+                pass.out.replace(1, pass.mark);
+                at += 1;
+            }
+        }
+    }
+
+    /// The end of the text at `at` that is copied as it is, without spaces.
+    fn run_end(&self, text: &str, at: usize) -> usize {
+        let bytes = text.as_bytes();
+        let mut end = at;
+        loop {
+            let mut ascii_end = end;
+            while bytes.get(ascii_end).is_some_and(|&byte| self.plain[usize::from(byte)]) {
+                ascii_end += 1;
+            }
+            match bytes.get(ascii_end) {
+                Some(128..) if !self.options.charsmap.is_empty() => {
+                    // The character before may go together with what follows.
+                    if ascii_end > end {
+                        return (ascii_end - 1).max(at);
+                    }
+                }
+                Some(128..) => {}
+                _ => return ascii_end,
+            }
+            end = ascii_end;
+            let Some(c) = text[end..].chars().next() else { return end };
+            if self.options.charsmap.may_begin(c) || c == '▁' || self.begins_symbol[usize::from(bytes[end])]
+            {
+                return end;
+            }
+            end += c.len_utf8();
+        }
+    }
+
+    /// Normalizes what `text` begins with; returns its length.
+    fn feed_one<R: Rewrite>(&self, text: &str, pass: &mut Pass<'_, R>) -> usize {
+        let bytes = text.as_bytes();
+        if self.begins_symbol[usize::from(bytes[0])]
+            && let Some(len) = self.symbols.longest_prefix(bytes)
+            && text.is_char_boundary(len)
+        {
+            pass.replace(len, &text[..len]);
+            return len;
+        }
+        if let Some((len, replacement)) = self.options.charsmap.longest(bytes) {
+            pass.replace(len, replacement);
+            return len;
+        }
+        let len = text.chars().next().map_or(0, char::len_utf8);
+        match &text[..len] {
+            same @ (" " | MARK) => pass.replace(len, same),
+            same => pass.copy(same),
+        }
+        len
+    }
+}
+
+impl From<SentencePiece> for SentencePieceOptions {
+    fn from(normalizer: SentencePiece) -> Self {
+        normalizer.options
+    }
+}
+
+impl TryFrom<SentencePieceOptions> for SentencePiece {
+    type Error = Error;
+
+    fn try_from(options: SentencePieceOptions) -> Result<Self> {
+        Self::new(options)
+    }
+}
+
+impl PartialEq for SentencePiece {
+    fn eq(&self, other: &Self) -> bool {
+        self.options == other.options
+    }
+}
+
+impl Eq for SentencePiece {}
+
+impl std::fmt::Debug for SentencePiece {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.options.fmt(f)
+    }
+}
+
+/// Bytes of the old text that become marks, or nothing.
+#[derive(Clone, Copy)]
+struct Held {
+    old_len: usize,
+    marks: usize,
+}
+
+/// One text on its way: what is known of the output so far.
+struct Pass<'a, R> {
+    options: &'a SentencePieceOptions,
+    out: &'a mut R,
+    mark: &'static str,
+    /// Whether anything but leading spaces was seen.
+    started: bool,
+    after_space: bool,
+    /// Spaces at the end so far: they go if nothing follows.
+    held: Vec<Held>,
+}
+
+impl<'a, R: Rewrite> Pass<'a, R> {
+    fn new(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
+        let mark = if options.escape_whitespaces { MARK } else { " " };
+        Self { options, out, mark, started: false, after_space: false, held: Vec::new() }
+    }
+
+    /// Takes text over that holds neither spaces nor marks.
+    fn copy(&mut self, text: &str) {
+        self.release();
+        self.out.copy(text);
+        self.after_space = false;
+    }
+
+    /// Puts text that holds neither spaces nor marks in the place of `old_len` bytes.
+    fn text_in_place(&mut self, old_len: usize, text: &str) {
+        self.release();
+        self.out.replace(old_len, text);
+        self.after_space = false;
+    }
+
+    /// Puts `new` in the place of `old_len` bytes.
+    fn replace(&mut self, old_len: usize, new: &str) {
+        if !self.started && new == " " && self.options.remove_extra_whitespaces {
+            self.out.replace(old_len, "");
+            return;
+        }
+        self.start();
+        let rest = if self.after_space { new.trim_start_matches(' ') } else { new };
+        if !rest.is_empty() {
+            self.after_space = self.options.remove_extra_whitespaces && rest.ends_with(' ');
+        }
+        let is_mark = |c: char| c == ' ' || self.options.escape_whitespaces && c == '▁';
+        let body = rest.trim_end_matches(is_mark);
+        let marks = rest[body.len()..].chars().count();
+        if body.is_empty() {
+            self.hold(old_len, marks);
+            return;
+        }
+        self.release();
+        if self.options.escape_whitespaces && body.contains(' ') {
+            self.out.replace(old_len, &body.replace(' ', MARK));
+        } else {
+            self.out.replace(old_len, body);
+        }
+        self.hold(0, marks);
+    }
+
+    /// Puts the space in front of the first text.
+    fn start(&mut self) {
+        if self.started {
+            return;
+        }
+        self.started = true;
+        self.after_space = self.options.remove_extra_whitespaces;
+        if self.options.add_dummy_prefix && !self.options.treat_whitespace_as_suffix {
+            self.hold(0, 1);
+        }
+    }
+
+    fn hold(&mut self, old_len: usize, marks: usize) {
+        match self.held.last_mut() {
+            Some(last) if marks == 0 && last.marks == 0 => last.old_len += old_len,
+            _ if old_len > 0 || marks > 0 => self.held.push(Held { old_len, marks }),
+            _ => {}
+        }
+    }
+
+    /// Writes what was held back.
+    #[inline]
+    fn release(&mut self) {
+        if !self.started || !self.held.is_empty() {
+            self.release_held();
+        }
+    }
+
+    fn release_held(&mut self) {
+        self.start();
+        for Held { old_len, marks } in self.held.drain(..) {
+            match marks {
+                0 => self.out.replace(old_len, ""),
+                1 => self.out.replace(old_len, self.mark),
+                _ => self.out.replace(old_len, &self.mark.repeat(marks)),
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        let ends_in_space = self.options.add_dummy_prefix && self.options.treat_whitespace_as_suffix;
+        if !self.started {
+            return;
+        }
+        if self.options.remove_extra_whitespaces {
+            let dropped = self.held.drain(..).map(|held| held.old_len).sum();
+            if ends_in_space {
+                self.out.insert(self.mark);
+            }
+            self.out.replace(dropped, "");
+        } else {
+            self.release();
+            if ends_in_space {
+                self.out.insert(self.mark);
+            }
+        }
+    }
+}

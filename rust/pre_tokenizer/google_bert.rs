@@ -1,0 +1,52 @@
+//! Words and single punctuation characters, as Google's BERT splits.
+//!
+//! As [`super::bert`], but punctuation is ASCII's symbols and `\p{P}` of Unicode
+//! 16, the version this crate freezes; Google asks whatever Python it runs in.
+
+#[rustfmt::skip]
+mod tables;
+
+use crate::unicode::{Flags, flag::*, flags, flags_at};
+
+/// End of the piece that starts at `start`, which is no white space.
+pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some((flags, len)) = flags_at(bytes, at) {
+        if flags & SPACE != 0 {
+            break;
+        }
+        if is_punctuation(flags, || decode(&bytes[at..at + len])) {
+            return if at == start { start + len } else { at };
+        }
+        at += len;
+    }
+    at
+}
+
+/// Whether a text may be cut between these two characters, by the reason given
+/// for [`super::bert::cut_between`].
+pub(super) fn cut_between(before: char, after: char) -> bool {
+    [before, after].into_iter().any(|c| flags(c) & SPACE != 0 || is_punctuation(flags(c), || Some(c)))
+}
+
+/// Whether a character with these flags is punctuation.
+#[inline]
+pub(super) fn is_punctuation(flags: Flags, c: impl Fn() -> Option<char>) -> bool {
+    let is_among = |runs: &[(u32, u32)]| {
+        c().is_some_and(|c| {
+            let at = runs.partition_point(|&(_, last)| last < c as u32);
+            runs.get(at).is_some_and(|&(first, _)| first <= c as u32)
+        })
+    };
+    if flags & BERT_PUNCTUATION != 0 {
+        !is_among(&tables::FEWER)
+    } else {
+        // Newer punctuation is in no other class.
+        flags == 0 && is_among(&tables::MORE)
+    }
+}
+
+/// The one character that these bytes are.
+fn decode(bytes: &[u8]) -> Option<char> {
+    std::str::from_utf8(bytes).ok()?.chars().next()
+}

@@ -1,0 +1,31 @@
+//! `copy.copy` and `copy.deepcopy` of what never changes: the object itself.
+//!
+//! Without these Python copies by pickling, which for a tokenizer reads all its
+//! tables again. Not for classes with a state, nor for those a pickle of which
+//! is a few words.
+
+use pyo3::prelude::*;
+
+use super::batch::PyEncodingBatch;
+use super::encoding::PyEncoding;
+use super::normalizer::PyNormalizer;
+use super::report::PyTrainReport;
+use super::tokenizer::PyTokenizer;
+use super::word_counts::PyWordCounts;
+
+macro_rules! is_its_own_copy {
+    ($($class:ty),+) => {$(
+        #[pymethods]
+        impl $class {
+            fn __copy__(this: Py<Self>) -> Py<Self> {
+                this
+            }
+
+            fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+                this
+            }
+        }
+    )+};
+}
+
+is_its_own_copy!(PyEncoding, PyEncodingBatch, PyNormalizer, PyTokenizer, PyTrainReport, PyWordCounts);

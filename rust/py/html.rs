@@ -1,0 +1,80 @@
+//! Tokens as HTML for notebooks: coloured, white space visible, ids on hover.
+//!
+//! The same reading as `sentitok show`: never a character that could steer the
+//! page, and a part of a character as its bytes.
+
+use std::fmt::Write;
+
+use crate::vocab::TokenId;
+
+/// Backgrounds that black text is readable on; neighbours differ in hue.
+const BACKGROUNDS: [&str; 6] = ["#afd7ff", "#ffd7af", "#afffaf", "#ffafaf", "#d7ff87", "#ffd75f"];
+/// More tokens than a notebook shows well; the rest is counted.
+const MOST: usize = 2_000;
+
+/// A `<div>` of the tokens; `bytes` are what each stands for.
+pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8])>) -> String {
+    let n = tokens.len();
+    let mut html = String::from("<div style=\"font-family:monospace;white-space:pre-wrap;color:#000\">");
+    for (number, (id, bytes)) in tokens.take(MOST).enumerate() {
+        let background = BACKGROUNDS[number % BACKGROUNDS.len()];
+        // Writing to a String cannot fail.
+        let _ = write!(html, "<span title=\"{id}\" style=\"background:{background}\">");
+        readable(bytes, &mut html);
+        html.push_str("</span>");
+        if bytes.contains(&b'\n') {
+            html.push_str("<br>");
+        }
+    }
+    let more = n.saturating_sub(MOST);
+    let _ = match more {
+        0 => write!(html, "</div><small>{n} tokens</small>"),
+        more => write!(html, "</div><small>{n} tokens, {more} of them not shown</small>"),
+    };
+    html
+}
+
+fn readable(bytes: &[u8], html: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let _ = match c {
+                ' ' => write!(html, "⋅"),
+                '\t' => write!(html, "→"),
+                '\n' => write!(html, "↵"),
+                '&' | '<' | '>' | '"' | '\'' => write!(html, "&#{};", u32::from(c)),
+                c if c.is_control() || c.is_whitespace() || is_format(c) => {
+                    write!(html, "\\u{{{:x}}}", u32::from(c))
+                }
+                c => write!(html, "{c}"),
+            };
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(html, "\\x{byte:02x}");
+        }
+    }
+}
+
+/// Characters that turn the direction of text or have no shape.
+fn is_format(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tokens;
+
+    #[test]
+    fn nothing_of_a_token_is_markup() {
+        let html =
+            tokens([(7, &b"<b>&\n"[..]), (8, &b"\xe2\x80"[..]), (9, " \u{202e}".as_bytes())].into_iter());
+        for part in [
+            "title=\"7\"",
+            "&#60;b&#62;&#38;↵</span><br>",
+            "\\xe2\\x80</span>",
+            "⋅\\u{202e}</span>",
+            "3 tokens",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+    }
+}

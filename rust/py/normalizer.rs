@@ -1,0 +1,107 @@
+//! `Normalizer`: named steps, and those of files.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::error::entry;
+use crate::error::Error;
+use crate::normalizer::Normalizer;
+
+/// What a text becomes before it is cut into pieces.
+///
+/// A name of `Normalizer.names()`, or several with `+` between, in order:
+/// `Normalizer("nfkc+lowercase")`.
+#[pyclass(frozen, module = "sentitok", name = "Normalizer")]
+pub(super) struct PyNormalizer {
+    pub normalizer: Normalizer,
+}
+
+impl From<Normalizer> for PyNormalizer {
+    fn from(normalizer: Normalizer) -> Self {
+        Self { normalizer }
+    }
+}
+
+/// Takes a name, a `Normalizer`, or `None` where `"none"` is meant.
+pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<Option<Normalizer>> {
+    if let Ok(name) = object.cast::<PyString>() {
+        return match name.to_str()? {
+            "none" => Ok(None),
+            name => Ok(Some(Normalizer::from_name(name)?)),
+        };
+    }
+    match object.cast::<PyNormalizer>() {
+        Ok(normalizer) => Ok(Some(normalizer.get().normalizer.clone())),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "normalizer is a name or a Normalizer, not {}",
+            object.get_type().name()?
+        ))),
+    }
+}
+
+impl PyNormalizer {
+    fn json(&self) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.normalizer).map_err(|error| Error::Internal(error.to_string()))?)
+    }
+}
+
+#[pymethods]
+impl PyNormalizer {
+    #[new]
+    fn new(name: &str) -> PyResult<Self> {
+        entry(|| Ok(Normalizer::from_name(name)?.into()))
+    }
+
+    /// The names there are.
+    #[staticmethod]
+    fn names() -> Vec<&'static str> {
+        Normalizer::names().collect()
+    }
+
+    /// The name; `None` for steps of a file that have none.
+    #[getter]
+    fn name(&self) -> Option<String> {
+        self.normalizer.name()
+    }
+
+    /// The text as the model sees it.
+    fn normalize(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        entry(|| Ok(py.detach(|| self.normalizer.normalize_text(text)).unwrap_or_else(|| text.to_owned())))
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        entry(|| match self.normalizer.name() {
+            Some(name) => Ok(format!("Normalizer({name:?})")),
+            None => Ok(format!("<Normalizer {}>", self.json()?)),
+        })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().normalizer == self.normalizer)
+    }
+
+    fn __hash__(&self) -> PyResult<u64> {
+        entry(|| {
+            let mut hasher = DefaultHasher::new();
+            self.json()?.hash(&mut hasher);
+            Ok(hasher.finish())
+        })
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        entry(|| Ok((this.getattr("_from_json")?, (this.get().json()?,).into_pyobject(this.py())?)))
+    }
+
+    /// Makes a normalizer again of what was pickled.
+    #[staticmethod]
+    fn _from_json(json: &str) -> PyResult<Self> {
+        entry(|| {
+            let normalizer: Normalizer =
+                serde_json::from_str(json).map_err(|error| Error::format("normalizer", error.to_string()))?;
+            Ok(normalizer.into())
+        })
+    }
+}

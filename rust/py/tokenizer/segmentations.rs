@@ -1,0 +1,44 @@
+//! `Tokenizer`: other ways to cut a text than the best, for Unigram.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use super::super::arrays;
+use super::super::error::entry;
+use super::PyTokenizer;
+use crate::vocab::TokenId;
+
+/// Ids and the sum of their scores.
+type Scored<'py> = (Bound<'py, PyArray1<TokenId>>, f64);
+
+#[pymethods]
+impl PyTokenizer {
+    /// The `n` best ways to cut a text, best first: ids and the sum of their
+    /// scores. For Unigram; special tokens are neither found nor put around.
+    fn n_best<'py>(&self, py: Python<'py>, text: &str, n: usize) -> PyResult<Vec<Scored<'py>>> {
+        entry(|| {
+            let paths = py.detach(|| self.tokenizer.n_best(text, n))?;
+            Ok(paths.into_iter().map(|path| (arrays::read_only(py, path.ids), path.score)).collect())
+        })
+    }
+
+    /// A way to cut a text drawn at random, with probability proportional to the
+    /// power `alpha` of its own (subword regularization). For Unigram; the same
+    /// `seed` draws the same.
+    #[pyo3(signature = (text, alpha = 0.1, seed = 0))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        alpha: f64,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
+        entry(|| Ok(arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed))?)))
+    }
+
+    /// The entropy, in nats, of what `sample` draws from.
+    #[pyo3(signature = (text, alpha = 0.1))]
+    fn entropy(&self, py: Python<'_>, text: &str, alpha: f64) -> PyResult<f64> {
+        entry(|| Ok(py.detach(|| self.tokenizer.entropy(text, alpha))?))
+    }
+}

@@ -1,0 +1,48 @@
+//! `Tokenizer`: what is wrong with the vocabulary, and a smaller one.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::super::arrays;
+use super::super::error::entry;
+use super::super::ids;
+use super::PyTokenizer;
+
+#[pymethods]
+impl PyTokenizer {
+    /// Tokens that no text becomes, as lists of ids.
+    ///
+    /// `unreachable`: the model makes them of no piece. `split`: the normalizer
+    /// changes their text or the splitter cuts it. `partial`: they are no whole
+    /// characters, of which byte-level models need some. `gaps`: ids without a
+    /// token. Added tokens and the unknown token are left out.
+    fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| {
+            let found = py.detach(|| self.tokenizer.doctor())?;
+            let lists = PyDict::new(py);
+            lists.set_item("unreachable", found.unreachable)?;
+            lists.set_item("split", found.split)?;
+            lists.set_item("partial", found.partial)?;
+            lists.set_item("gaps", found.gaps)?;
+            Ok(lists)
+        })
+    }
+
+    /// A tokenizer of the tokens `keep` and of those it cannot do without, and
+    /// the new id of each old one: an int64 array, -1 for tokens taken out.
+    ///
+    /// A text whose ids hold none of these keeps its tokens.
+    fn prune<'py>(
+        &self,
+        py: Python<'py>,
+        keep: &Bound<'py, PyAny>,
+    ) -> PyResult<(Self, Bound<'py, PyArray1<i64>>)> {
+        entry(|| {
+            let keep = ids::extract(keep, self.tokenizer.max_id())?;
+            let (tokenizer, map) = py.detach(|| self.tokenizer.prune(&keep))?;
+            let map = map.into_iter().map(|id| id.map_or(-1, i64::from)).collect();
+            Ok((tokenizer.into(), arrays::read_only(py, map)))
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! `train_unigram`: from text or counts to a Unigram tokenizer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use super::corpus::{Corpus, Given};
+use super::counting::Reading;
+use super::error::entry;
+use super::pipeline;
+use super::progress::run;
+use super::report::PyTrainReport;
+use super::tokenizer::PyTokenizer;
+use crate::error::{Error, Result};
+use crate::normalizer::Normalizer;
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::tokenizer::Tokenizer;
+use crate::unigram::Kind;
+use crate::unigram::trainer::{Method, Trained, UnigramTrainer};
+
+/// SentencePiece's manner: a space in front, each space written as `▁`, and a
+/// piece begins at each.
+fn default_pipeline() -> Result<Pipeline> {
+    Ok(Pipeline {
+        normalizer: Some(Normalizer::from_name("sentencepiece")?),
+        pre_tokenizer: PreTokenizer::Metaspace { prepend: Prepend::Never, split: true },
+    })
+}
+
+fn method(name: &str) -> Result<Method> {
+    match name {
+        "full" => Ok(Method::Full),
+        "sentencepiece" => Ok(Method::SentencePiece),
+        other => Err(Error::Option {
+            option: "method",
+            value: other.to_owned(),
+            reason: "it is 'full' or 'sentencepiece'".to_owned(),
+        }),
+    }
+}
+
+/// Special tokens with their kinds: the unknown one first if it is none of them.
+fn special_tokens(
+    unk_token: Option<String>,
+    special: Vec<String>,
+    user_defined: Vec<String>,
+) -> Vec<(String, Kind)> {
+    let unk = unk_token.as_ref();
+    let mut tokens = Vec::with_capacity(special.len() + user_defined.len() + 1);
+    if let Some(unk) = unk.filter(|unk| !special.contains(unk)) {
+        tokens.push((unk.clone(), Kind::Unknown));
+    }
+    let kind = |token: &String| if Some(token) == unk { Kind::Unknown } else { Kind::Control };
+    tokens.extend(special.iter().map(|token| (token.clone(), kind(token))));
+    tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
+    tokens
+}
+
+/// Trains a Unigram tokenizer.
+///
+/// The text, or counts, as for `train_bpe`. By default spaces become `▁`, one is
+/// put in front, and a piece begins at each. Options mean what SentencePiece's
+/// of the same names mean; its defaults are ours. `method="sentencepiece"` also
+/// forgoes the good pieces that SentencePiece forgoes. Saved as `.model` it loads in
+/// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
+#[pyfunction]
+#[pyo3(signature = (
+    source = None, *, texts = None, counts = None, vocab_size = 8_000, special_tokens = vec!["<s>".to_owned(), "</s>".to_owned()],
+    user_defined_symbols = Vec::new(), unk_token = Some("<unk>".to_owned()), normalizer = None,
+    pre_tokenizer = None, byte_fallback = false, character_coverage = 0.9995, required_chars = "",
+    seed_size = 1_000_000, shrinking_factor = 0.75, sub_iterations = 2, max_piece_length = 16,
+    split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
+    split_digits = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
+    max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+))]
+#[pyo3(
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=('<s>', '</s>'), user_defined_symbols=(), unk_token='<unk>', normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+)]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+#[allow(clippy::fn_params_excessive_bools, reason = "each is a keyword in Python")]
+pub(super) fn train_unigram(
+    py: Python<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    texts: Option<&Bound<'_, PyAny>>,
+    counts: Option<&Bound<'_, PyAny>>,
+    vocab_size: usize,
+    special_tokens: Vec<String>,
+    user_defined_symbols: Vec<String>,
+    unk_token: Option<String>,
+    normalizer: Option<&Bound<'_, PyAny>>,
+    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    byte_fallback: bool,
+    character_coverage: f64,
+    required_chars: &str,
+    seed_size: usize,
+    shrinking_factor: f64,
+    sub_iterations: usize,
+    max_piece_length: usize,
+    split_by_unicode_script: bool,
+    split_by_number: bool,
+    split_by_whitespace: bool,
+    split_digits: bool,
+    hard_vocab_limit: bool,
+    method: &str,
+    format: Option<&str>,
+    invalid_utf8: &str,
+    max_memory: Option<u64>,
+    max_piece_bytes: Option<usize>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<PyTokenizer> {
+    entry(|| {
+        let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
+        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let trainer = UnigramTrainer {
+            vocab_size,
+            special_tokens: self::special_tokens(unk_token, special_tokens, user_defined_symbols),
+            byte_fallback,
+            character_coverage,
+            required_chars: required_chars.chars().collect(),
+            seed_size,
+            shrinking_factor,
+            n_sub_iterations: sub_iterations,
+            max_piece_length,
+            split_by_unicode_script,
+            split_by_number,
+            split_by_whitespace,
+            split_digits,
+            hard_vocab_limit,
+            method: self::method(method)?,
+            threads,
+        };
+        // Options are looked at before the text is read.
+        let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
+        let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
+        check_split(&pipeline, split_by_whitespace)?;
+        let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        let started = Instant::now();
+        let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
+            let trained = trainer.train(counts.iter(), progress)?;
+            let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;
+            Ok((trained, tokenizer))
+        })?;
+        let report = PyTrainReport {
+            stop: trained.stop.to_string(),
+            totals: *counts.totals(),
+            distinct_pieces: counts.len(),
+            merges: 0,
+            dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
+            count_seconds: seconds,
+            merge_seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+    })
+}
+
+/// Pieces over spaces can only be found, and used, where nothing cuts there.
+fn check_split(pipeline: &Pipeline, split_by_whitespace: bool) -> Result<()> {
+    let cuts = matches!(
+        pipeline.pre_tokenizer,
+        PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords
+    );
+    if split_by_whitespace || !cuts {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option: "split_by_whitespace",
+        value: "False".into(),
+        reason: format!(
+            "the pre-tokenizer {} cuts at each space; pass pre_tokenizer=\"metaspace-never-unsplit\", \
+             or \"bytes\" with a normalizer that writes spaces as ▁",
+            pipeline.pre_tokenizer.name()
+        ),
+    })
+}

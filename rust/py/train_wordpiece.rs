@@ -1,0 +1,119 @@
+//! `train_wordpiece`: from text or counts to a WordPiece tokenizer.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use super::corpus::{Corpus, Given};
+use super::counting::Reading;
+use super::error::entry;
+use super::pipeline;
+use super::progress::run;
+use super::report::PyTrainReport;
+use super::tokenizer::PyTokenizer;
+use crate::error::Result;
+use crate::normalizer::{Bert, Normalizer};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::tokenizer::Tokenizer;
+use crate::wordpiece::WordPieceOptions;
+use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
+
+/// Trains a WordPiece tokenizer.
+///
+/// The text, or counts, as for `train_bpe`. By default text is cleaned up and
+/// split as BERT's is in Hugging Face's tokenizers, lowered if `lowercase`.
+/// `score` is which pair is merged first: `"likelihood"`, `"pmi"` or
+/// `"frequency"`, the last being what Hugging Face's trainer does. `unk_token`
+/// becomes a special token unless it is one already; `[CLS]` and `[SEP]`, if
+/// they are, go around a text.
+#[pyfunction]
+#[pyo3(signature = (
+    source = None, *, texts = None, counts = None, vocab_size = 30_522, score = "likelihood", lowercase = true,
+    min_frequency = 0,
+    special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).to_vec(),
+    unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
+    limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
+    max_input_chars_per_word = 100, format = None, invalid_utf8 = "error", max_memory = None,
+    max_piece_bytes = None, threads = None, progress = None,
+))]
+#[pyo3(
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='likelihood', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+)]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+pub(super) fn train_wordpiece(
+    py: Python<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    texts: Option<&Bound<'_, PyAny>>,
+    counts: Option<&Bound<'_, PyAny>>,
+    vocab_size: usize,
+    score: &str,
+    lowercase: bool,
+    min_frequency: u64,
+    mut special_tokens: Vec<String>,
+    unk_token: &str,
+    normalizer: Option<&Bound<'_, PyAny>>,
+    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+    initial_alphabet: &str,
+    limit_alphabet: Option<usize>,
+    max_token_length: Option<usize>,
+    continuing_subword_prefix: &str,
+    max_input_chars_per_word: usize,
+    format: Option<&str>,
+    invalid_utf8: &str,
+    max_memory: Option<u64>,
+    max_piece_bytes: Option<usize>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<PyTokenizer> {
+    entry(|| {
+        let default = || -> Result<Pipeline> {
+            let normalizer = Normalizer::Bert(Bert { lowercase, ..Bert::default() });
+            Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: PreTokenizer::Bert })
+        };
+        let asked = pipeline::asked(normalizer, pre_tokenizer, None, default)?;
+        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        if !special_tokens.iter().any(|token| token == unk_token) {
+            special_tokens.insert(0, unk_token.to_owned());
+        }
+        let trainer = WordPieceTrainer {
+            vocab_size,
+            min_frequency,
+            special_tokens,
+            score: Score::from_str(score)?,
+            initial_alphabet: initial_alphabet.chars().collect(),
+            limit_alphabet,
+            continuing_subword_prefix: continuing_subword_prefix.to_owned(),
+            max_token_length,
+            threads,
+        };
+        let options = WordPieceOptions {
+            unk_token: unk_token.to_owned(),
+            continuing_subword_prefix: continuing_subword_prefix.to_owned(),
+            max_input_chars_per_word,
+        };
+        // Options are looked at before the text is read.
+        let given = Given::new(source, texts, counts, asked.as_ref(), default)?;
+        let pipeline = given.pipeline(asked.as_ref(), default)?;
+        let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        let started = Instant::now();
+        let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
+            let trained = trainer.train(counts.iter(), progress)?;
+            let tokenizer = Tokenizer::from_wordpiece(options, counts.pipeline().clone(), &trained)?;
+            Ok((trained, tokenizer))
+        })?;
+        let spelled = |symbol: &[u8]| String::from_utf8_lossy(symbol).into_owned();
+        let report = PyTrainReport {
+            stop: trained.stop.to_string(),
+            totals: *counts.totals(),
+            distinct_pieces: counts.len(),
+            merges: trained.merges.len(),
+            dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
+            count_seconds: seconds,
+            merge_seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+    })
+}

@@ -1,0 +1,172 @@
+//! A smaller tokenizer of the same kind: tokens taken out, ids closed up.
+//!
+//! A text whose ids hold no token that is taken out keeps its tokens. For BPE
+//! that needs every token from which a kept one is merged, so these stay, too;
+//! by the proof in `bpe::last_merge` no others take part.
+
+use std::sync::Arc;
+
+use super::{Parts, Tokenizer};
+use crate::added_tokens::AddedToken;
+use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::template::Part;
+use crate::unigram::{Unigram, UnigramOptions};
+use crate::vocab::{TokenId, Vocab};
+use crate::wordpiece::WordPiece;
+
+/// The new id of each old one; `None` for those taken out.
+pub type IdMap = Vec<Option<TokenId>>;
+
+impl Tokenizer {
+    /// A tokenizer of the tokens `keep`, in their order, and of those it cannot
+    /// do without: added tokens, the unknown token, the template's, single
+    /// bytes, and what kept tokens are merged from.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn prune(&self, keep: &[TokenId]) -> Result<(Self, IdMap)> {
+        let mut kept = vec![false; self.max_id() as usize + 1];
+        let template = self.template.single.iter().chain(&self.template.pair);
+        let of_template = template.filter_map(|part| match part {
+            Part::Special { id, .. } => Some(*id),
+            _ => None,
+        });
+        let vocab = self.model.vocab();
+        let unk = self.model.unk_token().and_then(|token| vocab.id(token.as_bytes()));
+        let added = self.added.tokens().iter().map(|token| token.id);
+        let fallback = vocab.iter().map(|(id, _)| id).filter(|&id| self.model.fallback_byte(id).is_some());
+        for id in keep.iter().copied().chain(of_template).chain(unk).chain(added).chain(fallback) {
+            match kept.get_mut(id as usize).filter(|_| self.id_to_bytes(id).is_some()) {
+                Some(slot) => *slot = true,
+                None => return Err(Error::UnknownId { id: u64::from(id), max: self.max_id() }),
+            }
+        }
+        self.model.keep_parts(&mut kept);
+        let mut next = 0;
+        let map: IdMap = kept
+            .iter()
+            .map(|&is_kept| {
+                is_kept.then(|| {
+                    next += 1;
+                    next - 1
+                })
+            })
+            .collect();
+        let new_id = |id: TokenId| map.get(id as usize).copied().flatten();
+        let move_parts = |parts: &[Part]| -> Vec<Part> {
+            let moved = |part: &Part| match *part {
+                Part::Special { id, type_id } => Part::Special { id: new_id(id).unwrap_or(id), type_id },
+                other => other,
+            };
+            parts.iter().map(moved).collect()
+        };
+        let mut template = self.template.clone();
+        template.single = move_parts(&template.single);
+        template.pair = move_parts(&template.pair);
+        let added = self.added.tokens().iter();
+        let tokenizer = Self::new(Parts {
+            pipeline: self.pipeline.clone(),
+            model: Arc::new(self.model.pruned(&new_id)?),
+            added: added
+                .map(|token| AddedToken { id: new_id(token.id).unwrap_or(token.id), ..token.clone() })
+                .collect(),
+            template,
+            decoder: self.decoder.clone(),
+        })?;
+        Ok((tokenizer, map))
+    }
+}
+
+impl Model {
+    /// Marks what the marked tokens are made of.
+    fn keep_parts(&self, kept: &mut [bool]) {
+        match self {
+            Self::Bpe(model) => keep_merged_from(model, kept),
+            Self::WordPiece(_) | Self::Unigram(_) => {}
+        }
+    }
+
+    /// This model with the tokens that have a new id.
+    fn pruned(&self, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> Result<Self> {
+        match self {
+            Self::WordPiece(model) => Ok(Self::WordPiece(WordPiece::new(
+                pruned_vocab(model.vocab(), new_id)?,
+                model.options().clone(),
+            )?)),
+            Self::Unigram(model) => {
+                let kept = |id: &usize| new_id(*id as TokenId).is_some();
+                let ids = || (0..model.vocab().id_limit()).filter(kept);
+                let options = UnigramOptions {
+                    unk_id: model.unk_id().and_then(new_id),
+                    kinds: ids().filter_map(|id| model.options().kinds.get(id).copied()).collect(),
+                    ..model.options().clone()
+                };
+                let scores = ids().filter_map(|id| model.scores().get(id).copied()).collect();
+                Ok(Self::Unigram(Unigram::new(pruned_vocab(model.vocab(), new_id)?, scores, options)?))
+            }
+            Self::Bpe(model) => {
+                let order = match model.order() {
+                    MergeOrder::Ranks => MergeOrder::Ranks,
+                    MergeOrder::Scores(scores) => {
+                        let ids = (0..model.vocab().id_limit()).filter(|&id| new_id(id as TokenId).is_some());
+                        MergeOrder::Scores(ids.filter_map(|id| scores.get(id).copied()).collect())
+                    }
+                    MergeOrder::List(merges) => {
+                        let kept = merges.iter().filter_map(|&(left, right)| {
+                            new_id(model.pairs().get(left, right).id)?;
+                            Some((new_id(left)?, new_id(right)?))
+                        });
+                        MergeOrder::List(kept.collect())
+                    }
+                };
+                let moved = |ids: &[TokenId]| ids.iter().copied().filter_map(new_id).collect();
+                let options = BpeOptions {
+                    control: moved(&model.options().control),
+                    user_defined: moved(&model.options().user_defined),
+                    unused: moved(&model.options().unused),
+                    ..model.options().clone()
+                };
+                Ok(Self::Bpe(Bpe::new(pruned_vocab(model.vocab(), new_id)?, order, options)?))
+            }
+        }
+    }
+}
+
+fn pruned_vocab(vocab: &Vocab, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> Result<Vocab> {
+    Vocab::from_pairs(vocab.iter().filter_map(|(id, bytes)| Some((bytes, new_id(id)?))).collect())
+}
+
+/// Marks single bytes, and the ancestors of marked tokens.
+fn keep_merged_from(model: &Bpe, kept: &mut [bool]) {
+    if model.options().unit == Unit::Bytes {
+        model
+            .vocab()
+            .iter()
+            .filter(|(_, bytes)| bytes.len() == 1)
+            .for_each(|(id, _)| kept[id as usize] = true);
+    }
+    let mut parents: Vec<Vec<TokenId>> = vec![Vec::new(); kept.len()];
+    for (left, right, merged) in model.pairs().iter() {
+        // Of a list every way to a token counts: with a prefix or suffix there
+        // may be more than one.
+        if let Some(of) = parents.get_mut(merged.id as usize) {
+            of.extend([left, right]);
+        }
+    }
+    if !matches!(model.order(), MergeOrder::List(_)) {
+        for (of, last) in parents.iter_mut().zip(model.last_merges()) {
+            of.clear();
+            of.extend(last.into_iter().flat_map(|(left, right)| [left, right]));
+        }
+    }
+    let mut open: Vec<usize> = (0..kept.len()).filter(|&id| kept[id]).collect();
+    while let Some(id) = open.pop() {
+        for &parent in &parents[id] {
+            if !std::mem::replace(&mut kept[parent as usize], true) {
+                open.push(parent as usize);
+            }
+        }
+    }
+}

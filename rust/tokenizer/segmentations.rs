@@ -1,0 +1,80 @@
+//! Other ways to cut a text than the best: n-best and sampling, for Unigram.
+//!
+//! The whole text is one lattice. That is what its pieces one after the other
+//! would give, for where the splitter cuts no token goes on.
+//! Source: Kudo 2018, "Subword Regularization".
+
+use super::Tokenizer;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::unigram::{Path, Unigram};
+use crate::vocab::TokenId;
+
+impl Tokenizer {
+    /// The `n` best ways to cut a text, best first, without the template.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] unless the model is Unigram.
+    pub fn n_best(&self, text: &str, n: usize) -> Result<Vec<Path>> {
+        let (model, text) = self.lattice_text(text)?;
+        Ok(if text.is_empty() { Vec::new() } else { model.n_best(text.as_bytes(), n) })
+    }
+
+    /// A way to cut a text drawn with probability proportional to the power
+    /// `alpha` of its own: 0 draws all alike, large values the best.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] unless the model is Unigram; [`Error::Option`] for an
+    /// `alpha` that is no number from 0.
+    pub fn sample(&self, text: &str, alpha: f64, seed: u64) -> Result<Vec<TokenId>> {
+        check_alpha(alpha)?;
+        let (model, text) = self.lattice_text(text)?;
+        Ok(if text.is_empty() { Vec::new() } else { model.sample(text.as_bytes(), alpha, seed) })
+    }
+
+    /// The entropy, in nats, of what [`Tokenizer::sample`] draws from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn entropy(&self, text: &str, alpha: f64) -> Result<f64> {
+        check_alpha(alpha)?;
+        let (model, text) = self.lattice_text(text)?;
+        Ok(if text.is_empty() { 0.0 } else { model.lattice(text.as_bytes()).entropy(alpha) })
+    }
+
+    fn lattice_text(&self, text: &str) -> Result<(&Unigram, String)> {
+        let Model::Unigram(model) = &*self.model else {
+            return Err(Error::Encode(format!(
+                "only Unigram has other ways to cut a text, and this is {}; BPE has dropout",
+                self.model.name()
+            )));
+        };
+        let pre_tokenizer = &self.pipeline.pre_tokenizer;
+        let one_text = matches!(
+            pre_tokenizer,
+            PreTokenizer::Bytes | PreTokenizer::Metaspace { .. } | PreTokenizer::MetaspaceWords
+        );
+        if !one_text {
+            return Err(Error::Encode(format!(
+                "the pre-tokenizer {} cuts the text; n-best and sampling know Metaspace or none",
+                pre_tokenizer.name()
+            )));
+        }
+        let normalized = self.pipeline.normalizer.as_ref().and_then(|steps| steps.normalize_text(text));
+        let text = normalized.as_deref().unwrap_or(text);
+        let rewritten: Option<String> = pre_tokenizer.rewrite(text, true);
+        Ok((model, rewritten.unwrap_or_else(|| text.to_owned())))
+    }
+}
+
+fn check_alpha(alpha: f64) -> Result<()> {
+    if alpha.is_finite() && alpha >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option: "alpha",
+        value: alpha.to_string(),
+        reason: "it is a number from 0; 0.1 to 1 is usual".into(),
+    })
+}

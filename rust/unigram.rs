@@ -1,0 +1,390 @@
+//! `Unigram`: the most probable pieces of a text, exactly as the references
+//! find them.
+//!
+//! Every piece has a score, the logarithm of its probability; the best way to
+//! cut a text is the one of the greatest sum. What that sum is depends on how
+//! it is rounded, so there are two exact modes: SentencePiece's and Hugging
+//! Face's. Not a tokenizer: it knows no spaces, only pieces of `▁`-text.
+//!
+//! Sources: Kudo 2018, "Subword Regularization"; google/sentencepiece 0.2.3;
+//! huggingface/tokenizers 0.23.3.
+
+mod lattice;
+mod n_best;
+mod reach;
+mod sample;
+pub mod trainer;
+mod viterbi;
+mod worker;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use lattice::Lattice;
+pub use n_best::{NBest, Path};
+pub use sample::Random;
+pub use worker::Worker;
+
+use self::viterbi::{Scores, Viterbi};
+use crate::error::{Error, Result};
+use crate::trie::Trie;
+use crate::vocab::{TokenId, Vocab};
+
+/// How much less probable an unknown character is than the rarest piece.
+const UNKNOWN_PENALTY: f64 = 10.0;
+/// What a piece of the user's is worth for each byte after the first.
+const USER_DEFINED_BONUS: f64 = 0.1;
+/// The longest piece in bytes; SentencePiece has the same limit.
+pub const MAX_PIECE_BYTES: usize = 7999;
+
+/// How scores are summed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// In 32 bits, as SentencePiece does.
+    #[default]
+    F32,
+    /// In 64 bits, as Hugging Face does.
+    F64,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Found in text, by its score.
+    #[default]
+    Normal,
+    /// Stands for what is in no piece.
+    Unknown,
+    /// Frames data; never found in text.
+    Control,
+    /// Given by the user, preferred to all others.
+    UserDefined,
+    /// Not used.
+    Unused,
+    /// Stands for one byte of an unknown character.
+    Byte,
+}
+
+impl Kind {
+    /// Whether a text can hold the piece.
+    fn is_in_text(self) -> bool {
+        matches!(self, Self::Normal | Self::UserDefined)
+    }
+}
+
+/// What a model does beside searching.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnigramOptions {
+    /// What stands for characters in no piece; without it they are left out.
+    pub unk_id: Option<TokenId>,
+    /// Whether an unknown character becomes the tokens `<0xNN>` of its bytes.
+    pub byte_fallback: bool,
+    /// Whether a run of unknown characters is one unknown token; always so in
+    /// both references.
+    pub fuse_unk: bool,
+    /// Whose sums.
+    pub precision: Precision,
+    /// What each piece is, by id; empty where all are [`Kind::Normal`], as in
+    /// Hugging Face's files.
+    pub kinds: Vec<Kind>,
+}
+
+impl Default for UnigramOptions {
+    fn default() -> Self {
+        Self {
+            unk_id: None,
+            byte_fallback: false,
+            fuse_unk: true,
+            precision: Precision::default(),
+            kinds: Vec::new(),
+        }
+    }
+}
+
+/// A unigram language model of pieces.
+///
+/// ```
+/// use sentitok::{Vocab, unigram::{Unigram, UnigramOptions}};
+/// let vocab = Vocab::from_tokens(["<unk>", "▁", "a", "b", "ab"]).unwrap();
+/// let options = UnigramOptions { unk_id: Some(0), ..UnigramOptions::default() };
+/// let model = Unigram::new(vocab, vec![0.0, -3.0, -2.0, -2.0, -3.5], options).unwrap();
+/// assert_eq!(model.encode("▁abba".as_bytes()), [1, 4, 3, 2]);
+/// ```
+pub struct Unigram {
+    vocab: Vocab,
+    scores: Vec<f64>,
+    options: UnigramOptions,
+    trie: Trie,
+    in_search: Scores,
+    /// The ids of `<0xNN>`, `TokenId::MAX` where there is none.
+    fallback_ids: Option<Box<[TokenId; 256]>>,
+    max_piece_len: usize,
+    /// Bytes after which a `▁` stands inside some piece.
+    before_inner_mark: [bool; 256],
+}
+
+impl fmt::Debug for Unigram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unigram")
+            .field("vocab_size", &self.vocab.len())
+            .field("unk_id", &self.options.unk_id)
+            .field("byte_fallback", &self.options.byte_fallback)
+            .field("precision", &self.options.precision)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Unigram {
+    /// Makes a model of a vocabulary without gaps, scores by id and options.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for an empty vocabulary, gaps, scores or kinds that
+    /// are not as many, a score that is no finite number, a piece that is
+    /// empty or longer than [`MAX_PIECE_BYTES`], an unknown id that is none.
+    pub fn new(vocab: Vocab, scores: Vec<f64>, options: UnigramOptions) -> Result<Self> {
+        check(&vocab, &scores, &options)?;
+        let kind = |id: usize| options.kinds.get(id).copied().unwrap_or_default();
+        let in_text = |id: TokenId| {
+            // SentencePiece keeps the unknown piece out of text; Hugging Face
+            // has no kinds.
+            let is_unknown = options.precision == Precision::F32 && options.unk_id == Some(id);
+            kind(id as usize).is_in_text() && !is_unknown
+        };
+        let pieces: Vec<_> =
+            vocab.iter().filter(|(id, _)| in_text(*id)).map(|(id, bytes)| (bytes, id)).collect();
+        let mut before_inner_mark = [false; 256];
+        let mark = memchr::memmem::Finder::new("▁");
+        for (piece, _) in &pieces {
+            for at in mark.find_iter(piece).filter(|&at| at > 0) {
+                before_inner_mark[usize::from(piece[at - 1])] = true;
+            }
+        }
+        let max_piece_len = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
+        let trie = Trie::new(pieces)?;
+        let fallback = |byte| vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX);
+        Ok(Self {
+            in_search: scores_in_search(&vocab, &scores, &options),
+            fallback_ids: options.byte_fallback.then(|| Box::new(std::array::from_fn(fallback))),
+            max_piece_len,
+            before_inner_mark,
+            trie,
+            vocab,
+            scores,
+            options,
+        })
+    }
+
+    /// The pieces.
+    pub fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    /// The scores by id, as given.
+    pub fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    /// The options.
+    pub fn options(&self) -> &UnigramOptions {
+        &self.options
+    }
+
+    /// The id of the unknown token.
+    pub fn unk_id(&self) -> Option<TokenId> {
+        self.options.unk_id
+    }
+
+    /// What a piece is.
+    pub fn kind(&self, id: TokenId) -> Kind {
+        self.options.kinds.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// The byte that a fallback token `<0xNN>` stands for.
+    pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
+        let ids = self.fallback_ids.as_ref()?;
+        if self.vocab.bytes(id)?.len() != 6 {
+            return None;
+        }
+        ids.iter().position(|&other| other == id).map(|byte| byte as u8)
+    }
+
+    /// Whether nothing can be unknown: all bytes have tokens.
+    pub fn is_lossless(&self) -> bool {
+        self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX))
+    }
+
+    /// Encodes one piece in one search: the definition of every fast path.
+    pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
+        let mut viterbi = Viterbi::default();
+        match self.options.precision {
+            Precision::F32 => viterbi.search::<true>(self, piece, 0.0),
+            Precision::F64 => viterbi.search::<false>(self, piece, 0.0),
+        };
+        self.ids_of(piece, viterbi.path.into_iter())
+    }
+
+    /// All ways to cut a piece.
+    pub fn lattice<'a>(&'a self, piece: &'a [u8]) -> Lattice<'a> {
+        Lattice::new(self, piece)
+    }
+
+    /// The `n` best ways to cut a piece, best first, with their scores; the
+    /// first is that of [`Unigram::encode`].
+    pub fn n_best(&self, piece: &[u8], n: usize) -> Vec<Path> {
+        self.lattice(piece).n_best().take(n).collect()
+    }
+
+    /// A way to cut a piece drawn with probability proportional to the power
+    /// `alpha` of its own (subword regularisation): 0 draws evenly among all,
+    /// a great `alpha` draws the best. The same seed draws the same.
+    pub fn sample(&self, piece: &[u8], alpha: f64, seed: u64) -> Vec<TokenId> {
+        self.lattice(piece).sample(alpha, &mut Random::new(seed))
+    }
+
+    /// The ids of a path, given as pieces or [`Unigram::unknown_mark`] with
+    /// their lengths.
+    fn ids_of(&self, piece: &[u8], path: impl Iterator<Item = (TokenId, u32)>) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        let mut unknown: Option<usize> = None;
+        let mut at = 0;
+        for (id, len) in path {
+            let is_unknown = id == self.unknown_mark();
+            if let Some(start) = unknown.take_if(|_| !is_unknown || !self.options.fuse_unk) {
+                self.for_unknown(&piece[start..at], |id, _| ids.push(id));
+            }
+            if is_unknown {
+                unknown.get_or_insert(at);
+            } else {
+                ids.push(id);
+            }
+            at += len as usize;
+        }
+        if let Some(start) = unknown {
+            self.for_unknown(&piece[start..at], |id, _| ids.push(id));
+        }
+        ids
+    }
+
+    /// Calls `push` with what stands for a run of unknown characters.
+    fn for_unknown(&self, run: &[u8], mut push: impl FnMut(TokenId, u32)) {
+        if self.options.precision == Precision::F64
+            && run.len() <= self.max_piece_len
+            && let Some(id) = self.vocab.id(run)
+        {
+            // Hugging Face looks the text of a run up, so that of the unknown
+            // token itself, found in a text, is that token.
+            return push(id, run.len() as u32);
+        }
+        if let Some(ids) = &self.fallback_ids
+            && run.iter().all(|&byte| ids[usize::from(byte)] != TokenId::MAX)
+        {
+            run.iter().for_each(|&byte| push(ids[usize::from(byte)], 1));
+        } else if let Some(id) = self.options.unk_id {
+            push(id, run.len() as u32);
+        }
+    }
+
+    /// Where the unit that begins at `start` ends: before the next `▁` that
+    /// begins no inner part of a piece.
+    #[inline]
+    fn unit_end(&self, text: &[u8], start: usize, end: usize) -> usize {
+        const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
+        let mut at = start + 1;
+        while at < end {
+            if let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+                // The first zero byte of the difference to E2 E2 E2 ... .
+                let difference = u64::from_le_bytes(*word) ^ 0xE2E2_E2E2_E2E2_E2E2;
+                let zero =
+                    difference.wrapping_sub(0x0101_0101_0101_0101) & !difference & 0x8080_8080_8080_8080;
+                if zero == 0 {
+                    at += 8;
+                    continue;
+                }
+                at += (zero.trailing_zeros() / 8) as usize;
+            }
+            if text.get(at..at + 3) == Some(&MARK[..])
+                && at + 3 <= end
+                && !self.before_inner_mark[usize::from(text[at - 1])]
+            {
+                return at;
+            }
+            at += 1;
+        }
+        end
+    }
+
+    fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    fn scores_in_search(&self) -> &Scores {
+        &self.in_search
+    }
+
+    /// What stands for an unknown character in a path: the unknown token where
+    /// there is one, since Hugging Face does not tell the two apart.
+    fn unknown_mark(&self) -> TokenId {
+        self.options.unk_id.unwrap_or(TokenId::MAX)
+    }
+}
+
+fn check(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Result<()> {
+    let error = |reason: String| Err(Error::format("unigram model", reason));
+    let n = vocab.len();
+    if n == 0 {
+        return error("it has no pieces".into());
+    }
+    if vocab.id_limit() != n {
+        return error(format!(
+            "its {n} pieces have ids up to {}; they must be 0 to {}",
+            vocab.id_limit() - 1,
+            n - 1
+        ));
+    }
+    if scores.len() != n || !matches!(options.kinds.len(), 0) && options.kinds.len() != n {
+        return error(format!("{n} pieces have {} scores and {} kinds", scores.len(), options.kinds.len()));
+    }
+    if let Some(id) = options.unk_id.filter(|&id| id as usize >= n) {
+        return error(format!("the unknown id {id} is none of its {n} pieces"));
+    }
+    if let Some(at) = scores.iter().position(|score| !score.is_finite()) {
+        return error(format!("the score of id {at} is {}; a score is a finite number", scores[at]));
+    }
+    match vocab.iter().find(|(_, piece)| piece.is_empty() || piece.len() > MAX_PIECE_BYTES) {
+        Some((id, piece)) => error(format!(
+            "the piece of id {id} has {} bytes; at least 1 and at most {MAX_PIECE_BYTES}",
+            piece.len()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The numbers of the search, each made as the reference makes it.
+fn scores_in_search(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Scores {
+    let kind = |id: usize| match options.kinds.get(id) {
+        Some(kind) => *kind,
+        None if options.unk_id == Some(id as TokenId) => Kind::Unknown,
+        None => Kind::Normal,
+    };
+    let mut by_id = scores.to_vec();
+    let unknown = match options.precision {
+        Precision::F64 => by_id.iter().copied().fold(f64::INFINITY, f64::min) - UNKNOWN_PENALTY,
+        Precision::F32 => {
+            let normal = (0..scores.len()).filter(|&id| kind(id) == Kind::Normal);
+            let least = normal.map(|id| scores[id] as f32).fold(f32::MAX, f32::min);
+            for (id, bytes) in vocab.iter() {
+                let score = match kind(id as usize) {
+                    Kind::UserDefined => USER_DEFINED_BONUS * (bytes.len() - 1) as f64,
+                    _ => scores[id as usize],
+                };
+                by_id[id as usize] = f64::from(score as f32);
+            }
+            f64::from(least - UNKNOWN_PENALTY as f32)
+        }
+    };
+    let greatest = by_id.iter().fold(unknown.abs(), |greatest, score| greatest.max(score.abs()));
+    Scores { by_id, unknown, greatest }
+}

@@ -1,0 +1,78 @@
+//! The vocabulary: what is left when training ends, cut to size and put in order.
+//!
+//! Required characters come first, then the best scores. A character whose
+//! piece was dropped gets the least score of all, each rarer one a little more
+//! (as in SentencePiece), so that no two are equal.
+
+use std::collections::BTreeSet;
+
+use super::model::Model;
+use super::segments::Alphabet;
+use super::{Kind, Piece, Stop, Trained, UnigramTrainer};
+use crate::error::{Error, Result};
+
+/// Between the scores of two characters that lost their pieces.
+const STEP: f64 = 0.0001;
+
+pub(super) fn finish(
+    options: &UnigramTrainer,
+    model: Model,
+    alphabet: Alphabet,
+    seeds: usize,
+) -> Result<Trained> {
+    let mut pieces: Vec<Piece> =
+        options.special_tokens.iter().map(|token| reserved(&token.0, token.1)).collect();
+    pieces.extend(options.special_texts().skip(pieces.len()).map(|text| reserved(&text, Kind::Byte)));
+    let n_reserved = pieces.len();
+
+    let mut order: Vec<usize> = (0..model.len()).collect();
+    order.sort_unstable_by(|&a, &b| {
+        model.scores[b].total_cmp(&model.scores[a]).then_with(|| model.text(a).cmp(model.text(b)))
+    });
+    let required: BTreeSet<char> = alphabet.required.iter().map(|seen| seen.0).collect();
+    let as_required = |piece: usize| {
+        let mut chars = model.text(piece).chars();
+        chars.next().filter(|c| chars.next().is_none() && required.contains(c))
+    };
+    let mut has_piece = BTreeSet::new();
+    let mut room = options.vocab_size - n_reserved - required.len();
+    for piece in order {
+        let is_kept = match as_required(piece) {
+            Some(c) => has_piece.insert(c),
+            None if room > 0 => {
+                room -= 1;
+                true
+            }
+            None => false,
+        };
+        if is_kept {
+            let (text, score) = (model.text(piece).to_owned(), model.scores[piece]);
+            pieces.push(Piece { text, score, kind: Kind::Normal });
+        }
+    }
+    let least = model.min_score();
+    let lost = alphabet.required.iter().filter(|seen| !has_piece.contains(&seen.0));
+    pieces.extend(lost.enumerate().map(|(n, seen)| Piece {
+        text: seen.0.to_string(),
+        score: least + STEP * n as f64,
+        kind: Kind::Normal,
+    }));
+    pieces[n_reserved..].sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
+
+    let stop = if room == 0 { Stop::VocabFull } else { Stop::NoPieces { seeds } };
+    if options.hard_vocab_limit && room > 0 {
+        return Err(Error::Option {
+            option: "vocab_size",
+            value: options.vocab_size.to_string(),
+            reason: format!(
+                "only {} pieces are worth their place; ask for at most that, or leave out hard_vocab_limit",
+                pieces.len()
+            ),
+        });
+    }
+    Ok(Trained { pieces, stop, dropped: alphabet.dropped })
+}
+
+fn reserved(text: &str, kind: Kind) -> Piece {
+    Piece { text: text.to_owned(), score: 0.0, kind }
+}

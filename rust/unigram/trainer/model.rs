@@ -1,0 +1,81 @@
+//! `Model`: the pieces that are left, with their log-probabilities.
+//!
+//! Texts are written once, for the seeds; what is left points into them. The
+//! order of pieces is SentencePiece's (characters, then by score, then by
+//! loss), as it decides between pieces whose loss is equal.
+
+use super::lattices::GONE;
+use super::logarithm::digamma;
+
+/// A piece is dropped when it is expected more rarely than this.
+const LEAST_EXPECTED: f64 = 0.5;
+/// How much less likely than any piece a character is that has none.
+const UNKNOWN_PENALTY: f64 = 10.0;
+
+/// Pieces and scores, by number.
+#[derive(Default)]
+pub(super) struct Model {
+    bytes: String,
+    ends: Vec<usize>,
+    /// The text of each piece.
+    texts: Vec<u32>,
+    pub(super) scores: Vec<f64>,
+}
+
+impl Model {
+    /// Adds a seed.
+    pub(super) fn push(&mut self, text: &str, score: f64) {
+        self.texts.push(self.ends.len() as u32);
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+        self.scores.push(score);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    pub(super) fn text(&self, piece: usize) -> &str {
+        let number = self.texts[piece] as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+
+    /// The least score; 0 when there is no piece.
+    pub(super) fn min_score(&self) -> f64 {
+        self.scores.iter().copied().reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// The score of a character that is no piece.
+    pub(super) fn unknown_score(&self) -> f64 {
+        self.min_score() - UNKNOWN_PENALTY
+    }
+
+    /// Estimates scores from expected counts; gives the new number of each piece.
+    ///
+    /// The digamma makes it Bayesian with a sparse prior (Liang and Klein 2007,
+    /// "Structured Bayesian Nonparametric Models with Variational Inference").
+    pub(super) fn estimate(&mut self, expected: &[f64]) -> Vec<u32> {
+        let kept: Vec<u32> =
+            (0..self.len() as u32).filter(|&piece| expected[piece as usize] >= LEAST_EXPECTED).collect();
+        let sum: f64 = kept.iter().map(|&piece| expected[piece as usize]).sum();
+        let numbers = self.keep(&kept);
+        if !kept.is_empty() {
+            let log_sum = digamma(sum);
+            let scores = kept.iter().map(|&piece| digamma(expected[piece as usize]) - log_sum);
+            self.scores = scores.collect();
+        }
+        numbers
+    }
+
+    /// Keeps these pieces, in this order; gives the new number of each piece.
+    pub(super) fn keep(&mut self, kept: &[u32]) -> Vec<u32> {
+        let mut numbers = vec![GONE; self.len()];
+        for (number, &piece) in kept.iter().enumerate() {
+            numbers[piece as usize] = number as u32;
+        }
+        self.texts = kept.iter().map(|&piece| self.texts[piece as usize]).collect();
+        self.scores = kept.iter().map(|&piece| self.scores[piece as usize]).collect();
+        numbers
+    }
+}

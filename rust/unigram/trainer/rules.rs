@@ -1,0 +1,161 @@
+//! `Rules`: which characters may stand together in a piece.
+//!
+//! The rules of SentencePiece's trainer, by its options: a piece has one
+//! script (Hiragana, Katakana and Han count as one, marks take the script
+//! before them), a space only in front, digits perhaps alone. A pair that no
+//! piece may hold is a place where words fall apart, which is what makes
+//! training quick; see `segments`.
+
+use super::UnigramTrainer;
+use crate::pre_tokenizer::REPLACEMENT;
+use crate::unicode::{self, Script};
+
+/// What the rules know of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// U+2581, which stands for a space.
+    Space,
+    /// A decimal digit, ASCII or full width.
+    Digit,
+    /// A mark with the script of what it stands on.
+    Mark,
+    /// Anything else, with its script.
+    Of(Script),
+}
+
+impl Class {
+    pub(super) fn of(c: char) -> Self {
+        match c {
+            REPLACEMENT => Self::Space,
+            '0'..='9' | '０'..='９' => Self::Digit,
+            // The long vowel sign is of script Common.
+            'ー' => Self::Of(Script::HAN),
+            _ => match unicode::script(c) {
+                Script::INHERITED => Self::Mark,
+                Script::HIRAGANA | Script::KATAKANA => Self::Of(Script::HAN),
+                script => Self::Of(script),
+            },
+        }
+    }
+}
+
+/// The script that the characters so far demand of the next; `None` takes any.
+type Demand = Option<Script>;
+
+/// Which characters may stand together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    by_script: bool,
+    by_number: bool,
+    by_whitespace: bool,
+    digits_alone: bool,
+    /// The most characters of a piece.
+    pub(super) max_length: usize,
+}
+
+impl Rules {
+    pub(super) fn of(options: &UnigramTrainer) -> Self {
+        Self {
+            by_script: options.split_by_unicode_script,
+            by_number: options.split_by_number,
+            by_whitespace: options.split_by_whitespace,
+            digits_alone: options.split_digits,
+            max_length: options.max_piece_length,
+        }
+    }
+
+    /// Whether some piece may hold these two, one after the other.
+    pub(super) fn together(&self, left: Class, right: Class) -> bool {
+        if self.digits_alone && (left == Class::Digit || right == Class::Digit) {
+            return false;
+        }
+        match (left, right) {
+            (_, Class::Space) => !self.by_whitespace,
+            (Class::Space, _) => true,
+            _ => self.next(None, left).and_then(|demand| self.next(demand, right)).is_some(),
+        }
+    }
+
+    /// Whether these characters may be a piece of two or more.
+    pub(super) fn allow(&self, classes: impl ExactSizeIterator<Item = Class>) -> bool {
+        let last = classes.len().saturating_sub(1);
+        let mut demand = None;
+        for (at, class) in classes.enumerate() {
+            match class {
+                Class::Space if at == 0 => (),
+                Class::Space if self.by_whitespace || at == last => return false,
+                Class::Space => (),
+                Class::Digit if self.digits_alone => return false,
+                _ => match self.next(demand, class) {
+                    Some(next) => demand = next,
+                    None => return false,
+                },
+            }
+        }
+        last < self.max_length
+    }
+
+    /// What a character demands of the next one, or `None` when it is not what
+    /// was demanded of it.
+    fn next(&self, demand: Demand, class: Class) -> Option<Demand> {
+        let script = match class {
+            Class::Space => return Some(demand),
+            Class::Mark => demand,
+            Class::Digit if !self.by_number => None,
+            Class::Digit => Some(Script::COMMON),
+            Class::Of(script) => Some(script),
+        };
+        let fits = !self.by_script || script.is_none() || demand.is_none() || script == demand;
+        fits.then_some(script)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_by_the_rules() {
+        let plain = UnigramTrainer::default;
+        let options = [
+            ("default", plain()),
+            ("number", UnigramTrainer { split_by_number: false, ..plain() }),
+            ("script", UnigramTrainer { split_by_unicode_script: false, ..plain() }),
+            ("space", UnigramTrainer { split_by_whitespace: false, ..plain() }),
+            ("digits", UnigramTrainer { split_digits: true, ..plain() }),
+        ];
+        // For each piece, the options under which it may be.
+        for (piece, allowed) in [
+            ("the", "default number script space digits"),
+            ("▁the", "default number script space digits"),
+            ("a.", "script"),
+            ("a1", "number script"),
+            ("▁1", "default number script space"),
+            ("12", "default number script space"),
+            ("１2.", "default number script space"),
+            ("a1я", "number script"),
+            ("a▁b", "space"),
+            ("a▁я", ""),
+            ("ab▁", ""),
+            ("▁▁", ""),
+            ("カーの中", "default number script space digits"),
+            ("中a", "script"),
+            ("e\u{301}f", "default number script space digits"),
+            ("e\u{301}я", "script"),
+            ("\u{301}я", "default number script space digits"),
+            ("abcdefghijklmnop", "default number script space digits"),
+            ("abcdefghijklmnopq", ""),
+        ] {
+            for (name, options) in &options {
+                let rules = Rules::of(options);
+                let classes: Vec<Class> = piece.chars().map(Class::of).collect();
+                let expected = allowed.split(' ').any(|allowed| allowed == *name);
+                assert_eq!(rules.allow(classes.iter().copied()), expected, "{piece} with {name}");
+                if expected {
+                    let together = classes.windows(2).all(|pair| rules.together(pair[0], pair[1]));
+                    assert!(together, "{piece} with {name}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Seeds: the pieces that training begins with, and where each of them is.
+//!
+//! Suffixes of the distinct segments are sorted, bucket by bucket and as far as
+//! a piece may reach; a run of suffixes with a common beginning is a substring
+//! with all its places. Candidates are those of two or more characters that are
+//! followed by different things ("inner nodes of the suffix tree"): a string
+//! that is always followed by the same is never better than the longer one.
+//! What is different, and what follows a word, is for [`Method`] to say. The
+//! best by count times length are kept.
+//!
+//! Costs the sum of common prefixes, at most `max_piece_length` a position.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::lattices::Lattices;
+use super::logarithm::ln;
+use super::model::Model;
+use super::rules::{Class, Rules};
+use super::segments::{Alphabet, Follower, MANY, Segments};
+use super::team;
+use super::{Method, UnigramTrainer};
+use crate::error::{Error, Result};
+use crate::progress::{Progress, Stage};
+
+/// Stands after each segment; no segment holds it.
+const END: u32 = 0;
+
+/// A run of sorted suffixes that begin alike.
+#[derive(Clone, Copy)]
+struct Candidate {
+    start: u32,
+    end: u32,
+    count: u64,
+    len: u8,
+    bytes: u16,
+}
+
+impl Candidate {
+    fn score(&self) -> u128 {
+        u128::from(self.count) * u128::from(self.len)
+    }
+}
+
+/// All segments, one after the other, by character.
+struct Text<'a> {
+    method: Method,
+    segments: &'a Segments<'a>,
+    chars: Vec<u32>,
+    /// The segment of each position.
+    owners: Vec<u32>,
+}
+
+/// Finds the seeds: their log-probabilities, and the lattices they make.
+pub(super) fn find(
+    options: &UnigramTrainer,
+    alphabet: &Alphabet,
+    rules: &Rules,
+    segments: &Segments<'_>,
+    threads: usize,
+    progress: &mut Progress,
+) -> Result<(Model, Lattices)> {
+    let text = Text::of(options.method, segments)?;
+    let (mut suffixes, buckets) = text.suffixes(alphabet);
+    let total = suffixes.len() as u64;
+    let done = AtomicU64::new(0);
+    let mut tick = || progress.tick(Stage::Seed, done.load(Ordering::Relaxed), total);
+    let mut found = search(&text, rules, &mut suffixes, &buckets, threads, &done, &mut tick)?;
+    let order = |a: &Candidate| (Reverse((a.score(), a.bytes)), a.start);
+    if found.len() > options.seed_size {
+        if let Some(last) = options.seed_size.checked_sub(1) {
+            found.select_nth_unstable_by_key(last, order);
+        }
+        found.truncate(options.seed_size);
+        found.shrink_to_fit();
+    }
+    found.sort_unstable_by_key(order);
+
+    let mut model = Model::default();
+    let seen = alphabet.required.iter().filter(|seen| seen.1 > 0);
+    let mut buffer = [0; 4];
+    for &(c, count) in seen {
+        model.push(c.encode_utf8(&mut buffer), count as f64);
+    }
+    let n_chars = model.len() as u32;
+    for candidate in &found {
+        let start = suffixes[candidate.start as usize] as usize;
+        let chars = &text.chars[start..start + usize::from(candidate.len)];
+        let piece: String = chars.iter().filter_map(|&c| char::from_u32(c)).collect();
+        model.push(&piece, candidate.score() as f64);
+    }
+    let log_sum = ln(model.scores.iter().sum());
+    model.scores.iter_mut().for_each(|score| *score = ln(*score) - log_sum);
+    let lattices = text.into_lattices(alphabet, &suffixes, &found, n_chars);
+    Ok((model, lattices))
+}
+
+impl<'a> Text<'a> {
+    fn of(method: Method, segments: &'a Segments<'a>) -> Result<Self> {
+        let n: usize = segments.texts.iter().map(|text| text.chars().count() + 1).sum();
+        if u32::try_from(n).is_err() {
+            return Err(Error::Option {
+                option: "pieces",
+                value: format!("{n} characters in distinct segments"),
+                reason: format!("places end at {}; train on a sample", u32::MAX),
+            });
+        }
+        let (mut chars, mut owners) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for (number, text) in segments.texts.iter().enumerate() {
+            chars.extend(text.chars().map(u32::from));
+            chars.push(END);
+            owners.resize(chars.len(), number as u32);
+        }
+        Ok(Self { method, segments, chars, owners })
+    }
+
+    /// Every position by its character, and where each character's end.
+    fn suffixes(&self, alphabet: &Alphabet) -> (Vec<u32>, Vec<usize>) {
+        let mut chars: Vec<(char, u64)> = alphabet.required.clone();
+        chars.sort_unstable();
+        let bucket = |c: u32| chars.partition_point(|seen| u32::from(seen.0) < c);
+        let ascii: Vec<usize> = (0..128).map(bucket).collect();
+        let bucket = |c: u32| ascii.get(c as usize).copied().unwrap_or_else(|| bucket(c));
+        let mut ends = vec![0; chars.len() + 1];
+        for &c in self.chars.iter().filter(|c| **c != END) {
+            ends[bucket(c) + 1] += 1;
+        }
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        let mut suffixes = vec![0; ends.last().copied().unwrap_or(0)];
+        for (position, &c) in self.chars.iter().enumerate().filter(|(_, c)| **c != END) {
+            let next = &mut ends[bucket(c)];
+            suffixes[*next] = position as u32;
+            *next += 1;
+        }
+        // Each start has moved to its end.
+        ends.pop();
+        (suffixes, ends)
+    }
+
+    /// What stands at a position, or, after a segment, what follows it.
+    fn follower(&self, position: usize) -> Follower {
+        match self.chars[position] {
+            END => self.segments.followers[self.owners[position] as usize],
+            c => self.method.follower(c),
+        }
+    }
+
+    fn weight(&self, position: u32) -> u64 {
+        self.segments.weights[self.owners[position as usize] as usize]
+    }
+
+    /// The candidate that some suffixes with `len` equal characters make.
+    fn candidate(&self, rules: &Rules, suffixes: &[u32], start: usize, len: usize) -> Option<Candidate> {
+        let position = suffixes[0] as usize;
+        let chars = self.chars[position..position + len].iter().filter_map(|&c| char::from_u32(c));
+        let mut classes = [Class::Space; u8::MAX as usize];
+        let mut bytes = 0;
+        for (class, c) in classes.iter_mut().zip(chars) {
+            *class = Class::of(c);
+            bytes += c.len_utf8();
+        }
+        let count = suffixes.iter().map(|&position| self.weight(position)).sum();
+        let is_allowed = count >= 2 && rules.allow(classes[..len].iter().copied());
+        is_allowed.then(|| Candidate {
+            start: start as u32,
+            end: (start + suffixes.len()) as u32,
+            count,
+            len: len as u8,
+            bytes: bytes as u16,
+        })
+    }
+
+    /// Sorts the suffixes of one bucket, and finds its candidates.
+    fn search(&self, rules: &Rules, suffixes: &mut [u32], start: usize, found: &mut Vec<Candidate>) {
+        let mut keys = Vec::new();
+        let mut groups = vec![(0, suffixes.len(), 1)];
+        while let Some((from, to, len)) = groups.pop() {
+            let group = &mut suffixes[from..to];
+            if let &mut [position] = group {
+                // Nothing differs before the end, and perhaps not there either.
+                let position = position as usize;
+                let rest =
+                    self.chars[position..].iter().take_while(|c| **c != END).take(rules.max_length + 1);
+                let rest = rest.count();
+                if rest >= len.max(2) && rest <= rules.max_length && self.follower(position + rest) == MANY {
+                    found.extend(self.candidate(rules, group, start + from, rest));
+                }
+                continue;
+            }
+            keys.clear();
+            let next = |position: u32| u64::from(self.chars[position as usize + len]) << 32;
+            keys.extend(group.iter().map(|&position| next(position) | u64::from(position)));
+            keys.sort_unstable();
+            let lead = |key: u64| self.follower((key & u64::from(u32::MAX)) as usize + len);
+            let first = lead(keys[0]);
+            let mut differs = first == MANY;
+            let mut at = from;
+            for same in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                let is_end = same[0] >> 32 == u64::from(END);
+                differs |= match is_end {
+                    true => {
+                        same.iter().any(|&key| matches!(lead(key), other if other == MANY || other != first))
+                    }
+                    false => lead(same[0]) != first,
+                };
+                if !is_end && len < rules.max_length {
+                    groups.push((at, at + same.len(), len + 1));
+                }
+                at += same.len();
+            }
+            for (suffix, key) in group.iter_mut().zip(&keys) {
+                *suffix = *key as u32;
+            }
+            if len >= 2 && differs {
+                found.extend(self.candidate(rules, group, start + from, len));
+            }
+        }
+    }
+
+    /// Writes down for each position which pieces begin there.
+    fn into_lattices(
+        self,
+        alphabet: &Alphabet,
+        suffixes: &[u32],
+        found: &[Candidate],
+        n_chars: u32,
+    ) -> Lattices {
+        let mut by_len: Vec<u32> = (0..found.len() as u32).collect();
+        by_len.sort_by_key(|&number| found[number as usize].len);
+        let mut numbers: Vec<(u32, u32)> =
+            (0..n_chars).zip(&alphabet.required).map(|(number, seen)| (seen.0.into(), number)).collect();
+        numbers.sort_unstable();
+        let mut counts: Vec<u8> = self.chars.iter().map(|&c| u8::from(c != END)).collect();
+        for candidate in found {
+            for &position in &suffixes[candidate.start as usize..candidate.end as usize] {
+                counts[position as usize] += 1;
+            }
+        }
+        let n_places = counts.iter().map(|&count| usize::from(count)).sum();
+        let (mut pieces, mut piece_lens) = (vec![0; n_places], vec![0; n_places]);
+        let mut next = 0;
+        let mut cursors = Vec::with_capacity(counts.len());
+        for (&c, &count) in self.chars.iter().zip(&counts) {
+            cursors.push(next + usize::from(c != END));
+            if c != END {
+                let number = numbers.binary_search_by_key(&c, |seen| seen.0).map_or(0, |at| numbers[at].1);
+                (pieces[next], piece_lens[next]) = (number, 1);
+            }
+            next += usize::from(count);
+        }
+        for number in by_len {
+            let candidate = &found[number as usize];
+            for &position in &suffixes[candidate.start as usize..candidate.end as usize] {
+                let cursor = &mut cursors[position as usize];
+                (pieces[*cursor], piece_lens[*cursor]) = (n_chars + number, candidate.len);
+                *cursor += 1;
+            }
+        }
+        drop(cursors);
+        let mut ends = self.chars.iter().map(|&c| c == END);
+        counts.retain(|_| ends.next() == Some(false));
+        let lens = self.segments.texts.iter().map(|text| text.chars().count() as u32).collect();
+        Lattices::new(self.segments.weights.clone(), lens, counts, pieces, piece_lens)
+    }
+}
+
+/// Sorts all buckets, and finds all candidates, in no certain order.
+fn search(
+    text: &Text<'_>,
+    rules: &Rules,
+    suffixes: &mut [u32],
+    ends: &[usize],
+    threads: usize,
+    done: &AtomicU64,
+    tick: &mut dyn FnMut() -> Result<()>,
+) -> Result<Vec<Candidate>> {
+    let mut rest = suffixes;
+    let mut start = 0;
+    let mut buckets = Vec::with_capacity(ends.len());
+    for &end in ends {
+        let (bucket, others) = rest.split_at_mut(end - start);
+        buckets.push(Mutex::new((start, bucket)));
+        (rest, start) = (others, end);
+    }
+    // The longest first, so that no thread is left with one at the end.
+    let mut order: Vec<usize> = (0..buckets.len()).collect();
+    order.sort_by_key(|&number| Reverse(ends[number] - if number == 0 { 0 } else { ends[number - 1] }));
+    let work = |number: usize, found: &mut Vec<Candidate>| {
+        let mut bucket = buckets[order[number]].lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, suffixes) = &mut *bucket;
+        if !suffixes.is_empty() {
+            text.search(rules, suffixes, *start, found);
+            done.fetch_add(suffixes.len() as u64, Ordering::Relaxed);
+        }
+    };
+    let found = team::each(threads, buckets.len(), tick, Vec::new, work)?;
+    Ok(found.concat())
+}

@@ -1,0 +1,174 @@
+//! Work in numbered blocks, shared among threads, with one result for any
+//! number of them.
+//!
+//! Sums of f64 depend on their order. Blocks are therefore the same whatever
+//! the number of threads, and [`in_order`] adds their results by number: a
+//! thread that is early waits for its turn, so one result a thread is held,
+//! not one a block. The calling thread reports and passes on a request to stop.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// How often the calling thread looks up.
+const WAIT: Duration = Duration::from_millis(25);
+
+/// Runs `work` on each of `n` blocks; gives what each thread made of `local`.
+pub(super) fn each<L: Send>(
+    threads: usize,
+    n: usize,
+    tick: &mut dyn FnMut() -> Result<()>,
+    local: impl Fn() -> L + Sync,
+    work: impl Fn(usize, &mut L) + Sync,
+) -> Result<Vec<L>> {
+    if threads.min(n) <= 1 {
+        let mut mine = local();
+        for block in 0..n {
+            tick()?;
+            work(block, &mut mine);
+        }
+        return Ok(vec![mine]);
+    }
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = channel::<()>();
+    let mut stopped = Ok(());
+    let results = std::thread::scope(|scope| {
+        let (next, stop, local, work) = (&next, &stop, &local, &work);
+        let workers: Vec<_> = (0..threads.min(n))
+            .map(|_| {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let _until_done = sender;
+                    let mut mine = local();
+                    while !stop.load(Ordering::Relaxed) {
+                        let block = next.fetch_add(1, Ordering::Relaxed);
+                        if block >= n {
+                            break;
+                        }
+                        work(block, &mut mine);
+                    }
+                    mine
+                })
+            })
+            .collect();
+        drop(sender);
+        // Nothing is sent: the channel is disconnected when the last worker ends.
+        while receiver.recv_timeout(WAIT) != Err(RecvTimeoutError::Disconnected) {
+            if stopped.is_ok() {
+                stopped = tick();
+                stop.store(stopped.is_err(), Ordering::Relaxed);
+            }
+        }
+        workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>()
+    });
+    stopped?;
+    let panicked = |_| Error::Internal("a training thread panicked".to_owned());
+    results.into_iter().map(|result| result.map_err(panicked)).collect()
+}
+
+/// Runs `work` on each of `n` blocks, then `add`s its result to `total`, block
+/// after block.
+pub(super) fn in_order<L: Send, T: Send>(
+    threads: usize,
+    n: usize,
+    tick: &mut dyn FnMut() -> Result<()>,
+    local: impl Fn() -> L + Sync,
+    work: impl Fn(usize, &mut L) + Sync,
+    total: T,
+    add: impl Fn(&mut T, &mut L) + Sync,
+) -> Result<T> {
+    let turns =
+        Turns { state: Mutex::new(Turn { next: 0, abandoned: false, total }), changed: Condvar::new() };
+    each(threads, n, tick, local, |block, mine| {
+        let mut pass = Pass { turns: &turns, is_done: false };
+        work(block, mine);
+        pass.wait(block, |total| add(total, mine));
+    })?;
+    Ok(turns.state.into_inner().unwrap_or_else(PoisonError::into_inner).total)
+}
+
+struct Turn<T> {
+    next: usize,
+    /// A block panicked: those after it need not wait.
+    abandoned: bool,
+    total: T,
+}
+
+struct Turns<T> {
+    state: Mutex<Turn<T>>,
+    changed: Condvar,
+}
+
+impl<T> Turns<T> {
+    fn lock(&self) -> MutexGuard<'_, Turn<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to one turn; others do not wait for ever if it is lost in a panic.
+struct Pass<'a, T> {
+    turns: &'a Turns<T>,
+    is_done: bool,
+}
+
+impl<T> Pass<'_, T> {
+    fn wait(&mut self, block: usize, f: impl FnOnce(&mut T)) {
+        let mut turn = self.turns.lock();
+        while turn.next != block && !turn.abandoned {
+            turn = self.turns.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !turn.abandoned {
+            f(&mut turn.total);
+            turn.next += 1;
+        }
+        self.is_done = true;
+        self.turns.changed.notify_all();
+    }
+}
+
+impl<T> Drop for Pass<'_, T> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.turns.lock().abandoned = true;
+            self.turns.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_in_order() {
+        for threads in [1, 2, 3, 7] {
+            let push = |all: &mut Vec<usize>, mine: &mut usize| all.push(*mine);
+            let sum = in_order(threads, 50, &mut || Ok(()), || 0, |n, mine| *mine = n, Vec::new(), push);
+            assert_eq!(sum.unwrap(), (0..50).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn stops_when_asked() {
+        let work = |_, _: &mut ()| std::thread::sleep(Duration::from_millis(1));
+        for threads in [1, 4] {
+            let mut left = 3;
+            let mut tick = || {
+                left -= 1;
+                if left == 0 { Err(Error::Cancelled) } else { Ok(()) }
+            };
+            let done = each(threads, usize::MAX, &mut tick, || (), work);
+            assert!(matches!(done, Err(Error::Cancelled)));
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let work = |n: usize, _: &mut ()| assert_ne!(n, 2);
+        let done = in_order(3, 9, &mut || Ok(()), || (), work, (), |(), ()| ());
+        assert!(matches!(done, Err(Error::Internal(_))));
+    }
+}

@@ -1,0 +1,206 @@
+//! The best way through one stretch of text, and how far ahead of the others.
+//!
+//! Scores are sums from the left, in the precision of the reference: 32 bits
+//! with `SINGLE`, as in SentencePiece 0.2.3, which also takes the sum off all
+//! that follow where it has grown large; else 64, as in tokenizers 0.23. Of
+//! equal scores the earlier start stays.
+//!
+//! The rounding depends on what was summed before the stretch, so the best way
+//! may, too. [`Margin`] says when it cannot. Time is the text's length times
+//! that of the longest piece. Source: Kudo 2018; Viterbi 1967.
+
+use super::Unigram;
+use crate::trie::Trie;
+use crate::vocab::TokenId;
+
+/// The best way to one end so far.
+#[derive(Clone, Copy)]
+pub(super) struct Node {
+    score: f64,
+    /// The score of the best way that did not win.
+    second: f64,
+    id: TokenId,
+    /// The bytes of the last piece; 0 until there is a way.
+    len: u32,
+}
+
+const UNREACHED: Node = Node { score: 0.0, second: f64::NEG_INFINITY, id: 0, len: 0 };
+
+/// The numbers that a search needs of a model.
+#[derive(Clone, Default)]
+pub(super) struct Scores {
+    /// What each piece adds.
+    pub(super) by_id: Vec<f64>,
+    /// What an unknown character adds.
+    pub(super) unknown: f64,
+    /// The greatest absolute value of these.
+    pub(super) greatest: f64,
+}
+
+/// The sum from which SentencePiece begins again at 0.
+const RESET: f64 = 100_000.0;
+
+/// Rounds a sum to what is kept of it.
+#[inline]
+pub(super) fn kept<const SINGLE: bool>(sum: f64) -> f64 {
+    // Of two 32-bit numbers the 64-bit sum rounds to their 32-bit sum.
+    if SINGLE { f64::from(sum as f32) } else { sum }
+}
+
+/// The sum with which a search goes on.
+#[inline]
+pub(super) fn or_reset<const SINGLE: bool>(sum: f64) -> f64 {
+    if SINGLE && sum.abs() > RESET { 0.0 } else { sum }
+}
+
+impl Node {
+    #[inline]
+    fn offer(&mut self, sum: f64, id: TokenId, len: usize) {
+        if self.len == 0 || sum > self.score {
+            if self.len != 0 {
+                self.second = self.score;
+            }
+            self.score = sum;
+            self.id = id;
+            self.len = len as u32;
+        } else if sum > self.second {
+            self.second = sum;
+        }
+    }
+}
+
+/// The length in bytes of the character a byte begins, as SentencePiece reads
+/// it without looking further.
+#[inline]
+pub(super) fn char_len(lead: u8) -> usize {
+    match lead {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
+        _ => 1,
+    }
+}
+
+/// Calls `found` with the end and the id of each piece that `text` has at
+/// `start`, then with no id for the character there if no piece is just it.
+#[inline]
+pub(super) fn for_each_piece_at(
+    trie: &Trie,
+    text: &[u8],
+    start: usize,
+    mut found: impl FnMut(usize, Option<TokenId>),
+) -> usize {
+    let char_end = (start + char_len(text[start])).min(text.len());
+    let mut is_known = false;
+    let mut base = trie.root();
+    for (at, &byte) in text.iter().enumerate().skip(start) {
+        let Some(step) = trie.step(base, byte) else { break };
+        base = step.base();
+        if let Some(id) = step.value() {
+            is_known |= at + 1 == char_end;
+            found(at + 1, Some(id));
+        }
+    }
+    if !is_known {
+        found(char_end, None);
+    }
+    char_end
+}
+
+/// The buffers of a search.
+#[derive(Default)]
+pub(super) struct Viterbi {
+    nodes: Vec<Node>,
+    /// The pieces found, with their lengths; unknown characters have the id
+    /// [`Unigram::unknown_mark`].
+    pub(super) path: Vec<(TokenId, u32)>,
+}
+
+impl Viterbi {
+    /// Fills `path`; `total` is the score of all before the text. Returns the
+    /// score after it, and by how much each choice on the path was made.
+    pub(super) fn search<const SINGLE: bool>(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        total: f64,
+    ) -> (f64, f64) {
+        let (scores, unknown) = (model.scores_in_search(), model.unknown_mark());
+        self.nodes.clear();
+        self.nodes.resize(text.len() + 1, UNREACHED);
+        self.nodes[0].score = total;
+        let mut start = 0;
+        let mut frontier = 0;
+        while start < text.len() {
+            let mut here = self.nodes[start].score;
+            if SINGLE && here.abs() > RESET {
+                for node in &mut self.nodes[start..=frontier] {
+                    node.score = kept::<SINGLE>(node.score - here);
+                    node.second -= here;
+                }
+                here = 0.0;
+            }
+            start = for_each_piece_at(model.trie(), text, start, |end, id| {
+                let (id, score) = match id {
+                    Some(id) => (id, scores.by_id[id as usize]),
+                    None => (unknown, scores.unknown),
+                };
+                frontier = frontier.max(end);
+                self.nodes[end].offer(kept::<SINGLE>(score + here), id, end - start);
+            });
+        }
+        self.path.clear();
+        let mut gap = f64::INFINITY;
+        let mut end = text.len();
+        while let Some(node) = self.nodes.get(end).filter(|node| node.len != 0) {
+            let lead = node.score - node.second;
+            // Not `min`, which passes over what is no number.
+            gap = if lead >= gap { gap } else { lead };
+            self.path.push((node.id, node.len));
+            end -= node.len as usize;
+        }
+        self.path.reverse();
+        (self.nodes[text.len()].score, gap)
+    }
+}
+
+/// Sums near the greatest number overflow, of which the proof knows nothing.
+const GREATEST_SUM: f64 = 1e300;
+
+/// When the best way through a stretch stays the best after other beginnings.
+///
+/// A kept sum errs by at most `u` times its size. Two ways of at most `n`
+/// pieces differ in the sums by at most `4n + 2` such errors from their exact
+/// difference (each piece adds one rounding and one comparison of rounded
+/// values), so a lead of more than that decides alike everywhere. It must not
+/// come to where sums begin again at 0 inside the stretch.
+pub(super) struct Margin {
+    /// Half the distance of neighbouring numbers near 1, and the roundings.
+    errors: f64,
+    /// What the stretch itself may add to the size of a sum.
+    size: f64,
+    /// The size of a sum before the stretch from which sums are not only added
+    /// in it.
+    greatest: f64,
+}
+
+impl Margin {
+    pub(super) fn new<const SINGLE: bool>(model: &Unigram, len: usize) -> Self {
+        let greatest = if SINGLE { RESET } else { GREATEST_SUM };
+        let unit = if SINGLE { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
+        let n = len as f64;
+        // A little more than proven, for the errors of these very lines.
+        let size = (n + 1.0) * model.scores_in_search().greatest;
+        Self { errors: 1.01 * (4.0 * n + 4.0) * unit, size, greatest: greatest - size }
+    }
+
+    /// The greatest total before the stretch for which a path found by `gap`
+    /// after `total` is certain; negative if it is not even certain there.
+    pub(super) fn limit(&self, gap: f64, total: f64) -> f64 {
+        if total.abs() >= self.greatest {
+            return -1.0;
+        }
+        let exact = gap - self.errors * (total.abs() + self.size);
+        (exact / self.errors - self.size).min(self.greatest)
+    }
+}

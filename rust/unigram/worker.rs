@@ -1,0 +1,277 @@
+//! `Worker`: what one thread needs to encode with a [`Unigram`], with its memo.
+//!
+//! A text is cut into units, each from one `▁` to the next, where no piece can
+//! reach over the cut; the search runs in each, its sums going on from the one
+//! before. A unit's path is kept when it is the best whatever was before it up
+//! to a bound ([`Margin`]), so the memo never decides an id. It is
+//! direct-mapped and bounded, as that of [`crate::bpe::Worker`] is; units that
+//! hold unknown characters are searched each time.
+
+use super::viterbi::{Margin, Viterbi, kept, or_reset};
+use super::{Precision, Unigram};
+use crate::vocab::TokenId;
+
+const MIN_ENTRIES: usize = 1 << 9;
+/// 8 MiB: a miss costs ten times what a look into slow memory does.
+const MAX_ENTRIES: usize = 1 << 18;
+/// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
+const MAX_LONG: usize = 1 << 20;
+/// The longest unit that is kept, without its `▁`.
+const MAX_KEY: usize = 15;
+/// Marks the key of a unit that begins with `▁`.
+const MARKED: u128 = 1 << 127;
+const MARK: &[u8] = "▁".as_bytes();
+/// The bits of an entry's limit that hold the number of ids.
+const COUNT: u32 = 15;
+
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Entry {
+    /// The bytes of the unit, its length in the top byte; 0 is empty.
+    key: u128,
+    /// One id and its score as `f32`, or up to three ids; of more, where they
+    /// begin in [`Worker::long`].
+    ids: [TokenId; 3],
+    /// The greatest total before the unit, as `f32`, but for the four lowest
+    /// bits: these are the number of ids.
+    limit: u32,
+}
+
+/// Where ids go.
+struct Output<'a> {
+    ids: &'a mut Vec<TokenId>,
+    /// The bytes each id covers, if asked for.
+    lens: Option<&'a mut Vec<u32>>,
+    /// Where the run of unknown characters begins that goes on here.
+    unknown: Option<usize>,
+    /// Bytes that no id covers, as there is none for what is unknown.
+    uncovered: u32,
+}
+
+impl Output<'_> {
+    fn push(&mut self, id: TokenId, len: u32) {
+        self.ids.push(id);
+        if let Some(lens) = &mut self.lens {
+            lens.push(len + std::mem::take(&mut self.uncovered));
+        }
+    }
+
+    /// Ends a run of unknown characters at `end`.
+    fn end_unknown(&mut self, model: &Unigram, text: &[u8], end: usize) {
+        let Some(start) = self.unknown.take() else { return };
+        let run = &text[start..end];
+        let before = self.ids.len();
+        model.for_unknown(run, |id, len| self.push(id, len));
+        if self.ids.len() == before {
+            self.uncovered += run.len() as u32;
+        }
+    }
+}
+
+/// The buffers and the memo of one thread; belongs to one [`Unigram`].
+#[derive(Default)]
+pub struct Worker {
+    viterbi: Viterbi,
+    memo: Vec<Entry>,
+    /// The ids of kept paths of more than three.
+    long: Vec<TokenId>,
+    misses: usize,
+}
+
+impl Worker {
+    /// Appends the ids of the piece `text[start..end]`.
+    pub fn encode(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        let output = Output { ids, lens: None, unknown: None, uncovered: 0 };
+        self.run(model, text, start, end, output);
+    }
+
+    /// Appends the ids of a piece and the bytes that each covers.
+    pub fn encode_with_lens(
+        &mut self,
+        model: &Unigram,
+        piece: &[u8],
+        ids: &mut Vec<TokenId>,
+        lens: &mut Vec<u32>,
+    ) {
+        let output = Output { ids, lens: Some(lens), unknown: None, uncovered: 0 };
+        self.run(model, piece, 0, piece.len(), output);
+    }
+
+    fn run(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, output: Output<'_>) {
+        match (model.options().precision, output.lens.is_some()) {
+            (Precision::F32, false) => self.encode_units::<true, false>(model, text, start, end, output),
+            (Precision::F32, true) => self.encode_units::<true, true>(model, text, start, end, output),
+            (Precision::F64, false) => self.encode_units::<false, false>(model, text, start, end, output),
+            (Precision::F64, true) => self.encode_units::<false, true>(model, text, start, end, output),
+        }
+    }
+
+    #[inline]
+    fn encode_units<const SINGLE: bool, const LENS: bool>(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        mut output: Output<'_>,
+    ) {
+        let mut total = 0.0;
+        let mut at = start;
+        while at < end {
+            total = or_reset::<SINGLE>(total);
+            let unit_end = model.unit_end(text, at, end);
+            let Some(key) = key(text, at, unit_end) else {
+                total = self.search::<SINGLE>(model, text, at, unit_end, total, None, &mut output);
+                at = unit_end;
+                continue;
+            };
+            match self.memo.get(self.slot(key)).filter(|entry| entry.key == key) {
+                Some(entry) if total.abs() <= f64::from(f32::from_bits(entry.limit & !COUNT)) => {
+                    let n = (entry.limit & COUNT) as usize;
+                    if output.unknown.is_some() {
+                        output.end_unknown(model, text, at);
+                    }
+                    if n == 1 && !LENS {
+                        // Most words are one piece, whose score stands beside it.
+                        let [id, score, _] = entry.ids;
+                        output.ids.push(id);
+                        total = kept::<SINGLE>(total + kept_score::<SINGLE>(model, id, score));
+                    } else {
+                        let ids = match entry.ids.get(..n) {
+                            Some(ids) => ids,
+                            None => &self.long[entry.ids[0] as usize..entry.ids[0] as usize + n],
+                        };
+                        for &id in ids {
+                            if LENS {
+                                output.push(id, model.vocab().bytes(id).map_or(0, <[u8]>::len) as u32);
+                            } else {
+                                output.ids.push(id);
+                            }
+                            total = kept::<SINGLE>(total + model.scores_in_search().by_id[id as usize]);
+                        }
+                    }
+                }
+                _ => {
+                    total = self.search::<SINGLE>(model, text, at, unit_end, total, Some(key), &mut output);
+                }
+            }
+            at = unit_end;
+        }
+        output.end_unknown(model, text, end);
+    }
+
+    /// Encodes a unit by the search; with a key, keeps what is certain.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments, reason = "the state of one loop, taken out of it")]
+    fn search<const SINGLE: bool>(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        total: f64,
+        key: Option<u128>,
+        output: &mut Output<'_>,
+    ) -> f64 {
+        let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
+        let unknown = model.unknown_mark();
+        let mut at = start;
+        for &(id, len) in &self.viterbi.path {
+            if id == unknown {
+                if !model.options().fuse_unk {
+                    output.end_unknown(model, text, at);
+                }
+                output.unknown.get_or_insert(at);
+            } else {
+                output.end_unknown(model, text, at);
+                output.push(id, len);
+            }
+            at += len as usize;
+        }
+        if let Some(key) = key {
+            self.keep::<SINGLE>(model, end - start, key, gap, total);
+        }
+        after
+    }
+
+    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, len: usize, key: u128, gap: f64, total: f64) {
+        let path = &self.viterbi.path;
+        let limit = Margin::new::<SINGLE>(model, len).limit(gap, total);
+        // From a total of 0 the same sums are made again, certain or not.
+        if path.len() > COUNT as usize
+            || path.iter().any(|(id, _)| *id == model.unknown_mark())
+            || !(limit > 0.0 || total == 0.0)
+        {
+            return;
+        }
+        // Rounded down, as are the bits that are cut off.
+        let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
+        let mut entry =
+            Entry { key, limit: limit.to_bits() & !COUNT | path.len() as u32, ..Entry::default() };
+        if path.len() <= entry.ids.len() {
+            entry.ids.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
+            if let [(id, _)] = path[..] {
+                entry.ids[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
+            }
+        } else {
+            if self.long.len() + path.len() > MAX_LONG {
+                self.long.clear();
+                self.memo.fill(Entry::default());
+            }
+            entry.ids[0] = self.long.len() as u32;
+            self.long.extend(path.iter().map(|(id, _)| id));
+        }
+        self.misses += 1;
+        if self.misses > self.memo.len() && self.memo.len() < MAX_ENTRIES {
+            self.grow();
+        }
+        let slot = self.slot(key);
+        if let Some(place) = self.memo.get_mut(slot) {
+            *place = entry;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.memo.len() * 4).clamp(MIN_ENTRIES, MAX_ENTRIES);
+        let old = std::mem::replace(&mut self.memo, vec![Entry::default(); size]);
+        for entry in old.into_iter().filter(|entry| entry.key != 0) {
+            let slot = self.slot(entry.key);
+            self.memo[slot] = entry;
+        }
+    }
+
+    #[inline]
+    fn slot(&self, key: u128) -> usize {
+        let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // The high bits are the well-mixed ones; the size is a power of two.
+        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(1)
+    }
+}
+
+/// The score of a piece, or what an entry has of it.
+#[inline]
+fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f64 {
+    if SINGLE { f64::from(f32::from_bits(kept)) } else { model.scores_in_search().by_id[id as usize] }
+}
+
+/// A unit as a number that is not 0; `None` if it is too long.
+#[inline]
+fn key(text: &[u8], start: usize, end: usize) -> Option<u128> {
+    let (start, mark) = match text.get(start..start + MARK.len()) {
+        Some(head) if head == MARK => (start + MARK.len(), MARKED),
+        _ => (start, 0),
+    };
+    let len = end - start;
+    if len > MAX_KEY {
+        return None;
+    }
+    let word = match text.get(start..).and_then(<[u8]>::first_chunk::<16>) {
+        Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * len)) - 1),
+        None => {
+            let mut word = [0; 16];
+            word[..len].copy_from_slice(&text[start..end]);
+            u128::from_le_bytes(word)
+        }
+    };
+    Some(word | (len as u128) << 120 | mark)
+}

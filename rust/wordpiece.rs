@@ -1,0 +1,163 @@
+//! `WordPiece`: longest match first in one word, exactly as BERT's tokenizers do.
+//!
+//! A word is cut from its start into the longest tokens there are; all but the
+//! first carry a prefix in the vocabulary (`##`). A word that cannot be cut to
+//! its end, or has too many characters, is the unknown token as a whole.
+//!
+//! Not a tokenizer: it knows no text, only words. [`Worker::encode_bert`] is the
+//! one shortcut that takes text. Sources: Devlin et al. 2019;
+//! huggingface/tokenizers 0.23; the search is in `trie`.
+
+mod fused;
+pub mod trainer;
+mod trie;
+mod worker;
+
+use std::fmt;
+
+use trie::Trie;
+pub use worker::Worker;
+
+use crate::error::{Error, Result};
+use crate::vocab::{TokenId, Vocab};
+
+/// What a model knows beside its tokens. The defaults are those of BERT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordPieceOptions {
+    /// The token that a word becomes which the others do not make up.
+    pub unk_token: String,
+    /// What tokens begin with that go on with a word; any text, or none.
+    pub continuing_subword_prefix: String,
+    /// The most characters of a word that is not unknown.
+    pub max_input_chars_per_word: usize,
+}
+
+impl Default for WordPieceOptions {
+    fn default() -> Self {
+        Self {
+            unk_token: "[UNK]".into(),
+            continuing_subword_prefix: "##".into(),
+            max_input_chars_per_word: 100,
+        }
+    }
+}
+
+/// A WordPiece model.
+///
+/// ```
+/// use sentitok::{Vocab, wordpiece::{WordPiece, WordPieceOptions}};
+/// let vocab = Vocab::from_tokens(["[UNK]", "un", "##aff", "##able"]).unwrap();
+/// let model = WordPiece::new(vocab, WordPieceOptions::default()).unwrap();
+/// assert_eq!(model.encode(b"unaffable"), [1, 2, 3]);
+/// assert_eq!(model.encode(b"unfair"), [0]);
+/// ```
+pub struct WordPiece {
+    vocab: Vocab,
+    options: WordPieceOptions,
+    unk_id: TokenId,
+    trie: Trie,
+    /// What each ASCII character becomes as a word of its own.
+    ascii: Box<[TokenId; 128]>,
+    /// What no word becomes by being its text: special tokens, ids ascending.
+    barred: Vec<TokenId>,
+}
+
+impl fmt::Debug for WordPiece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WordPiece")
+            .field("vocab_size", &self.vocab.len())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WordPiece {
+    /// Makes a model of a vocabulary and options.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for an unknown token that is no token, a token that is
+    /// not UTF-8, or more than 1 GiB of tokens.
+    pub fn new(vocab: Vocab, options: WordPieceOptions) -> Result<Self> {
+        Self::with_barred(vocab, options, Vec::new())
+    }
+
+    /// This model, in which no word becomes one of `specials` (ids ascending) by
+    /// being its text; `None` if it is so already.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+        let changes = self.barred != specials;
+        // What was taken before is taken again: this cannot fail.
+        changes
+            .then(|| Self::with_barred(self.vocab.clone(), self.options.clone(), specials.to_vec()).ok())
+            .flatten()
+    }
+
+    fn with_barred(vocab: Vocab, options: WordPieceOptions, barred: Vec<TokenId>) -> Result<Self> {
+        let unk = &options.unk_token;
+        let Some(unk_id) = vocab.id(unk.as_bytes()) else {
+            return Err(Error::format(
+                "$.model.unk_token",
+                format!("{unk:?} is not in the vocabulary; add it, or name another"),
+            ));
+        };
+        let mut n_bytes = 0;
+        for (id, bytes) in vocab.iter() {
+            n_bytes += bytes.len();
+            // Matches then end between characters, because tokens do.
+            if std::str::from_utf8(bytes).is_err() {
+                return Err(Error::format("$.model.vocab", format!("token {id} is not UTF-8: {bytes:?}")));
+            }
+        }
+        if n_bytes > 1 << 30 {
+            return Err(Error::format(
+                "$.model.vocab",
+                format!("{n_bytes} bytes of tokens; at most {} are taken", 1 << 30),
+            ));
+        }
+        let trie = Trie::new(&vocab, options.continuing_subword_prefix.as_bytes(), &barred);
+        let ascii = std::array::from_fn(|byte| match options.max_input_chars_per_word {
+            0 => unk_id,
+            _ => vocab.id(&[byte as u8]).filter(|id| barred.binary_search(id).is_err()).unwrap_or(unk_id),
+        });
+        Ok(Self { vocab, options, unk_id, trie, ascii: Box::new(ascii), barred })
+    }
+
+    /// The tokens.
+    pub fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    /// The options.
+    pub fn options(&self) -> &WordPieceOptions {
+        &self.options
+    }
+
+    /// The id of the unknown token.
+    pub fn unk_id(&self) -> TokenId {
+        self.unk_id
+    }
+
+    /// Encodes one word without a cache: the definition of every fast path.
+    /// Bytes that are no UTF-8 are unknown.
+    pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        self.push_ids(piece, &mut ids);
+        ids
+    }
+
+    /// Appends the ids of a word; whether it is known.
+    fn push_ids(&self, piece: &[u8], ids: &mut Vec<TokenId>) -> bool {
+        if piece.is_empty() {
+            return true;
+        }
+        let known = self.has_few_chars(piece) && self.trie.encode(piece, ids);
+        if !known {
+            ids.push(self.unk_id);
+        }
+        known
+    }
+
+    fn has_few_chars(&self, piece: &[u8]) -> bool {
+        let max = self.options.max_input_chars_per_word;
+        piece.len() <= max || std::str::from_utf8(piece).is_ok_and(|text| text.chars().count() <= max)
+    }
+}

@@ -1,0 +1,160 @@
+//! The whole pipeline: what text becomes, and what it must not become.
+
+use sentitok::added_tokens::Specials;
+use sentitok::bpe::trainer::{Alphabet, BpeTrainer};
+use sentitok::format::tiktoken;
+use sentitok::{EncodeOptions, PreTokenizer, Progress, TokenId, Tokenizer, WordCounts};
+use serde_json::{Value, json};
+
+/// A tokenizer without splitter over characters.
+fn of_model(model: Value, added: Value) -> Tokenizer {
+    let file = json!({"added_tokens": added, "model": model});
+    Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap()
+}
+
+/// A file of ranks of all bytes, and of `tokens` after them.
+fn ranks(tokens: &[&str]) -> String {
+    use base64::Engine;
+    let bytes =
+        (0..=255u8).map(|byte| vec![byte]).chain(tokens.iter().map(|token| token.as_bytes().to_vec()));
+    let line = |(rank, token): (usize, Vec<u8>)| {
+        format!("{} {rank}\n", base64::engine::general_purpose::STANDARD.encode(token))
+    };
+    bytes.enumerate().map(line).collect()
+}
+
+fn of_ranks(tokens: &[&str]) -> Tokenizer {
+    tiktoken::read(ranks(tokens).as_bytes(), PreTokenizer::Bytes, &[]).and_then(Tokenizer::new).unwrap()
+}
+
+fn ids(tokenizer: &Tokenizer, text: &str, specials: Specials<'_>) -> Vec<TokenId> {
+    tokenizer.encode(text.as_bytes(), EncodeOptions { specials, ..EncodeOptions::default() }).unwrap().ids
+}
+
+#[test]
+fn a_piece_is_no_special_token_by_being_its_text() {
+    let special = json!([{
+        "id": 0, "content": "<s>", "special": true, "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false,
+    }]);
+    let vocab = json!({"<s>": 0, "<": 1, "s": 2, ">": 3, "s>": 4, "abc": 5});
+    let model = json!({"type": "BPE", "vocab": vocab, "merges": ["s >"], "ignore_merges": true});
+    let file = of_model(model, special);
+    let again = Tokenizer::from_bytes(&file.to_bytes().unwrap()).unwrap();
+    let ranks = of_ranks(&["abc"]);
+    let named = ranks.with_specials(&["abc".to_owned()]).unwrap();
+    for (name, tokenizer, text, plain, special) in [
+        ("file", &file, "<s>", vec![1, 4], vec![0]),
+        ("read again", &again, "<s>", vec![1, 4], vec![0]),
+        ("a token like any other", &file, "abc", vec![5], vec![5]),
+        ("ranks", &ranks, "abc", vec![256], vec![256]),
+        ("named later", &named, "abc", vec![97, 98, 99], vec![256]),
+    ] {
+        for _ in ["missed", "cached"] {
+            assert_eq!(ids(tokenizer, text, Specials::None), plain, "{name}");
+            assert_eq!(ids(tokenizer, text, Specials::All), special, "{name}");
+        }
+    }
+}
+
+#[test]
+fn dropout_takes_whole_tokens_apart() {
+    let tokenizer = of_ranks(&["ab", "abc"]);
+    for (p, expected) in [(None, vec![257]), (Some(0.0), vec![257]), (Some(1.0), vec![97, 98, 99])] {
+        let found = ids(&tokenizer.with_dropout(p).unwrap(), "abc", Specials::None);
+        assert_eq!(found, expected, "{p:?}");
+    }
+    let half = tokenizer.with_dropout(Some(0.5)).unwrap();
+    let of_seed = |seed| half.encode(b"abc", EncodeOptions { seed, ..EncodeOptions::default() }).unwrap().ids;
+    let found: std::collections::BTreeSet<_> = (0..64).map(of_seed).collect();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [vec![97, 98, 99], vec![256, 99], vec![257]]);
+}
+
+#[test]
+fn what_is_gone_on_from_stays() {
+    let token = |content: &str, id: u32, special: bool| {
+        json!({
+            "id": id, "content": content, "special": special, "single_word": false, "lstrip": !special,
+            "rstrip": false, "normalized": false,
+        })
+    };
+    let file = json!({
+        "added_tokens": [token("<s>", 0, true), token("<m>", 1, false)],
+        "post_processor": {
+            "type": "TemplateProcessing", "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+            "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        },
+        "decoder": {"type": "Fuse"},
+        "model": {
+            "type": "BPE", "vocab": {"<s>": 0, "<m>": 1, "a": 2, "b": 3, " ": 4, "aba": 5},
+            "merges": [], "ignore_merges": true,
+        },
+    });
+    let base = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
+    let trainer = BpeTrainer {
+        vocab_size: 7,
+        unit: sentitok::bpe::Unit::Chars,
+        initial_alphabet: Alphabet::Seen,
+        extend: Some(base.base().unwrap()),
+        ..BpeTrainer::default()
+    };
+    let counts = WordCounts::from_pairs(base.pipeline().clone(), [("abab", 3)]).unwrap();
+    let trained = trainer.train(counts.iter(), &mut Progress::silent()).unwrap();
+    let more =
+        Tokenizer::from_trained(&trainer, None, base.pipeline().clone(), &trained, Some(&base)).unwrap();
+    assert_eq!(more.added_tokens(), base.added_tokens());
+    assert_eq!((more.template(), more.decoder()), (base.template(), base.decoder()));
+    for (text, before, after) in [
+        ("aba", vec![0, 5], vec![0, 5]),
+        ("b <m>a", vec![0, 3, 1, 2], vec![0, 3, 1, 2]),
+        ("ab", vec![0, 2, 3], vec![0, 6]),
+    ] {
+        assert_eq!(ids(&base, text, Specials::None), before, "{text}");
+        assert_eq!(ids(&more, text, Specials::None), after, "{text}");
+    }
+}
+
+#[test]
+fn a_run_of_invalid_bytes_is_one_piece() {
+    let byte = |byte: u8| sentitok::byte_level::to_chars(&[byte]);
+    let mut vocab: serde_json::Map<_, _> = (0..=255u8).map(|at| (byte(at), json!(at))).collect();
+    vocab.insert(byte(0xFF) + &byte(0xFE), json!(256));
+    let model = json!({"type": "BPE", "vocab": vocab, "merges": [[byte(0xFF), byte(0xFE)]]});
+    let byte_level =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+    let file = json!({"pre_tokenizer": byte_level, "decoder": byte_level, "model": model});
+    let tokenizer = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
+    let text = b"a\xFF\xFE\xFFb";
+    let encoding = tokenizer.encode(text, EncodeOptions::default()).unwrap();
+    assert_eq!(encoding.ids, [97, 256, 255, 98]);
+    assert_eq!(encoding.spans, [[0, 1], [1, 3], [3, 4], [4, 5]]);
+    for limit in 0..6 {
+        let options = EncodeOptions { max_tokens: Some(limit), ..EncodeOptions::default() };
+        assert_eq!(tokenizer.encode(text, options).unwrap().ids, encoding.ids[..limit.min(4)]);
+        assert_eq!(tokenizer.fits(text, limit, EncodeOptions::default()).unwrap(), limit >= 4);
+        let batch = tokenizer.encode_batch(&[text, text], options).unwrap();
+        assert_eq!(batch.ids, encoding.ids[..limit.min(4)].repeat(2));
+    }
+}
+
+#[test]
+fn numbers_no_one_means_are_refused() {
+    let tokenizer = of_ranks(&[]);
+    for (size, stride) in [(4, 4), (4, usize::MAX), (0, 0), (usize::MAX, usize::MAX)] {
+        assert!(
+            tokenizer.windows(b"abc", size, stride, EncodeOptions::default()).is_err(),
+            "{size} {stride}"
+        );
+    }
+    let ranks = ranks(&[]);
+    let read = |id| {
+        tiktoken::read(ranks.as_bytes(), PreTokenizer::Bytes, &[("<s>".to_owned(), id)])
+            .and_then(Tokenizer::new)
+    };
+    assert_eq!(read(1 << 20).unwrap().max_id(), 1 << 20);
+    for id in [1 << 21, u32::MAX] {
+        let error = read(id).err().unwrap().to_string();
+        assert!(error.contains("ids without a token"), "{error}");
+    }
+}

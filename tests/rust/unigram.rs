@@ -1,0 +1,351 @@
+//! Unigram models against their definition: the best sum, found by trying every
+//! piece at every place, and all ways to cut a text, found by recursion.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use sentitok::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions, Worker};
+use sentitok::{TokenId, Vocab};
+
+type Pieces = Vec<(String, f64, Kind)>;
+
+fn model(pieces: &[(String, f64, Kind)], precision: Precision, byte_fallback: bool) -> Unigram {
+    let vocab = Vocab::from_tokens(pieces.iter().map(|(piece, ..)| piece)).unwrap();
+    let kinds = match precision {
+        Precision::F32 => pieces.iter().map(|(.., kind)| *kind).collect(),
+        Precision::F64 => Vec::new(),
+    };
+    let options =
+        UnigramOptions { unk_id: Some(0), byte_fallback, precision, kinds, ..UnigramOptions::default() };
+    Unigram::new(vocab, pieces.iter().map(|(_, score, _)| *score).collect(), options).unwrap()
+}
+
+/// The score of each piece in a search and of an unknown character, as the
+/// references define them.
+fn scores(pieces: &[(String, f64, Kind)], precision: Precision) -> (Vec<Option<f64>>, f64) {
+    match precision {
+        Precision::F64 => {
+            let least = pieces.iter().map(|(_, score, _)| *score).fold(f64::INFINITY, f64::min);
+            (pieces.iter().map(|(_, score, _)| Some(*score)).collect(), least - 10.0)
+        }
+        Precision::F32 => {
+            let normal = pieces.iter().filter(|(.., kind)| *kind == Kind::Normal);
+            let least = normal.map(|(_, score, _)| *score as f32).fold(f32::MAX, f32::min);
+            let score = |(piece, score, kind): &(String, f64, Kind)| match kind {
+                Kind::Normal => Some(f64::from(*score as f32)),
+                Kind::UserDefined => Some(f64::from((0.1 * (piece.len() - 1) as f64) as f32)),
+                _ => None,
+            };
+            (pieces.iter().map(score).collect(), f64::from(least - 10.0))
+        }
+    }
+}
+
+/// The pieces of the best way to cut a text, with where they start and end;
+/// without an id for an unknown character.
+fn best_way(
+    pieces: &[(String, f64, Kind)],
+    precision: Precision,
+    text: &str,
+) -> Vec<(usize, usize, Option<TokenId>)> {
+    let (scores, unknown) = scores(pieces, precision);
+    let single = precision == Precision::F32;
+    let rounded = |sum: f64| if single { f64::from(sum as f32) } else { sum };
+    let ids: BTreeMap<&str, usize> =
+        pieces.iter().enumerate().map(|(id, (piece, ..))| (&**piece, id)).collect();
+    let longest = pieces.iter().map(|(piece, ..)| piece.len()).max().unwrap();
+    let mut places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    places.push(text.len());
+    // The best sum to each place, and its last piece.
+    let mut best: BTreeMap<usize, (f64, usize, Option<TokenId>)> = BTreeMap::from([(0, (0.0, 0, None))]);
+    for (at, &start) in places.iter().enumerate() {
+        let mut here = best[&start].0;
+        if single && here.abs() > 100_000.0 {
+            best.range_mut(start..).for_each(|(_, way)| way.0 = rounded(way.0 - here));
+            here = 0.0;
+        }
+        let mut known_char = false;
+        let mut offer = |end: usize, sum: f64, id| {
+            let sum = rounded(sum);
+            if best.get(&end).is_none_or(|way| sum > way.0) {
+                best.insert(end, (sum, start, id));
+            }
+        };
+        for &end in places[at + 1..].iter().take_while(|end| **end - start <= longest) {
+            let found = ids.get(&text[start..end]).and_then(|&id| Some((id, scores[id]?)));
+            if let Some((id, score)) = found {
+                offer(end, here + score, Some(id as TokenId));
+                known_char |= end == places[at + 1];
+            }
+        }
+        if !known_char && let Some(&end) = places.get(at + 1) {
+            offer(end, here + unknown, None);
+        }
+    }
+    let mut way = Vec::new();
+    let mut end = text.len();
+    while end > 0 {
+        let (_, start, id) = best[&end];
+        way.insert(0, (start, end, id));
+        end = start;
+    }
+    way
+}
+
+/// The ids of a way: a run of unknown characters is one token, or its bytes.
+fn ids_of_way(
+    pieces: &[(String, f64, Kind)],
+    precision: Precision,
+    byte_fallback: bool,
+    text: &str,
+    way: &[(usize, usize, Option<TokenId>)],
+) -> Vec<TokenId> {
+    let id_of = |text: &str| pieces.iter().position(|(piece, ..)| piece == text).map(|id| id as TokenId);
+    let mut ids = Vec::new();
+    // The unknown token found as text is as unknown as a character.
+    for run in way.chunk_by(|a, b| a.2.unwrap_or(0) == 0 && b.2.unwrap_or(0) == 0) {
+        let (start, end) = (run[0].0, run[run.len() - 1].1);
+        match run[0].2 {
+            Some(id) if id != 0 => ids.push(id),
+            _ => match id_of(&text[start..end]).filter(|_| precision == Precision::F64) {
+                Some(id) => ids.push(id),
+                None if byte_fallback => ids
+                    .extend(text[start..end].bytes().map(|byte| id_of(&format!("<0x{byte:02X}>")).unwrap())),
+                None => ids.push(0),
+            },
+        }
+    }
+    ids
+}
+
+fn pieces() -> impl Strategy<Value = Pieces> {
+    let kind = prop_oneof![8 => Just(Kind::Normal), 1 => Just(Kind::UserDefined), 1 => Just(Kind::Unused)];
+    // Few scores make ties; great ones make sums that begin again.
+    let score = prop_oneof![
+        3 => -9.0..-0.5,
+        3 => prop::sample::select(vec![-1.0, -2.0, -2.5, -3.0, -4.0]),
+        1 => -9000.0..-100.0,
+        1 => 0.0..0.5,
+    ];
+    prop::collection::vec(("[abé▁]{1,4}|▁[abc]{1,5}", score, kind), 1..40).prop_map(|found| {
+        let mut pieces: Pieces =
+            vec![("<unk>".into(), -1.0, Kind::Unknown), ("▁".into(), -2.0, Kind::Normal)];
+        for (piece, score, kind) in found {
+            if pieces.iter().all(|(other, ..)| *other != piece) {
+                pieces.push((piece, score, kind));
+            }
+        }
+        pieces
+    })
+}
+
+fn with_bytes(mut pieces: Pieces) -> Pieces {
+    pieces.extend((0..=255).map(|byte| (format!("<0x{byte:02X}>"), 0.0, Kind::Byte)));
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 2000 }))]
+
+    #[test]
+    fn every_path_gives_the_definition(
+        pieces in pieces(),
+        words in prop::collection::vec("▁{0,2}[abcé語]{0,7}|<unk>|▁[ab]{14,20}", 1..30),
+        repeats in prop::sample::select(vec![1_usize, 2, 60]),
+        byte_fallback: bool,
+        double: bool,
+    ) {
+        let precision = if double { Precision::F64 } else { Precision::F32 };
+        let pieces = if byte_fallback { with_bytes(pieces) } else { pieces };
+        let model = model(&pieces, precision, byte_fallback);
+        let text = words.concat().repeat(repeats);
+        let way = best_way(&pieces, precision, &text);
+        let expected = ids_of_way(&pieces, precision, byte_fallback, &text, &way);
+        prop_assert_eq!(&model.encode(text.as_bytes()), &expected);
+        let mut worker = Worker::default();
+        for _ in 0..2 {
+            let mut ids = vec![7];
+            worker.encode(&model, text.as_bytes(), 0, text.len(), &mut ids);
+            prop_assert_eq!(&ids[1..], &expected);
+            let (mut ids, mut lens) = (Vec::new(), Vec::new());
+            worker.encode_with_lens(&model, text.as_bytes(), &mut ids, &mut lens);
+            prop_assert_eq!(&ids, &expected);
+            prop_assert_eq!(lens.len(), ids.len());
+            prop_assert_eq!(lens.iter().sum::<u32>() as usize, text.len());
+        }
+        if repeats < 60 {
+            let first = model.n_best(text.as_bytes(), 1);
+            prop_assert_eq!(&first[0].ids, &expected);
+        }
+    }
+
+    #[test]
+    fn the_n_best_are_the_best_of_all(pieces in pieces(), text in "[abé▁c]{0,7}") {
+        let model = model(&pieces, Precision::F64, false);
+        let (scores, unknown) = scores(&pieces, Precision::F64);
+        let mut all = all_ways(&pieces, &scores, unknown, &text);
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let found: Vec<Path> = model.lattice(text.as_bytes()).n_best().collect();
+        prop_assert_eq!(found.len(), all.len());
+        for (path, (_, score)) in found.iter().zip(&all) {
+            prop_assert!((path.score - score).abs() < 1e-9, "{} {}", path.score, score);
+        }
+        let mut ids: Vec<_> = found.into_iter().map(|path| path.ids).collect();
+        let mut expected: Vec<_> =
+            all.iter().map(|(way, _)| ids_of_way(&pieces, Precision::F64, false, &text, way)).collect();
+        ids.sort();
+        expected.sort();
+        prop_assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn entropy_is_that_of_all_ways(pieces in pieces(), text in "[ab▁]{1,6}", alpha in 0.0..1.5) {
+        let (scores, unknown) = scores(&pieces, Precision::F64);
+        let weights: Vec<f64> =
+            all_ways(&pieces, &scores, unknown, &text).iter().map(|(_, score)| alpha * score).collect();
+        let greatest = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = weights.iter().map(|weight| (weight - greatest).exp()).sum();
+        let entropy: f64 = weights
+            .iter()
+            .map(|weight| (weight - greatest).exp() / sum)
+            .filter(|p| *p > 0.0)
+            .map(|p| -p * p.ln())
+            .sum();
+        let found = model(&pieces, Precision::F64, false).lattice(text.as_bytes()).entropy(alpha);
+        prop_assert!((found - entropy).abs() < 1e-6 * entropy.max(1.0), "{found} {entropy}");
+    }
+
+    #[test]
+    fn any_bytes_give_some_ids(pieces in pieces(), bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let model = model(&pieces, Precision::F32, false);
+        let (mut ids, mut lens) = (Vec::new(), Vec::new());
+        Worker::default().encode_with_lens(&model, &bytes, &mut ids, &mut lens);
+        prop_assert_eq!(lens.iter().sum::<u32>() as usize, bytes.len());
+        model.encode(&bytes);
+        model.n_best(&bytes, 3);
+        model.sample(&bytes, 0.5, 1);
+    }
+}
+
+type Way = (Vec<(usize, usize, Option<TokenId>)>, f64);
+
+/// Every way to cut a text, with its score.
+fn all_ways(pieces: &Pieces, scores: &[Option<f64>], unknown: f64, text: &str) -> Vec<Way> {
+    let Some(last) = text.chars().next_back() else { return vec![(Vec::new(), 0.0)] };
+    let mut ways = Vec::new();
+    let mut add = |start: usize, id: Option<TokenId>, score: f64| {
+        for (mut way, sum) in all_ways(pieces, scores, unknown, &text[..start]) {
+            way.push((start, text.len(), id));
+            ways.push((way, sum + score));
+        }
+    };
+    let mut known_char = false;
+    for (id, (piece, ..)) in pieces.iter().enumerate() {
+        if let Some(score) = scores[id].filter(|_| text.ends_with(piece.as_str())) {
+            add(text.len() - piece.len(), Some(id as TokenId), score);
+            known_char |= piece.chars().eq([last]);
+        }
+    }
+    if !known_char {
+        add(text.len() - last.len_utf8(), None, unknown);
+    }
+    ways
+}
+
+/// The text `▁abc`, its pieces with their scores:
+///
+/// ```text
+///   ▁     a     b     c
+/// |--2--|--2--|--3--|-14.5-|   c is unknown: 10 less than the least, 4.5
+///       |----4.5----|
+/// |----3.5----|
+/// ```
+#[test]
+fn a_lattice_by_hand() {
+    let normal = |piece: &str, score| (piece.to_owned(), score, Kind::Normal);
+    let pieces = vec![
+        ("<unk>".to_owned(), 0.0, Kind::Unknown),
+        normal("▁", -2.0),
+        normal("a", -2.0),
+        normal("b", -3.0),
+        normal("ab", -4.5),
+        normal("▁a", -3.5),
+    ];
+    for precision in [Precision::F32, Precision::F64] {
+        let model = model(&pieces, precision, false);
+        let found: Vec<_> =
+            model.n_best("▁abc".as_bytes(), 9).into_iter().map(|path| (path.ids, path.score)).collect();
+        // The first two are equal: of `ab` and `b` the one that starts earlier stays.
+        let expected = [
+            (vec![1, 4, 0], -2.0 - 4.5 - 14.5),
+            (vec![5, 3, 0], -3.5 - 3.0 - 14.5),
+            (vec![1, 2, 3, 0], -2.0 - 2.0 - 3.0 - 14.5),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(model.encode("▁abc".as_bytes()), [1, 4, 0]);
+    }
+}
+
+#[test]
+fn samples_have_the_probabilities_of_ways() {
+    let normal = |piece: &str, score| (piece.to_owned(), score, Kind::Normal);
+    let pieces = vec![
+        ("<unk>".to_owned(), 0.0, Kind::Unknown),
+        normal("a", -1.0),
+        normal("b", -2.0),
+        normal("ab", -2.0),
+    ];
+    let model = model(&pieces, Precision::F32, false);
+    let lattice = model.lattice(b"ab");
+    let mut random = Random::new(5);
+    let n = 20_000;
+    let whole = (0..n).filter(|_| lattice.sample(0.5, &mut random) == [3]).count();
+    // Two ways, of scores -3 and -2.
+    let p = 1.0 / (1.0 + (-0.5_f64).exp());
+    assert!((whole as f64 / f64::from(n) - p).abs() < 0.01, "{whole} of {n}");
+    assert_eq!(model.sample(b"ab", 0.3, 9), model.sample(b"ab", 0.3, 9));
+    assert_eq!(model.sample(b"ab", 1e6, 1), [3]);
+    assert_eq!(model.sample(b"", 1.0, 1), [0; 0]);
+}
+
+#[test]
+fn options_and_refusals() {
+    let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens).unwrap();
+    let unk = UnigramOptions { unk_id: Some(0), ..UnigramOptions::default() };
+    let long = "x".repeat(8000);
+    for (name, tokens, scores, options, expected) in [
+        ("empty", vec![], vec![], UnigramOptions::default(), "no pieces"),
+        ("scores", vec!["a"], vec![], unk.clone(), "1 pieces have 0 scores"),
+        (
+            "kinds",
+            vec!["a"],
+            vec![0.0],
+            UnigramOptions { kinds: vec![Kind::Normal; 2], ..unk.clone() },
+            "2 kinds",
+        ),
+        (
+            "unknown",
+            vec!["a"],
+            vec![0.0],
+            UnigramOptions { unk_id: Some(1), ..unk.clone() },
+            "the unknown id 1",
+        ),
+        ("number", vec!["a"], vec![f64::NAN], unk.clone(), "the score of id 0 is NaN"),
+        ("length", vec![&*long], vec![0.0], unk.clone(), "has 8000 bytes"),
+        ("no text", vec![""], vec![0.0], unk.clone(), "has 0 bytes"),
+    ] {
+        let error = Unigram::new(vocab(&tokens), scores, options).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+    let fuse = |fuse_unk| {
+        let options = UnigramOptions { fuse_unk, ..unk.clone() };
+        Unigram::new(vocab(&["<unk>", "a"]), vec![0.0, -1.0], options).unwrap()
+    };
+    assert_eq!(fuse(true).encode(b"xxaxx"), [0, 1, 0]);
+    assert_eq!(fuse(false).encode(b"xxaxx"), [0, 0, 1, 0, 0]);
+    // Without an unknown token the characters are left out, and belong to what follows.
+    let none = Unigram::new(vocab(&["a", "b"]), vec![-1.0, -1.0], UnigramOptions::default()).unwrap();
+    let (mut ids, mut lens) = (Vec::new(), Vec::new());
+    Worker::default().encode_with_lens(&none, b"axxb", &mut ids, &mut lens);
+    assert_eq!((ids, lens), (vec![0, 1], vec![1, 3]));
+}
