@@ -1,4 +1,29 @@
-"""Classifiers and language models on top of `sentitok`; the extra `models` installs what they need.
+"""Classifiers on top of `sentitok`: data, architectures, training, honest numbers.
 
-This version of the package holds the name and the command `senti`, no models.
+The extra `models` installs what they need. Shape letters used throughout: B batch, T tokens,
+D d_model, H heads, K d_head, N d_state, V vocabulary, C classes; `mask` is True at real tokens.
+
+>>> from sentimodels import Classifier              # doctest: +SKIP
+>>> Classifier.load("runs/lstm").predict(["great fun", "a mess"])   # doctest: +SKIP
+['4', '0']
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .classifier import Classifier
+    from .config import RunConfig, resolve
+    from .run import train
+
+__all__ = ["Classifier", "RunConfig", "resolve", "train"]
+
+_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "config", "train": "run"}
+
+
+def __getattr__(name: str) -> Any:
+    # torch takes seconds to import; `senti --help` and `senti data` do without it.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,16 +1,25 @@
-"""The command `senti`: classifiers on top of sentitok.
+"""The command `senti`: classifiers on top of sentitok, one file per group of commands.
 
-Its commands belong to the extra `models`; without what the extra installs, it
-says what to type.
+Not for work: each command is one or two calls into the library, and a page of
+output. The commands belong to the extra `models`; without what the extra installs,
+`senti` says what to type. torch and its kin are imported by the command that runs,
+so that `senti --help` starts at once.
 """
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["build", "main"]
 
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pandas", "sklearn", "pydantic", "safetensors")
+# The files that hold commands, in the order of `senti --help`.
+_GROUPS = ("train", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
 
 
 def _installed(name: str) -> bool:
@@ -20,12 +29,49 @@ def _installed(name: str) -> bool:
         return False
 
 
+def build() -> "typer.Typer":
+    """Builds the command line."""
+    import typer
+
+    from .command import Group, examples
+
+    # Boxes and colours are for people: in a pipe or a log, plain text.
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()
+    app = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode="rich" if terminal else None,
+        pretty_exceptions_enable=False,
+        epilog=examples("senti train reviews.csv --arch lstm --out runs/lstm", "senti archs"),
+        help="Train, judge and run text classifiers, from data to honest numbers.",
+    )
+
+    def version(wanted: bool) -> None:
+        if wanted:
+            from sentitok import __version__
+
+            print(f"senti {__version__}")
+            raise typer.Exit
+
+    @app.callback()
+    def senti(
+        version: bool = typer.Option(
+            False, "--version", help="Print the version.", callback=version, is_eager=True
+        ),
+    ) -> None:
+        """Train, judge and run text classifiers, from data to honest numbers."""
+
+    for name in _GROUPS:
+        if find_spec(f"{__name__}.{name}") is not None:
+            import_module(f"{__name__}.{name}").register(app)
+    return app
+
+
 def main() -> None:
     """Runs `senti`."""
     missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
-    else:
-        print("senti: this version of sentitok brings no model commands", file=sys.stderr)
-    sys.exit(1)
+        sys.exit(1)
+    build()()

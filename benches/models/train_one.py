@@ -1,0 +1,91 @@
+"""Trains one architecture with one seed on the Kaggle phrases, and scores it in five places.
+
+A process of its own, so that peak memory is this model's alone; `run_all.py` starts it. The
+test labels are rebuilt from the SST trees for scoring only: the loaders refuse to train on them.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sentimodels.checkpoint import load_run, versions
+from sentimodels.classifier import Classifier
+from sentimodels.config import resolve
+from sentimodels.data import TrainingRecord, read_table
+from sentimodels.data.kaggle import with_rebuilt_labels
+from sentimodels.data.table import Table
+from sentimodels.metrics import scores
+from sentimodels.predictions import binary_view, predict
+from sentimodels.run import Tables, train
+
+SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
+
+
+def tables(data: Path, limit: int | None) -> Tables:
+    """The split of 80 to 20 by sentence, stratified, seed 42."""
+    config = resolve(
+        {"data": {"train": str(data / "kaggle-movie-reviews" / "train.tsv.xz"), "valid_share": 0.2}}
+    )
+    found = Tables(config.data)
+    if limit is not None:
+        found.train = found.train.take(range(min(limit, len(found.train))))
+    return found
+
+
+def places(data: Path) -> dict[str, Table]:
+    """What a model is scored on beside the validation part."""
+    trees = {part: data / "sst-trees" / f"{part}.txt.xz" for part in ("dev", "test")}
+    phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
+    test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
+    return {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
+
+
+def score(folder: Path, data: Path) -> dict[str, Any]:
+    """Scores of a run in the places of the standard report."""
+    classifier = Classifier.load(folder)
+    record = TrainingRecord.load(folder)
+    found: dict[str, Any] = {}
+    for name, table in places(data).items():
+        answers = predict(classifier, table).labelled()
+        found[name] = {key: scores(answers)[key] for key in SCORES}
+        if name == "kaggle":
+            unseen = answers.take(
+                ~record.seen(table.take(np.flatnonzero([label != "" for label in table.labelled()])))
+            )
+            found["kaggle_unseen"] = {"n": len(unseen), **{key: scores(unseen)[key] for key in SCORES}}
+        else:
+            found["sst2"] = {key: scores(binary_view(answers))[key] for key in SCORES}
+    return found
+
+
+def main() -> None:
+    """Reads a job as JSON from the first argument; writes its result to the file of the second."""
+    job, out = json.loads(sys.argv[1]), Path(sys.argv[2])
+    data = Path(job["data"])
+    found = tables(data, job.get("limit"))
+    config = resolve(job["tree"], {"train": {"seed": job["seed"]}})
+    began = time.perf_counter()
+    about = train(config, Path(job["run"]), tables=found, baseline=False)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = {
+        "name": job["name"],
+        "seed": job["seed"],
+        "seconds": seconds,
+        "peak_memory_bytes": peak if sys.platform == "darwin" else peak * 1024,
+        "vocabulary": load_run(Path(job["run"])).encoder.vocab_size,
+        **{key: value for key, value in about.items() if key != "seconds"},
+        "stages": about["seconds"],
+        "versions": versions(),
+        **score(Path(job["run"]), data),
+    }
+    out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`Classifier`: a saved run that answers.
+
+Not for training (`run.py`) or for files (`cli/predict.py`). Labels and probabilities come from
+one pass through the model, so they cannot disagree; an answer does not depend on the other
+texts of a call. Probabilities are divided by the temperature that was fitted after training.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checkpoint import Loaded, load_run
+from .config import RunConfig
+from .data.labels import Labels
+from .logits import text_logits
+from .training.device import device_of
+from .vocabulary import Encoder
+
+__all__ = ["Classifier"]
+
+
+class Classifier:
+    """A trained model with its tokenizer and labels.
+
+    Args:
+        loaded: the run.
+        device: `cpu`, `cuda`, ... or `auto`.
+    """
+
+    def __init__(self, loaded: Loaded, device: str = "cpu") -> None:
+        self._loaded = loaded
+        self._device = device_of(device)
+        self._module = loaded.module.to(self._device).eval()
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "cpu") -> Self:
+        """Loads a run directory, checking its files against its manifest.
+
+        Raises:
+            CheckpointError: if it is none, or altered.
+        """
+        return cls(load_run(Path(folder)), device)
+
+    @property
+    def labels(self) -> Labels:
+        """The names of the classes, in the order of the columns."""
+        return self._loaded.labels
+
+    @property
+    def tokenizer(self) -> Encoder:
+        """The run's tokenizer, or what stands in its place."""
+        return self._loaded.encoder.encoder
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration."""
+        return self._loaded.config
+
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by."""
+        return self._loaded.temperature
+
+    def predict_logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns the logits (n, n_classes) before the temperature."""
+        if isinstance(texts, str):
+            raise TypeError("predict takes a list of texts, not one text")
+        if not len(texts):
+            return np.zeros((0, len(self.labels)), np.float32)
+        return text_logits(self._module, self._loaded.encoder.encode(texts), device=self._device)
+
+    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns the calibrated probabilities (n, n_classes)."""
+        logits = self.predict_logits(texts).astype(np.float64) / self.temperature
+        probs = np.exp(logits - logits.max(1, keepdims=True)) if len(logits) else logits
+        shares: NDArray[np.float32] = (probs / probs.sum(1, keepdims=True)).astype(np.float32)
+        return shares
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """Returns the likeliest label of each text; of equals the first."""
+        return self.labels.decode(self.predict_proba(texts).argmax(1).tolist())

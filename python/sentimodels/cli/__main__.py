@@ -1,0 +1,5 @@
+"""`python -m sentimodels.cli` is `senti`."""
+
+from . import main
+
+main()

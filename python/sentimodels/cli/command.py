@@ -1,0 +1,42 @@
+"""`Command`: what every subcommand of `senti` shares: exit codes and error lines.
+
+Not for what a command prints: that is `sentitok.cli.output.Output`, which both
+commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answer
+is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
+"""
+
+from sentitok.cli.command import AnswerIsNoError, AsJson, Group, Quiet, Traceback, UsageError, examples
+from sentitok.cli.command import Command as _Command
+from sentitok.cli.output import Output
+
+__all__ = [
+    "AnswerIsNoError",
+    "AsJson",
+    "Command",
+    "Group",
+    "Output",
+    "Quiet",
+    "Traceback",
+    "UsageError",
+    "examples",
+]
+
+
+class Command(_Command):
+    """A subcommand of `senti`: see the head of this file."""
+
+    program = "senti"
+
+    def code(self, error: Exception) -> int:
+        """Returns the exit code of an error."""
+        from ..errors import SentiError, TrainingError
+
+        if isinstance(error, TrainingError):  # it ran, and the work failed
+            return 1
+        return 2 if isinstance(error, SentiError) else super().code(error)
+
+    def line(self, error: Exception) -> str:
+        """Returns an error as one line."""
+        from ..errors import SentiError
+
+        return str(error) if isinstance(error, SentiError) and str(error) else super().line(error)

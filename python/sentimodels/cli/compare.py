@@ -1,0 +1,156 @@
+"""`senti compare`: several runs on the same rows, with intervals of the differences.
+
+Not for one run (`evaluate.py`). Runs may be given as directories, asked about
+`--data`, or as the files that `senti evaluate -o` wrote.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .evaluate import SCORES, EvenIfTrained, Replicates, Seed, answers
+from .tables import Format, GroupColumn, LabelColumn, TextColumn, Where, grid, page, read, shown
+
+if TYPE_CHECKING:
+    from ..predictions import Predictions
+
+Runs = Annotated[
+    list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories, or files of predictions (.npz).")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FILE", help="The labelled file to ask run directories about."),
+]
+
+
+def predictions_of(
+    output: Output, runs: list[Path], data: Path | None, *, even_if_trained: bool = False, **flags: Any
+) -> "dict[str, Predictions]":
+    """Returns the predictions of each run under a name of its own."""
+    from ..predictions import Predictions
+
+    found: dict[str, Predictions] = {}
+    table = None if data is None else read(output, data, blank_labels="drop", **flags)
+    for run in runs:
+        if run.is_file() or run.suffix == ".npz":
+            found[_name(run, runs)] = Predictions.load(run).labelled()
+            continue
+        if table is None:
+            raise UsageError(f"{run}: give the labelled file by --data FILE")
+        table.labelled()
+        found[_name(run, runs)] = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
+    return found
+
+
+def _name(run: Path, runs: list[Path]) -> str:
+    """The run's own name, or the whole path where two share a name."""
+    return run.stem if sum(other.stem == run.stem for other in runs) == 1 else str(run)
+
+
+def compare(
+    runs: Runs,
+    data: Data = None,
+    bootstrap: Replicates = 1000,
+    seed: Seed = 0,
+    even_if_trained: EvenIfTrained = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    format: Format = None,
+    where: Where = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Compare runs on the same rows: paired bootstrap by group, and McNemar's test.
+
+    Each run is compared with the first. p-values of several comparisons are corrected
+    by Holm's method. McNemar's test takes rows as independent: where rows have groups,
+    trust the bootstrap.
+    """
+    from ..intervals import holm, intervals, paired
+    from ..metrics import scores
+
+    if len(runs) < 2:
+        raise UsageError("give two runs or more; `senti evaluate` scores one")
+    if bootstrap < 100:
+        raise UsageError(f"--bootstrap {bootstrap}: at least 100 for intervals of differences")
+    output = Output("senti.compare/1", as_json=as_json, quiet=quiet)
+    found = predictions_of(
+        output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
+        label_column=label_column, group_column=group_column, format=format, where=where,
+    )  # fmt: skip
+    names = list(found)
+    value: dict[str, Any] = {
+        "runs": [
+            {
+                "run": name,
+                "n": len(one),
+                **scores(one),
+                "intervals": {
+                    k: list(v) for k, v in intervals(one, n_replicates=bootstrap, seed=seed).items()
+                },
+            }
+            for name, one in found.items()
+        ]
+    }
+    differences = [
+        {
+            "run": name,
+            "less": names[0],
+            **paired(found[names[0]], found[name], n_replicates=bootstrap, seed=seed),
+        }
+        for name in names[1:]
+    ]
+    for key in ("accuracy", "macro_f1", "mcnemar"):
+        for one, p in zip(differences, holm([one[key]["p"] for one in differences]), strict=True):
+            one[key]["p_holm"] = p
+    value["differences"] = differences
+    text = page(_score_grid(value["runs"]), _difference_grid(differences))
+    best = max(value["runs"], key=lambda one: one["accuracy"])
+    output.result(value, text, best["run"])
+
+
+def _score_grid(runs: list[dict[str, Any]]) -> Any:
+    """Scores below each other, runs side by side: names of runs may be long."""
+    rows = []
+    for key, name in SCORES.items():
+        if all(run.get(key) is None for run in runs):
+            continue
+        rows.append([name, *(shown(run.get(key)) for run in runs)])
+        if key in ("accuracy", "macro_f1"):
+            ends = [run["intervals"][key] for run in runs]
+            rows.append(["  95 % interval", *(f"{low:.4f} to {high:.4f}" for low, high in ends)])
+    return grid(f"Runs on {runs[0]['n']:,} rows", ["", *(run["run"] for run in runs)], rows)
+
+
+def _p(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
+
+
+def _difference_grid(differences: list[dict[str, Any]]) -> Any:
+    rows = []
+    for one in differences:
+        for key in ("accuracy", "macro_f1", "log_loss"):
+            low, high = one[key]["interval"]
+            rows.append([
+                f"{one['run']} less {one['less']}", SCORES[key], f"{one[key]['difference']:+.4f}",
+                f"{low:+.4f} to {high:+.4f}", _p(one[key].get("p_holm", one[key]["p"])),
+            ])  # fmt: skip
+        only = f"{one['mcnemar']['only_b_right']:,} against {one['mcnemar']['only_a_right']:,}"
+        rows.append(["", "McNemar", "", only, _p(one["mcnemar"]["p_holm"])])
+    return grid("Differences", ["", "score", "difference", "95 % interval", "p"], rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "compare",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti compare runs/lstm runs/gpt --data valid.csv", "senti compare lstm.npz gpt.npz --json"
+        ),
+    )(compare)

@@ -1,0 +1,278 @@
+"""`senti data`: look at labelled files before training on them, divide them, read the treebank.
+
+Not for the work: `sentimodels.data` does it. Every command reads what `senti train`
+reads, by the same flags.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import number
+
+from .command import AnswerIsNoError, AsJson, Command, Group, Output, Quiet, Traceback, UsageError, examples
+from .data_stats import label_counts, label_grid, stats
+from .tables import (
+    Clean,
+    Encoding,
+    Format,
+    GroupColumn,
+    LabelColumn,
+    Limit,
+    Skip,
+    TextColumn,
+    Where,
+    grid,
+    page,
+    read,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from ..data import Table
+    from ..data.leaks import Example
+
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the shuffle.")]
+
+
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="TRAIN [OTHER...]", help="Training file, then those to score on.")
+    ],
+    near: Annotated[bool, typer.Option("--near/--no-near", help="Look for near duplicates too.")] = True,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything leaked.")] = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    format: Format = None,
+    where: Where = None,
+    encoding: Encoding = None,
+    limit: Limit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Find duplicates, label conflicts and leaks between files.
+
+    Exact is letter for letter; folded leaves out case and spacing; near shares most
+    word triples.
+    """
+    from dataclasses import asdict
+
+    from ..data import leaks
+    from ..data.leaks import duplicates
+
+    output = Output("senti.data.check/1", as_json=as_json, quiet=quiet)
+    flags: dict[str, Any] = {
+        "text_column": text_column, "label_column": label_column, "group_column": group_column,
+        "format": format, "where": where, "encoding": encoding, "limit": limit,
+    }  # fmt: skip
+    tables = [read(output, path, **flags) for path in files]
+    value: dict[str, Any] = {"files": [], "leaks": []}
+    rows, leaked, shown_examples = [], [], []
+    for table in tables:
+        found = duplicates(table, near=near)
+        value["files"].append({"file": str(table.source), "held_out": table.held_out, **asdict(found)})
+        shown_examples += _shown(table.source.name, found.examples)
+        rows.append([
+            str(table.source), number(found.n), number(found.exact), number(found.folded),
+            number(found.near) if near else "-", number(found.conflicts), number(found.empty),
+        ])  # fmt: skip
+    for other in tables[1:]:
+        report = leaks(tables[0], other, near=near)
+        leaked += report.lines(str(other.source))
+        shown_examples += _shown(f"{tables[0].source.name} → {other.source.name}", report.examples)
+        value["leaks"].append({
+            "train": str(tables[0].source), "other": str(other.source), "n": report.n,
+            "exact": report.exact, "folded": report.folded, "near": report.near if near else None,
+            "conflicts": report.conflicts, "shared_groups": report.shared_groups,
+            "examples": [asdict(example) for example in report.examples],
+        })  # fmt: skip
+    held_out = [
+        f"{table.source}: nothing may train on it: {table.held_out}" for table in tables[:1] if table.held_out
+    ]
+    head = ["file", "rows", "exact", "folded", "near", "conflicts", "empty"]
+    parts: list[Any] = [grid("Rows that repeat an earlier row of the file", head, rows)]
+    if shown_examples:
+        parts.append(grid("Examples", ["text", "like", "labels", "kind"], shown_examples))
+    parts += [*leaked, *held_out]
+    if len(tables) > 1 and not leaked:
+        parts.append("no leaks between the files")
+    output.result(value, page(*parts), str(sum(one["folded"] for one in value["leaks"])))
+    if strict and (leaked or held_out):
+        raise AnswerIsNoError("rows leaked; `senti data split --by hash` keeps equal texts on one side")
+
+
+def _shown(where: str, found: "list[Example] | tuple[Example, ...]") -> list[list[str]]:
+    rows = []
+    for one in found:
+        labels = "" if one.label is None else f"{one.other_label} / {one.label}"
+        rows.append([shortened(one.text, 36), shortened(one.other_text, 36), labels, f"{one.kind}, {where}"])
+    return rows
+
+
+def split(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where train, valid (test) go.")],
+    shares: Annotated[
+        str, typer.Option("--shares", help="Shares of train, valid and perhaps test.")
+    ] = "0.8,0.2",
+    by: Annotated[
+        str | None, typer.Option("--by", help="group, hash or row; group where there are groups.")
+    ] = None,
+    seed: Seed = 42,
+    stratify: Annotated[
+        bool, typer.Option("--stratify/--no-stratify", help="Keep the shares of the labels.")
+    ] = True,
+    write_as: Annotated[str, typer.Option("--as", help="csv, tsv or jsonl.")] = "csv",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    format: Format = None,
+    where: Where = None,
+    encoding: Encoding = None,
+    limit: Limit = None,
+    skip: Skip = 0,
+    clean: Clean = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Divide a file so that no group, or no text, stands on two sides.
+
+    By group, seed 42 and shares 0.8,0.2 give the split of the Kaggle phrases that the
+    reports use. By hash the same text always falls on the same side.
+    """
+    from ..data import leaks
+    from ..data import split as divide
+    from ..data.writers import write_table
+
+    if by not in (None, "group", "hash", "row"):
+        raise UsageError(f"--by {by}: one of group, hash, row")
+    if write_as not in ("csv", "tsv", "jsonl"):
+        raise UsageError(f"--as {write_as}: one of csv, tsv, jsonl")
+    try:
+        numbers = [float(share) for share in shares.split(",")]
+    except ValueError:
+        raise UsageError(f"--shares {shares}: expected numbers such as 0.8,0.2") from None
+    output = Output("senti.data.split/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output, file, text_column=text_column, label_column=label_column, group_column=group_column,
+        format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+    )  # fmt: skip
+    parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]  # checked above
+    rows, written = [], {}
+    for name, part in parts.items():
+        path = out / f"{name}.{write_as}"
+        write_table(part, path)
+        groups = 0 if part.groups is None else len(set(part.groups))
+        written[name] = {
+            "file": str(path), "rows": len(part), "groups": groups or None, "labels": label_counts(part),
+        }  # fmt: skip
+        rows.append([name, number(len(part)), number(groups) if groups else "-", str(path)])
+    for note in next(iter(parts.values())).notes[len(table.notes) :]:
+        output.note(f"{file}: {note}")
+    train, *others = parts.values()
+    found = [line for part in others for line in leaks(train, part).lines("another part")]
+    for line in found:
+        output.note(f"{line}; --by hash keeps equal texts on one side")
+    text = page(
+        grid("", ["part", "rows", "groups", "file"], rows),
+        f"next: senti train {rows[0][3]} --valid {rows[1][3]}",
+    )
+    output.result({"parts": written, "leaks": found}, text, str(out))
+
+
+def sst(
+    trees: Annotated[list[Path], typer.Argument(metavar="TREES...", help="Files of trees, one a line.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv, .tsv or .jsonl file.")],
+    phrases: Annotated[bool, typer.Option("--phrases", help="One row a phrase, not a sentence.")] = False,
+    binary: Annotated[bool, typer.Option("--binary", help="Labels 0 and 1; neutral left out.")] = False,
+    unescape: Annotated[bool, typer.Option("--unescape", help="Write ( for -LRB- and / for \\/.")] = False,
+    kaggle_test: Annotated[
+        Path | None,
+        typer.Option("--kaggle-test", metavar="TSV", help="Label it from SST dev and test, to score."),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Turn treebank files into a table, or label the Kaggle test from them.
+
+    What holds sentences of SST dev or test stays refused for training, whatever its format.
+    """
+    from ..data import read_table
+    from ..data.kaggle import with_rebuilt_labels
+    from ..data.writers import write_table
+
+    if phrases and binary:
+        raise UsageError("--phrases and --binary exclude each other")
+    output = Output("senti.data.sst/1", as_json=as_json, quiet=quiet)
+    form = "sst-phrases" if phrases or kaggle_test else "sst-binary" if binary else "sst"
+    tables = [read_table(path, format=form, unescape=unescape) for path in trees]
+    if kaggle_test is not None:
+        joined = with_rebuilt_labels(read(output, kaggle_test), tables)
+    else:
+        joined = _joined(tables)
+    write_table(joined, out)
+    held_out = [f"{table.source}: {table.held_out}" for table in tables if table.held_out]
+    value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined), "held_out": held_out}
+    notes = [f"for scoring alone: {line}" for line in held_out]
+    output.result(value, page(label_grid({out.name: label_counts(joined)}), f"wrote {out}", *notes), str(out))
+
+
+def _joined(tables: "list[Table]") -> "Table":
+    """One table of several; groups of different files stay apart."""
+    from ..data import Table
+
+    if len(tables) == 1:
+        return tables[0]
+    groups = [f"{i}:{group}" for i, table in enumerate(tables) for group in table.groups or []]
+    texts = [text for table in tables for text in table.texts]
+    return Table.of(texts, [label for table in tables for label in table.labelled()], groups)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    group = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode=app.rich_markup_mode,
+        help="Check, describe and divide labelled files.",
+    )
+    group.command(
+        "check",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data check train.csv valid.csv", "senti data check train.csv valid.csv --no-near --json"
+        ),
+    )(check)
+    group.command(
+        "stats",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data stats train.csv valid.csv --plots figures",
+            "senti data stats train.csv --tokenizer tokenizer.json --max-tokens 64",
+        ),
+    )(stats)
+    group.command(
+        "split",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data split reviews.csv -o parts",
+            "senti data split reviews.csv -o parts --by hash --shares 0.7,0.2,0.1",
+        ),
+    )(split)
+    group.command(
+        "sst",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data sst trees.txt -o sentences.csv", "senti data sst trees.txt -o phrases.tsv --phrases"
+        ),
+    )(sst)
+    app.add_typer(group, name="data")

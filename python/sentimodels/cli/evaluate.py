@@ -1,0 +1,356 @@
+"""`senti evaluate`, `senti errors`, `senti submit`: what a run answers to one file.
+
+Not for several runs (`compare.py`). `evaluate` may write its predictions to a file,
+from which `compare` and `plot` draw without asking the model again.
+"""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import number
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import (
+    Clean,
+    Encoding,
+    Format,
+    GroupColumn,
+    LabelColumn,
+    Limit,
+    Skip,
+    TextColumn,
+    Where,
+    grid,
+    page,
+    read,
+    shortened,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from ..data import Table
+    from ..memory import PhraseMemory
+    from ..predictions import Predictions, Predictor
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")]
+Memory = Annotated[
+    Path | None,
+    typer.Option("--memory", metavar="TRAIN", help="Answer phrases of this training file from memory too."),
+]
+Replicates = Annotated[
+    int, typer.Option("--bootstrap", min=0, help="Replicates of the intervals; 0 for none.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+EvenIfTrained = Annotated[
+    bool, typer.Option("--even-if-trained", help="Score a file that the run was trained on.")
+]
+
+# What the page calls the scores, in its order.
+SCORES = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "weighted_f1": "weighted F1",
+    "quadratic_kappa": "quadratic kappa",
+    "mcc": "MCC",
+    "auroc": "AUROC",
+    "log_loss": "log loss",
+    "ece": "ECE",
+    "brier": "Brier",
+}
+
+
+def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "PhraseMemory | None":
+    """Reads the training file whose phrases are to be remembered."""
+    if path is None:
+        return None
+    from ..memory import PhraseMemory
+
+    return PhraseMemory(read(output, path), predictor.labels)
+
+
+def answers(
+    output: Output, run: Path, table: "Table", *, memory: Path | None = None, even_if_trained: bool = False
+) -> "tuple[Predictions, Predictions | None]":
+    """Loads a run and asks it."""
+    from ..ensemble import load_predictor
+    from ..evaluation import evaluate
+
+    predictor = load_predictor(run)
+    remembered = memory_of(output, memory, predictor)
+    return evaluate(predictor, table, run=run, memory=remembered, allow_trained=even_if_trained)
+
+
+def evaluate(
+    run: Run,
+    file: File,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="NPZ", help="Write the predictions here.")
+    ] = None,
+    memory: Memory = None,
+    binary: Annotated[
+        bool, typer.Option("--binary", help="Score labels 0 to 4 as 0 and 1, neutral left out.")
+    ] = False,
+    plots: Annotated[
+        Path | None, typer.Option("--plots", help="Folder for confusion.png and .csv, calibration.png.")
+    ] = None,
+    bootstrap: Replicates = 1000,
+    seed: Seed = 0,
+    even_if_trained: EvenIfTrained = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    group_column: GroupColumn = None,
+    format: Format = None,
+    where: Where = None,
+    encoding: Encoding = None,
+    limit: Limit = None,
+    skip: Skip = 0,
+    clean: Clean = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Score a run on a file: intervals, classes, confusion, calibration, unseen rows, errors.
+
+    Rows whose label is blank are left out. A file the run was trained on is refused.
+    """
+    from ..evaluation import report
+    from ..predictions import binary_view
+
+    output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output, file, text_column=text_column, label_column=label_column, group_column=group_column,
+        format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+        blank_labels="drop",
+    )  # fmt: skip
+    table.labelled()
+    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=even_if_trained)
+    if binary:
+        found = binary_view(found)
+        with_memory = None if with_memory is None else binary_view(with_memory)
+    value = report(found, with_memory, n_replicates=bootstrap, seed=seed)
+    written = []
+    if out is not None:
+        found.save(out)
+        written.append(str(out))
+    if plots is not None:
+        written += _draw(plots, run.name, found)
+    parts = _page(value)
+    if written:
+        parts.append(f"wrote {', '.join(written)}")
+    output.result(value, page(*parts), shown(value["accuracy"]))
+
+
+def _draw(folder: Path, name: str, found: "Predictions") -> list[str]:
+    from .. import plots
+    from ..data.writers import write_atomically
+    from ..metrics import confusion
+
+    found = found.labelled()
+    made = {"confusion.png": plots.confusion_matrices, "calibration.png": plots.calibration}
+    for file, draw in made.items():
+        plots.save(draw({name: found}), folder / file)
+    labels = list(found.labels)
+    rows = [["true \\ answered", *labels]]
+    rows += [
+        [label, *map(str, counts)] for label, counts in zip(labels, confusion(found).tolist(), strict=True)
+    ]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(folder / "confusion.csv", text.getvalue().encode())
+    return [str(folder / file) for file in [*made, "confusion.csv"]]
+
+
+def _page(value: dict[str, Any]) -> list[Any]:
+    """The report as tables and lines."""
+    parts = [_score_grid(value), _class_grid(value), _confusion_grid(value)]
+    if len(value["lengths"]) > 1:
+        rows = [
+            [one["words"], number(one["n"]), shown(one["accuracy"]), shown(one["macro_f1"])]
+            for one in value["lengths"]
+        ]
+        parts.append(grid("By length", ["words", "rows", "accuracy", "macro-F1"], rows))
+    if value["errors"]:
+        parts.append(error_grid("Worst errors", value["errors"][:5]))
+    calibration = value["calibration"]
+    before = calibration["before"]
+    lines = [
+        f"temperature {calibration['temperature']:.3f}: before it log loss {shown(before['log_loss'])}, "
+        f"ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
+    ]
+    if "n_unlabelled" in value:
+        lines.append(f"{number(value['n_unlabelled'])} rows without label are not scored")
+    if "unseen" in value and value["unseen"]["n_seen"]:
+        unseen = value["unseen"]
+        share = f"{number(unseen['n_seen'])} rows ({100 * unseen['share_seen']:.1f} %)"
+        lines.append(
+            f"{share} are training texts, compared {unseen['compared']}; the column `unseen` leaves them out"
+        )
+    return [*parts, *lines]
+
+
+def _score_grid(value: dict[str, Any]) -> Any:
+    """All rows, the constant answer, unseen rows and memory side by side."""
+    majority = value["majority"]
+    columns: dict[str, dict[str, Any]] = {f"always {majority['label']}": majority}
+    if value.get("unseen", {}).get("n_seen") and value["unseen"]["n"]:
+        columns["unseen"] = value["unseen"]
+    if "memory" in value:
+        columns["with memory"] = value["memory"]
+    rows = []
+    for key, name in SCORES.items():
+        if value.get(key) is None:
+            continue
+        low_high = value.get("intervals", {}).get(key)
+        interval = "" if low_high is None else f"{low_high[0]:.4f} to {low_high[1]:.4f}"
+        rows.append([name, shown(value[key]), interval, *(shown(one.get(key)) for one in columns.values())])
+    counts = [number(one["n"]) if "n" in one else "" for one in columns.values()]
+    rows.append(["rows", number(value["n"]), "", *counts])
+    title = (
+        f"Scores; 95 % bootstrap intervals over {number(value['n_groups'])} groups"
+        if "n_groups" in value
+        else "Scores"
+    )
+    return grid(title, ["", "all", "interval", *columns], rows)
+
+
+def _class_grid(value: dict[str, Any]) -> Any:
+    rows = [
+        [
+            one["label"], shown(one["precision"]), shown(one["recall"]), shown(one["f1"]),
+            number(one["support"]), number(one["predicted"]),
+        ]
+        for one in value["per_class"]
+    ]  # fmt: skip
+    return grid("Classes", ["label", "precision", "recall", "F1", "rows", "answered"], rows)
+
+
+def _confusion_grid(value: dict[str, Any]) -> Any:
+    labels = value["confusion"]["labels"]
+    rows = [
+        [label, *map(number, counts)]
+        for label, counts in zip(labels, value["confusion"]["rows"], strict=True)
+    ]
+    return grid("Confusion: rows are true, columns answered", ["", *labels], rows)
+
+
+def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
+    """Lays out errors, one a line."""
+    rows = [
+        [
+            shortened(one["text"], 64),
+            f"{one['label']} ({one['p_label']:.3f})",
+            f"{one['predicted']} ({one['p_predicted']:.3f})",
+        ]
+        for one in errors
+    ]
+    return grid(title, ["text", "true", "answered"], rows)
+
+
+def errors(
+    run: Run,
+    file: File,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many.")] = 20,
+    true: Annotated[str | None, typer.Option("--true", help="Only rows with this label.")] = None,
+    answered: Annotated[str | None, typer.Option("--answered", help="Only rows answered so.")] = None,
+    even_if_trained: EvenIfTrained = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    format: Format = None,
+    where: Where = None,
+    limit: Limit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Show the wrong answers that the model was surest of."""
+    from ..metrics import worst
+
+    output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output, file, text_column=text_column, label_column=label_column, format=format, where=where,
+        limit=limit, blank_labels="drop",
+    )  # fmt: skip
+    table.labelled()
+    found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
+    n_wrong = int((found.predicted != found.truth).sum())
+    # Rows keep their numbers of the file: errors are chosen among all, then filtered.
+    chosen = [
+        one
+        for one in worst(found, len(found))
+        if true in (None, one["label"]) and answered in (None, one["predicted"])
+    ]
+    for name in (true, answered):
+        if name is not None:
+            found.labels.index(name)
+    text = page(
+        error_grid(
+            f"{number(n_wrong)} of {number(len(found))} rows wrong, {number(len(chosen))} of them asked for",
+            chosen[:top],
+        )
+    )
+    output.result({"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top]}, text, str(len(chosen)))
+
+
+def submit(
+    run: Run,
+    file: Annotated[Path, typer.Argument(metavar="TEST", help="The competition's test file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="CSV", help="The submission file.")],
+    form: Annotated[str, typer.Option("--form", help="movie-reviews or imdb.")] = "movie-reviews",
+    memory: Memory = None,
+    text_column: TextColumn = None,
+    format: Format = None,
+    where: Where = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write the answers as a Kaggle submission: PhraseId,Sentiment or Id,Category."""
+    from ..data.kaggle import SUBMISSIONS, submission
+    from ..data.writers import write_atomically
+
+    if form not in SUBMISSIONS:
+        raise UsageError(f"--form {form}: one of {', '.join(SUBMISSIONS)}")
+    output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
+    table = read(output, file, text_column=text_column, format=format, where=where, blank_labels="keep")
+    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
+    chosen = with_memory or found
+    named = chosen.labels.decode(chosen.predicted.tolist())
+    write_atomically(out, submission(form, table.ids, named).encode())
+    value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
+    output.result(value, f"wrote {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "evaluate",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti evaluate runs/gpt valid.csv",
+            "senti evaluate runs/gpt valid.csv --json -o gpt.npz",
+            "senti evaluate runs/gpt valid.csv --memory train.csv",
+        ),
+    )(evaluate)
+    app.command(
+        "errors",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti errors runs/gpt valid.csv --top 5", "senti errors runs/gpt valid.csv --true 1 --json"
+        ),
+    )(errors)
+    app.command(
+        "submit",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti submit runs/gpt test.csv -o submission.csv",
+            "senti submit runs/gpt test.csv -o submission.csv --form imdb",
+        ),
+    )(submit)

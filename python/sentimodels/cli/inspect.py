@@ -1,0 +1,97 @@
+"""`senti archs`, `init`, `verify`: what there is, a configuration to begin from, is a run whole.
+
+Not for scores. Each is one call into the library and a page of output.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentitok.cli.output import lines, number, table
+
+from .command import AnswerIsNoError, AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+
+
+def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> None:
+    """List the architectures, with their presets and sizes."""
+    from ..models import ARCHITECTURES
+
+    output = Output("senti.archs/1", as_json=as_json, quiet=quiet)
+    value = {
+        name: {"summary": row.summary, "presets": {key: dict(size) for key, size in row.presets.items()}}
+        for name, row in ARCHITECTURES.items()
+    }
+    rows = [
+        [
+            name,
+            row.summary.ljust(48),
+            f"{next(iter(row.presets))} to {list(row.presets)[-1]}" if row.presets else "-",
+        ]
+        for name, row in ARCHITECTURES.items()
+    ]
+    text = table(["name", "what it is".ljust(48), "presets"], rows)
+    output.result({"architectures": value}, f"{text}\n\nnext  senti init --arch lstm", "\n".join(value))
+
+
+def init(
+    arch: Annotated[str, typer.Option("--arch", metavar="NAME", help="Architecture: senti archs.")] = "lstm",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="SIZE", help="nano, micro, tiny, ...")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of stdout.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write a configuration with all defaults and what they mean, as TOML."""
+    from ..config import resolve
+    from ..data.writers import write_atomically
+
+    output = Output("senti.init/1", as_json=as_json, quiet=quiet)
+    config = resolve({"arch": arch} | ({"preset": preset} if preset else {}))
+    text = config.to_toml(comments=True)
+    if out is not None:
+        if out.exists():
+            raise UsageError(f"{out}: exists already; remove it, or give another --out")
+        write_atomically(out, text.encode())
+        text = lines([("written", str(out)), ("next", f"senti train reviews.csv --config {out}")])
+    output.result(
+        {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)
+    )
+
+
+def verify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Check every file of a run against its manifest, and the tokenizer against the weights."""
+    from .. import checkpoint
+
+    output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
+    wrong = checkpoint.verify(run)
+    n_files = sum(path.is_file() for path in run.iterdir())
+    text = "\n".join(wrong) if wrong else f"{run}: {number(n_files)} files as they were written"
+    output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))
+    if wrong:
+        raise AnswerIsNoError(f"{run}: {len(wrong)} of its files are not as they were written")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command("archs", cls=Command, epilog=examples("senti archs", "senti archs --json"))(archs)
+    app.command(
+        "init",
+        cls=Command,
+        epilog=examples("senti init --arch gpt --preset nano", "senti init --arch lstm -o run.toml"),
+    )(init)
+    app.command(
+        "verify",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples("senti verify runs/first", "senti verify runs/first --json"),
+    )(verify)

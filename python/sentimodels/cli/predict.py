@@ -1,0 +1,125 @@
+"""`senti predict`: texts in, labels and probabilities out, as CSV or JSON lines.
+
+Not for scores (`senti evaluate`). Texts come from a file with a text column, or one a line
+from stdin; every line of output stands for one text, in their order.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import Encoding, Format, Limit, TextColumn, read
+
+if TYPE_CHECKING:
+    from ..predictions import Predictor
+
+# Texts answered at a time, so that a long stream needs little memory.
+_AT_ONCE = 4096
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble.")],
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="Texts: csv, tsv, jsonl, ...; - is stdin, one a line.")
+    ] = "-",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .csv, .tsv or .jsonl.")
+    ] = None,
+    text_column: TextColumn = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    limit: Limit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Answer texts: a label and the probability of each.
+
+    With --json one line for each text; with --quiet the labels alone.
+    """
+    from ..data.writers import write_atomically
+    from ..ensemble import load_predictor
+
+    output = Output("senti.predict/1", as_json=as_json, quiet=quiet)
+    suffix = "" if out is None else out.suffix
+    if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
+        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    predictor = load_predictor(run)
+    if file == "-":
+        texts: Iterator[str] = (line.rstrip("\r\n") for line in sys.stdin)
+    else:
+        found = read(
+            output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit
+        )
+        texts = iter(found.texts)
+    form = "json" if as_json or suffix == ".jsonl" else "quiet" if quiet and out is None else suffix or ".csv"
+    if out is None:
+        for part in _written(predictor, texts, form):
+            sys.stdout.write(part)
+        return
+    parts = list(_written(predictor, texts, form))
+    write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
+    n_rows = sum(part.count("\n") for part in parts) - (form != "json")
+    output.result({"out": str(out), "rows": n_rows}, f"{n_rows:,} answers in {out}", str(out))
+
+
+def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterator[str]:
+    """Yields the output in parts."""
+    names = predictor.labels.names
+    if form in (".csv", ".tsv"):
+        yield _separated([["text", "label", *(f"p_{name}" for name in names)]], form)
+    for some in _chunks(texts):
+        probs = predictor.predict_proba(some)
+        answers = [names[place] for place in probs.argmax(1).tolist()]
+        rows = zip(some, answers, probs.tolist(), strict=True)
+        if form == "json":
+            for text, answer, shares in rows:
+                record = {"schema": "senti.predict/1", "text": text, "label": answer}
+                record["probs"] = {n: round(p, 6) for n, p in zip(names, shares, strict=True)}
+                yield json.dumps(record, ensure_ascii=False) + "\n"
+        elif form == "quiet":
+            yield "".join(f"{answer}\n" for answer in answers)
+        else:
+            yield _separated(
+                [[text, answer, *(f"{p:.6f}" for p in shares)] for text, answer, shares in rows], form
+            )
+
+
+def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+    some: list[str] = []
+    # A terminal gets each answer at once.
+    most = 1 if sys.stdin.isatty() else _AT_ONCE
+    for text in texts:
+        some.append(text)
+        if len(some) >= most:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _separated(rows: list[list[str]], form: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t" if form == ".tsv" else ",", lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "predict",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            'echo "great fun" | senti predict runs/first',
+            "senti predict runs/first reviews.csv -o answers.csv",
+            'echo "great fun" | senti predict runs/first --json',
+        ),
+    )(predict)

@@ -1,0 +1,121 @@
+"""`SOURCE` arguments and column flags that the commands share, and how reports are laid out.
+
+Not for reading (`sentimodels.data`). The flags are those of `read_table`; what was
+guessed is said on stderr.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import colour
+
+from .command import Output
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from ..data import Table
+
+TextColumn = Annotated[str | None, typer.Option("--text-column", help="The column of the texts.")]
+LabelColumn = Annotated[str | None, typer.Option("--label-column", help="The column of the labels.")]
+GroupColumn = Annotated[
+    str | None, typer.Option("--group-column", help="Rows with one value stay on one side of a split.")
+]
+Format = Annotated[str | None, typer.Option("--format", help="Format of the file; recognised without it.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Read the first so many rows.")]
+Where = Annotated[
+    str | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Keep rows, as in split=test.")
+]
+Skip = Annotated[int, typer.Option("--skip", min=0, help="Leave out the first so many rows.")]
+Clean = Annotated[bool, typer.Option("--clean", help="Write <br /> as a space.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of the text; UTF-8 without it.")]
+
+
+def read(
+    output: Output,
+    path: Path,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    group_column: str | None = None,
+    format: str | None = None,
+    limit: int | None = None,
+    where: str | None = None,
+    encoding: str | None = None,
+    **more: Any,
+) -> "Table":
+    """Reads a table and says what was guessed."""
+    from ..data import read_table
+
+    table = read_table(
+        path,
+        text_column,
+        label_column,
+        group_column,
+        format,
+        limit,
+        where=where,
+        encoding=encoding,
+        **more,
+    )
+    say_notes(output, table)
+    return table
+
+
+def say_notes(output: Output, table: "Table") -> None:
+    """Says on stderr what the reader noted."""
+    for note in table.notes:
+        output.note(f"{table.source}: {note}")
+
+
+def grid(title: str, head: list[str], rows: list[list[str]]) -> "Group":
+    """Returns a table: the first column to the left, the others to the right."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(head):
+        made.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
+    for row in rows:
+        # Texts of the user may hold square brackets: they are no mark-up.
+        made.add_row(*map(Text, row))
+    # As a title of the table it would be folded to the table's width.
+    return Group(Text(f"\n{title}"), made) if title else Group(made)
+
+
+def page(*parts: "Group | str") -> str:
+    """Returns tables and lines as one text, in colour where stdout takes it."""
+    import io
+    import sys
+
+    from rich.console import Console
+    from rich.text import Text
+
+    written = io.StringIO()
+    console = Console(
+        file=written,
+        # A pipe has no width: nothing is folded or cut there.
+        width=None if sys.stdout.isatty() else 10_000,
+        force_terminal=colour(sys.stdout),
+        no_color=not colour(sys.stdout),
+        highlight=False,
+    )
+    for part in parts:
+        console.print(Text(part) if isinstance(part, str) else part)
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines()).strip("\n")
+
+
+def shown(value: float | None, digits: int = 4) -> str:
+    """Writes a score; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def shortened(text: str, width: int = 70) -> str:
+    """Writes a text on one line, cut in the middle if it is long."""
+    line = " ".join(text.split())
+    line = "".join(char if char.isprintable() else "�" for char in line)
+    return line if len(line) <= width else f"{line[: width // 2]} … {line[-(width // 2 - 3) :]}"

@@ -1,0 +1,36 @@
+"""Data of `sentimodels`: files -> `Table` -> parts -> `Encoded` -> batches.
+
+`read_table` reads any file that is recognised; `training_table` does the same and
+refuses what nothing may train, tune or stop on. `split` divides a table, `Labels`
+orders the classes, `encode_texts` turns texts into ids once, `batches` yields
+them by length. `TrainingRecord` is what a run directory keeps of its data, so
+that `evaluate` can tell which rows were seen.
+"""
+
+from .batches import Batch, batches, padding_share, plan
+from .encoded import Encoded, encode_texts
+from .guard import check_trainable, training_table
+from .labels import Labels
+from .leaks import LeakReport, leaks
+from .readers import read_table
+from .record import TrainingRecord
+from .split import split
+from .table import Table
+
+__all__ = [
+    "Batch",
+    "Encoded",
+    "Labels",
+    "LeakReport",
+    "Table",
+    "TrainingRecord",
+    "batches",
+    "check_trainable",
+    "encode_texts",
+    "leaks",
+    "padding_share",
+    "plan",
+    "read_table",
+    "split",
+    "training_table",
+]

@@ -1,0 +1,47 @@
+"""When two texts count as the same: letter for letter, or folded; and their hashes.
+
+Not for texts that are only alike (`minhash.py`). Folding is Unicode NFKC, no case,
+white space collapsed; punctuation stays, since "good" and "good !" are two phrases.
+Hashes have 64 bits: two texts of a million share one by chance once in 10^7 tables.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def fold(text: str) -> str:
+    """Returns the text without case and without differences of form and white space."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return " ".join(text.casefold().split())
+
+
+def letters(text: str) -> str:
+    """Returns the letters and digits alone: the same for any way to tokenize or punctuate."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def text_hash(text: str) -> int:
+    """Returns the 64-bit hash of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def text_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Returns the 64-bit hash of each text."""
+    return np.fromiter((text_hash(text) for text in texts), dtype=np.uint64)
+
+
+def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Returns which hashes are among the known ones, which are sorted."""
+    if len(known) == 0:
+        return np.zeros(len(hashes), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    found: NDArray[np.bool_] = known[places] == hashes
+    return found

@@ -1,0 +1,165 @@
+"""Opens a data file: decompresses, decodes strictly, hashes what it reads.
+
+Not for what the text means. Compression is found by the first bytes, not only by
+the name; the hash is that of the bytes after decompression, so a file and its
+`.gz` are the same data. Bytes that are not text are an error naming offset and line.
+"""
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import DataError
+
+_MAGIC: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"BZh": bz2.open,
+}
+_BLOCK = 1 << 20
+# Byte order marks of encodings that are not UTF-8; the longer one first.
+_OTHER_MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+
+
+def plain_suffix(path: Path) -> str:
+    """Returns the suffix in lower case, without that of compression: `.tsv` of `a.tsv.xz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in (".gz", ".xz", ".bz2"):
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Opens a file for reading its bytes, decompressed.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    with path.open("rb") as file:
+        head = file.read(6)
+    for magic, opener in _MAGIC.items():
+        if head.startswith(magic):
+            opened: IO[bytes] = opener(path, "rb")
+            return opened
+    return path.open("rb")
+
+
+class _Hashing(io.RawIOBase):
+    """Passes bytes on and hashes them."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self.source = source
+        self.digest = hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.source.read(len(buffer))
+        buffer[: len(data)] = data
+        self.digest.update(data)
+        return len(data)
+
+
+class TextFile:
+    """An open text file: `lines` or `stream`, once; then `sha256`."""
+
+    def __init__(self, path: Path, source: IO[bytes], encoding: str) -> None:
+        self.path = path
+        self._raw = _Hashing(source)
+        buffered = io.BufferedReader(self._raw, _BLOCK)
+        mark = buffered.peek(4)[:4]
+        for bytes_, name in _OTHER_MARKS.items():
+            if encoding == "utf-8" and mark.startswith(bytes_):
+                raise DataError(f"{path}: begins with the mark of {name}; give --encoding {name}")
+        # A UTF-8 mark is no part of the text.
+        self._codec = "utf-8-sig" if encoding == "utf-8" else encoding
+        self._buffered = buffered
+
+    def stream(self) -> IO[str]:
+        """The text, for a parser that finds line ends itself."""
+        return io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="")
+
+    def lines(self) -> Iterator[str]:
+        """Yields the lines without their ends; only LF and CRLF end a line."""
+        for line in io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n"):
+            yield line.removesuffix("\n").removesuffix("\r")
+
+    def sha256(self) -> str:
+        """Reads to the end; returns the hash of the whole file."""
+        while block := self._raw.source.read(_BLOCK):
+            self._raw.digest.update(block)
+        return self._raw.digest.hexdigest()
+
+
+@contextmanager
+def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
+    """Opens a text file; what goes wrong while it is read becomes a `DataError`.
+
+    Raises:
+        DataError: if the bytes are not in the encoding, or the compressed data ends early.
+        FileNotFoundError: if there is no file.
+    """
+    with open_bytes(path) as source:
+        try:
+            yield TextFile(path, source, encoding)
+        except UnicodeDecodeError as error:
+            raise DataError(_locate(path, encoding)) from error
+        except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+            if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and error.errno:
+                raise
+            raise DataError(f"{path}: compressed data is broken or ends early ({error})") from error
+        except LookupError as error:
+            raise DataError(f"{path}: unknown encoding {encoding!r}") from error
+
+
+def _locate(path: Path, encoding: str) -> str:
+    """Says where the first bytes lie that are not in the encoding."""
+    offset = 0
+    with open_bytes(path) as source:
+        for number, line in enumerate(source, 1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                where = f"byte {offset + error.start} (line {number})"
+                return f"{path}: {where} is not {encoding}; give its encoding, as in --encoding latin-1"
+            offset += len(line)
+    return f"{path}: not {encoding}; give its encoding, as in --encoding latin-1"
+
+
+def hash_file(path: Path) -> str:
+    """Returns the SHA-256 of a file's bytes after decompression."""
+    digest = hashlib.sha256()
+    with open_bytes(path) as source:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def hash_hashes(named: Iterable[tuple[str, str]]) -> str:
+    """Returns one hash for several named files, whatever their order."""
+    digest = hashlib.sha256()
+    for name, hash_ in sorted(named):
+        digest.update(f"{name}\0{hash_}\n".encode())
+    return digest.hexdigest()
+
+
+def hash_rows(texts: Sequence[str], labels: Sequence[str] | None) -> str:
+    """Returns a hash of rows that came from no file."""
+    digest = hashlib.sha256()
+    for row, text in enumerate(texts):
+        label = "" if labels is None else labels[row]
+        digest.update(f"{len(text)}:{len(label)}:".encode())
+        digest.update(f"{text}{label}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""`read_table`: any labelled file, recognised by folder, suffix and first lines.
+
+Not for the formats themselves (`lines.py`, `trees.py`, `columns.py`). What was
+recognised and guessed stands in the table's notes; `format` overrides it. Reading
+never refuses a file for what it is: `training_table` does, for training.
+"""
+
+from pathlib import Path
+
+from ..errors import DataError
+from .columns import Columns, read_json_lines, read_parquet, read_separated
+from .guard import guarded
+from .lines import (
+    KAGGLE_HEADER,
+    label_side,
+    read_pairs,
+    read_phrases,
+    read_polarity,
+    read_review_folder,
+)
+from .opening import TextFile, open_text, plain_suffix
+from .rows import Blank, Rows, listed
+from .table import Table
+from .trees import Nodes, read_trees
+
+# Name: what it is. The names are those of `--format`.
+FORMATS = {
+    "phrases": "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",
+    "sst": "Stanford trees, one row a sentence",
+    "sst-phrases": "Stanford trees, one row a phrase",
+    "sst-binary": "Stanford trees, one row a sentence, labels 0 and 1, neutral left out",
+    "pairs": "sentence TAB label without header, as SST-2",
+    "polarity": "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
+    "reviews": "a folder with pos/ and neg/, one file a review, as IMDB",
+    "csv": "comma-separated with a header",
+    "tsv": "tab-separated with a header, quotes as in CSV",
+    "jsonl": "one JSON object a line",
+    "parquet": "Parquet (needs pyarrow)",
+}
+
+# How many lines decide what a file without a telling suffix is.
+_PEEKED = 50
+
+
+def recognise(path: Path, encoding: str = "utf-8") -> str:
+    """Returns the name of a file's or folder's format.
+
+    Raises:
+        DataError: if it is not clear.
+        FileNotFoundError: if there is none.
+    """
+    if path.is_dir():
+        return _recognise_folder(path)
+    suffix = plain_suffix(path)
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return "jsonl"
+    if suffix in (".parquet", ".pq"):
+        return "parquet"
+    if suffix in (".pos", ".neg"):
+        return "polarity"
+    if suffix == ".csv":
+        return "csv"
+    first = _first_lines(path, encoding)
+    head = first[0] if first else ""
+    fields = tuple(head.split("\t"))
+    if fields[:3] == KAGGLE_HEADER:
+        return "phrases"
+    if head.startswith("(") and head.endswith(")"):
+        return "sst"
+    if label_side(first) is not None:
+        return "pairs"
+    if len(fields) > 1:
+        return "tsv"
+    raise DataError(f"{path}: what is it? Use --format: {', '.join(FORMATS)}")
+
+
+def _recognise_folder(path: Path) -> str:
+    if (path / "pos").is_dir() and (path / "neg").is_dir():
+        return "reviews"
+    if sorted(plain_suffix(file) for file in path.iterdir() if plain_suffix(file) in (".pos", ".neg")):
+        return "polarity"
+    parts = [name for name in ("train", "test") if (path / name / "pos").is_dir()]
+    if parts:
+        raise DataError(f"{path}: give one part, as in {path / parts[0]}")
+    raise DataError(f"{path}: a folder without pos/ and neg/, and without .pos and .neg files")
+
+
+def _first_lines(path: Path, encoding: str) -> list[str]:
+    found: list[str] = []
+    with open_text(path, encoding) as file:
+        for line in file.lines():
+            found.append(line)
+            if len(found) == _PEEKED:
+                break
+    return found
+
+
+def read_table(
+    path: str | Path,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    group_column: str | None = None,
+    format: str | None = None,
+    limit: int | None = None,
+    *,
+    id_column: str | None = None,
+    where: str | None = None,
+    encoding: str | None = None,
+    skip: int = 0,
+    clean: bool = False,
+    unescape: bool = False,
+    blank_labels: Blank = "error",
+) -> Table:
+    """Reads a file or folder.
+
+    Args:
+        path: the file; gz, xz and bz2 are decompressed.
+        text_column: of a file with named columns; guessed when only one can be meant.
+        label_column: as `text_column`.
+        group_column: rows with one value stay on one side of a split.
+        format: one of `FORMATS`; recognised when not given.
+        limit: the first so many rows.
+        id_column: the rows' own ids.
+        where: keep the rows whose column has a value, as in `split=train`.
+        encoding: of the text; UTF-8, for `polarity` Latin-1.
+        skip: rows left out at the beginning.
+        clean: write `<br />` as a space.
+        unescape: undo the escapes of trees.
+        blank_labels: a row without label is an error, is dropped, or is kept with label "".
+
+    Raises:
+        DataError: if the file is not what it should be.
+        FileNotFoundError: if there is none.
+    """
+    path = Path(path)
+    if limit is not None and limit < 1:
+        raise DataError(f"limit {limit}: at least 1 row")
+    found = format or recognise(path, encoding or "utf-8")
+    if found not in FORMATS:
+        raise DataError(f"format {found!r}: one of {', '.join(FORMATS)}")
+    rows = Rows(path, limit=limit, skip=skip, blank=blank_labels)
+    asked = Columns(text_column, label_column, group_column, id_column, _condition(where))
+    named = [name for name in (text_column, label_column, group_column, id_column, where) if name]
+    if named and found not in ("csv", "tsv", "jsonl", "parquet"):
+        raise DataError(f"{path}: format {found!r} has fixed columns, not {listed(named)}")
+    if found == "polarity":
+        sha256 = read_polarity(path, rows, encoding or "latin-1")
+    elif found == "reviews":
+        sha256 = read_review_folder(path, rows, encoding or "utf-8", clean=clean)
+    elif found == "parquet":
+        sha256 = read_parquet(path, rows, asked, clean=clean)
+    else:
+        sha256 = _read_text(path, rows, asked, found, encoding or "utf-8", clean=clean, unescape=unescape)
+    if format is None:
+        rows.notes.insert(0, f"read as {found}: {FORMATS[found]}")
+    return guarded(rows.finish(sha256, found))
+
+
+def _read_text(
+    path: Path, rows: Rows, asked: Columns, format: str, encoding: str, *, clean: bool, unescape: bool
+) -> str:
+    side = label_side(_first_lines(path, encoding)) if format == "pairs" else None
+    if format == "pairs" and side is None:
+        raise DataError(f"{path}: expected two columns, one of them whole numbers")
+    with open_text(path, encoding) as file:
+        _read_rows(file, rows, asked, format, side, clean=clean, unescape=unescape)
+        return file.sha256()
+
+
+def _read_rows(
+    file: TextFile, rows: Rows, asked: Columns, format: str, side: int | None, *, clean: bool, unescape: bool
+) -> None:
+    match format:
+        case "phrases":
+            read_phrases(file, rows)
+        case "pairs":
+            read_pairs(file, rows, side or 0)
+        case "jsonl":
+            read_json_lines(file, rows, asked, clean=clean)
+        case "csv" | "tsv":
+            read_separated(file, rows, asked, "," if format == "csv" else "\t", clean=clean)
+        case _:
+            nodes: Nodes = "phrases" if format == "sst-phrases" else "roots"
+            binary = format == "sst-binary"
+            read_trees(file, rows, nodes=nodes, binary=binary, undo_escapes=unescape)
+
+
+def _condition(where: str | None) -> tuple[str, str] | None:
+    if where is None:
+        return None
+    name, equals, value = where.partition("=")
+    if not (name and equals):
+        raise DataError(f"where {where!r}: expected COLUMN=VALUE, as in split=train")
+    return name, value

@@ -1,0 +1,96 @@
+"""`Table`: labelled texts as every reader returns them, and nothing about models.
+
+Not for token ids (`encoded.py`) and not for files (`readers.py`). A table never
+changes; `take` gives a new one. `notes` hold what the reader decided for the
+user, such as a guessed column: whoever prints shows them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import DataError
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Texts with what is known of them, row by row.
+
+    Attributes:
+        texts: the texts, unchanged.
+        labels: the label names, or `None` where the file has none.
+        groups: rows of one group (a sentence, a user) must not be split, or `None`.
+        ids: the rows' own ids, as a submission names them, or `None`.
+        source: the file or folder it was read from.
+        sha256: hash of the file's bytes after decompression (of all files of a folder).
+        format: the name of the reader, such as `phrases` or `csv`.
+        notes: what was guessed or is odd, one sentence each.
+        held_out: why nothing may train, tune or stop on it, or `None`.
+    """
+
+    texts: list[str]
+    labels: list[str] | None
+    groups: list[str] | None
+    ids: list[str] | None
+    source: Path
+    sha256: str
+    format: str = "memory"
+    notes: tuple[str, ...] = ()
+    held_out: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "groups", "ids"):
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self.texts):
+                raise DataError(f"{self.source}: {len(self.texts)} texts, but {len(column)} {name}")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: Iterable[int]) -> "Table":
+        """Returns the table of these rows, in this order."""
+        chosen = [int(row) for row in rows]
+        return replace(
+            self,
+            texts=_pick(self.texts, chosen),
+            labels=None if self.labels is None else _pick(self.labels, chosen),
+            groups=None if self.groups is None else _pick(self.groups, chosen),
+            ids=None if self.ids is None else _pick(self.ids, chosen),
+        )
+
+    def labelled(self) -> list[str]:
+        """Returns the labels.
+
+        Raises:
+            DataError: if there are none.
+        """
+        if self.labels is None:
+            raise DataError(f"{self.source}: no labels; name their column with --label-column")
+        return self.labels
+
+    @staticmethod
+    def of(
+        texts: Sequence[str],
+        labels: Sequence[str] | None = None,
+        groups: Sequence[str] | None = None,
+        source: str = "<memory>",
+    ) -> "Table":
+        """Makes a table of texts at hand; its hash is that of texts and labels."""
+        from .opening import hash_rows
+
+        table = Table(
+            texts=list(texts),
+            labels=None if labels is None else list(labels),
+            groups=None if groups is None else list(groups),
+            ids=None,
+            source=Path(source),
+            sha256="",
+        )
+        return replace(table, sha256=hash_rows(table.texts, table.labels))
+
+
+def _pick(column: list[_T], rows: list[int]) -> list[_T]:
+    return [column[row] for row in rows]

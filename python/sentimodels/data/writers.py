@@ -1,0 +1,60 @@
+"""Writes tables as files that `read_table` reads back equal: CSV, TSV or JSON lines.
+
+Columns are text, label, group, id, those that the table has. A file appears whole:
+it is written beside its place and renamed.
+"""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+from ..errors import DataError
+from .table import Table
+
+
+def _columns(table: Table) -> dict[str, list[str]]:
+    columns = {"text": table.texts, "label": table.labels, "group": table.groups, "id": table.ids}
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def write_table(table: Table, path: Path) -> None:
+    """Writes a table in the format of the suffix.
+
+    Raises:
+        DataError: if the suffix is none of .csv, .tsv, .jsonl.
+    """
+    columns = _columns(table)
+    text = io.StringIO()
+    if path.suffix in (".csv", ".tsv"):
+        # The writer sees no need to quote a lone CR, which the reader takes for a line's end.
+        carriage_return = any("\r" in cell for column in columns.values() for cell in column)
+        writer = csv.writer(
+            text,
+            delimiter="," if path.suffix == ".csv" else "\t",
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if carriage_return else csv.QUOTE_MINIMAL,
+        )
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    elif path.suffix == ".jsonl":
+        for row in zip(*columns.values(), strict=True):
+            text.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+    else:
+        raise DataError(f"{path}: writes .csv, .tsv or .jsonl")
+    write_atomically(path, text.getvalue().encode("utf-8", "surrogatepass"))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file under another name, then renames it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,170 @@
+"""`Ensemble`: a weighted mean of several models' probabilities, weights fitted on dev.
+
+Not for training members together. The weights are those of a mixture, fitted by
+expectation maximisation on the log loss of dev, which is convex in them; then one
+temperature. On disk it is one JSON file that names its members; nothing is copied.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .calibration import fit_temperature, log_probs, with_temperature
+from .data.labels import Labels
+from .data.writers import write_atomically
+from .errors import CheckpointError, ConfigError
+from .predictions import Predictor
+
+FILE = "ensemble.json"
+SCHEMA = "senti.ensemble/1"
+_MAX_STEPS = 2000
+_TOLERANCE = 1e-9
+
+
+def fit_weights(probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the mixture weights with the least log loss on dev.
+
+    Args:
+        probs: each model's `(n, n_classes)` probabilities of the same rows.
+        truth: `(n,)` class indices.
+
+    Raises:
+        ConfigError: if there is no model or no row.
+    """
+    if not probs or len(truth) == 0:
+        raise ConfigError("an ensemble needs models and rows with labels")
+    rows = np.arange(len(truth))
+    # (n_models, n): what each model gave the truth.
+    given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
+    weights = np.full(len(probs), 1 / len(probs))
+    for _ in range(_MAX_STEPS):
+        mixed = weights @ given
+        better = weights * (given / mixed).mean(axis=1)
+        better /= better.sum()
+        done = np.abs(better - weights).max() < _TOLERANCE
+        weights = better
+        if done:
+            break
+    return weights
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Several models as one.
+
+    Attributes:
+        members: the models.
+        weights: of each, adding up to 1.
+        temperature: applied to the mean.
+    """
+
+    members: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.members or len(self.members) != len(self.weights):
+            raise ConfigError(f"{len(self.members)} members, but {len(self.weights)} weights")
+        if any(not weight >= 0 for weight in self.weights) or abs(sum(self.weights) - 1) > 1e-6:
+            raise ConfigError(f"weights {self.weights} are not shares that add up to 1")
+        for member in self.members[1:]:
+            if member.labels != self.members[0].labels:
+                raise ConfigError(
+                    f"labels differ: {', '.join(self.members[0].labels)} and {', '.join(member.labels)}"
+                )
+
+    @property
+    def labels(self) -> Labels:
+        """The classes."""
+        return self.members[0].labels
+
+    def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
+        """Returns `(n, n_classes)` probabilities."""
+        return self.mix([member.predict_proba(texts) for member in self.members])
+
+    def mix(self, probs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Returns the mean of the members' probabilities, with the temperature."""
+        mean = sum(weight * one.astype(np.float64) for weight, one in zip(self.weights, probs, strict=True))
+        return with_temperature(np.asarray(mean), self.temperature).astype(np.float32)
+
+    @classmethod
+    def fit(
+        cls, members: Sequence[Predictor], probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]
+    ) -> "Ensemble":
+        """Fits weights and temperature to the members' probabilities of dev."""
+        weights = fit_weights(probs, truth)
+        plain = cls(tuple(members), tuple(weights.tolist()))
+        return cls(plain.members, plain.weights, fit_temperature(log_probs(plain.mix(probs)), truth))
+
+    def save(self, folder: Path, runs: Sequence[Path], dev: str) -> Path:
+        """Writes the file; members are named relative to the folder."""
+        value = {
+            "schema": SCHEMA,
+            "members": [
+                {"run": os.path.relpath(run, folder), "weight": weight}
+                for run, weight in zip(runs, self.weights, strict=True)
+            ],
+            "temperature": self.temperature,
+            "labels": list(self.labels.names),
+            "dev_sha256": dev,
+        }
+        target = folder / FILE
+        write_atomically(target, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+        return target
+
+
+def members_of(folder: Path) -> list[Path] | None:
+    """Returns the runs of an ensemble's folder; `None` if it is no ensemble.
+
+    Raises:
+        CheckpointError: if its file is damaged.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    return [folder / member["run"] for member in _read(folder)["members"]]
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        value: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
+        if value["schema"] != SCHEMA:
+            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
+        for member in value["members"]:
+            float(member["weight"]), str(member["run"])
+        float(value["temperature"])
+    except CheckpointError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / FILE}: not an ensemble ({error})") from error
+    return value
+
+
+def load_predictor(path: Path) -> Predictor:
+    """Loads a run directory or an ensemble's folder.
+
+    Raises:
+        CheckpointError: if it is neither, or damaged.
+    """
+    from .classifier import Classifier
+
+    members = members_of(path)
+    if members is None:
+        return Classifier.load(path)
+    value = _read(path)
+    for member in members:
+        if members_of(member) is not None:
+            raise CheckpointError(f"{path}: its member {member} is an ensemble; name its runs instead")
+    loaded = Ensemble(
+        tuple(Classifier.load(member) for member in members),
+        tuple(float(member["weight"]) for member in value["members"]),
+        float(value["temperature"]),
+    )
+    if list(loaded.labels.names) != value["labels"]:
+        raise CheckpointError(f"{path}: its runs have other labels now: {', '.join(loaded.labels)}")
+    return loaded

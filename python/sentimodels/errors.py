@@ -1,0 +1,25 @@
+"""The errors of `sentimodels`: one tree, so that a caller can catch all or one kind.
+
+Not for bugs of our own: those are plain Python exceptions. Each message names
+the value, the limit or the choices, and what to do next.
+"""
+
+
+class SentiError(ValueError):
+    """What `sentimodels` refuses or cannot do; the parent of all its errors."""
+
+
+class DataError(SentiError):
+    """A file or a table that cannot be used as it is."""
+
+
+class ConfigError(SentiError):
+    """A setting that is unknown, out of range or at odds with another."""
+
+
+class CheckpointError(SentiError):
+    """A run directory that is incomplete, altered or of another tokenizer."""
+
+
+class TrainingError(SentiError):
+    """A training run that cannot go on, such as a loss that is not finite."""

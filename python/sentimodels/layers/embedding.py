@@ -1,0 +1,144 @@
+"""`TokenEmbedding`: from ids to vectors, with character n-grams and dropout of features and tokens.
+
+Not for positions (`position.py`). Each distinct token of a batch is composed once, however
+often it occurs: with n-grams that saves most of the work, and the gradient of the table has
+one row per distinct token. With `sparse` set by the trainer these gradients are sparse, so
+that the optimiser touches only rows that occurred. Padding becomes exactly zero.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from ..section import Section
+from .ngrams import NgramTable, ngram_table
+
+__all__ = ["EmbeddingConfig", "Inputs", "TokenEmbedding"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model is built for.
+
+    Attributes:
+        vocab_size: ids run below this.
+        n_classes: classes.
+        token_texts: the text of each id, for character n-grams; empty for special tokens.
+        vectors: a vector for each id (V, D) to start from, rows of zeros where there is none.
+        grams: for a bag of n-grams, the ids that each id is also made of.
+        n_words: for a bag of n-grams, where words end: ids from here on are n-grams.
+    """
+
+    vocab_size: int
+    n_classes: int
+    token_texts: Sequence[str] | None = None
+    vectors: Tensor | None = None
+    grams: NgramTable | None = None
+    n_words: int | None = None
+
+
+class EmbeddingConfig(Section):
+    """How ids become vectors."""
+
+    embedding_dropout: float = Field(
+        default=0.5, ge=0, lt=1, description="Share of embedding features dropped."
+    )
+    word_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of tokens whose vector is dropped."
+    )
+    char_ngrams: tuple[int, int] = Field(
+        default=(3, 5), description="Shortest and longest character n-grams added to tokens; [0, 0] for none."
+    )
+    char_buckets: int = Field(
+        default=1 << 20,
+        ge=1,
+        description="Buckets that character n-grams are hashed into; those that occur get a row.",
+    )
+
+    @model_validator(mode="after")
+    def _ngrams_in_order(self) -> "EmbeddingConfig":
+        low, high = self.char_ngrams
+        if (low, high) != (0, 0) and not 1 <= low <= high:
+            raise ValueError(f"char_ngrams = [{low}, {high}]: expected 1 <= shortest <= longest, or [0, 0]")
+        return self
+
+    @property
+    def ngram_range(self) -> tuple[int, int] | None:
+        """Shortest and longest n-gram, or `None`."""
+        return None if self.char_ngrams == (0, 0) else self.char_ngrams
+
+
+class TokenEmbedding(nn.Module):
+    """Embeds ids (B, T) as vectors (B, T, D).
+
+    Args:
+        config: dropout and n-grams.
+        inputs: vocabulary, token texts, vectors to start from.
+        d_model: D.
+        std: standard deviation the vectors start with.
+    """
+
+    grams: Tensor
+    gram_starts: Tensor
+
+    def __init__(self, config: EmbeddingConfig, inputs: Inputs, d_model: int, std: float) -> None:
+        super().__init__()
+        self.config = config
+        self.sparse = False
+        # For one training pass: an order of the rows, a share, and the rows' own mask.
+        self.mix: tuple[Tensor, float, Tensor] | None = None
+        self.weight = nn.Parameter(torch.empty(inputs.vocab_size, d_model))
+        nn.init.normal_(self.weight, std=std)
+        if inputs.vectors is not None:
+            _fill(self.weight.data, inputs.vectors)
+        self.gram_weight: nn.Parameter | None = None
+        if config.ngram_range is not None and inputs.token_texts is not None:
+            table = ngram_table(inputs.token_texts, *config.ngram_range, config.char_buckets)
+            # No token has other n-grams, so only the buckets that occur need a row.
+            found, rows = np.unique(table.rows, return_inverse=True)
+            self.gram_weight = nn.Parameter(torch.empty(max(1, len(found)), d_model))
+            nn.init.normal_(self.gram_weight, std=std)
+            # They follow from the vocabulary, so they are not saved with the weights.
+            self.register_buffer("grams", torch.from_numpy(rows.astype(np.int64)), persistent=False)
+            self.register_buffer("gram_starts", torch.from_numpy(table.starts), persistent=False)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Embeds `input_ids` where `mask` is True."""
+        distinct, place = torch.unique(input_ids, return_inverse=True)
+        vectors = F.embedding(distinct, self.weight, sparse=self.sparse)
+        if self.gram_weight is not None:
+            vectors = vectors + self._from_ngrams(distinct, self.gram_weight)
+        x = F.dropout(F.embedding(place, vectors), self.config.embedding_dropout, self.training)
+        kept = mask if self.mix is None else self.mix[2]
+        if self.training and self.config.word_dropout:
+            kept = kept & (torch.rand(mask.shape, device=mask.device) >= self.config.word_dropout)
+        x = x * kept[..., None]
+        if self.mix is None:
+            return x
+        order, share, _ = self.mix
+        return share * x + (1 - share) * x[order]
+
+    def _from_ngrams(self, ids: Tensor, weight: Tensor) -> Tensor:
+        """Returns the mean of the n-gram vectors of each id (U, D)."""
+        begin = self.gram_starts[ids]
+        count = self.gram_starts[ids + 1] - begin
+        ends = count.cumsum(0)
+        # Positions begin[0], begin[0] + 1, ..., begin[1], ...: the ids' runs one after the other.
+        shift = torch.repeat_interleave(begin - (ends - count), count)
+        flat = self.grams[torch.arange(len(shift), device=ids.device) + shift]
+        return F.embedding_bag(flat, weight, ends - count, mode="mean", sparse=self.sparse)
+
+
+def _fill(weight: Tensor, vectors: Tensor) -> None:
+    """Writes vectors over the rows they exist for, scaled to the spread of the others."""
+    if vectors.shape != weight.shape:
+        raise ValueError(
+            f"vectors are {tuple(vectors.shape)}, the embedding {tuple(weight.shape)}: set model.d_model"
+        )
+    there = vectors.abs().sum(1) > 0
+    weight[there] = vectors[there].to(weight)

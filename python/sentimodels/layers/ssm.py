@@ -1,0 +1,92 @@
+"""The selective state space of Mamba-2, as a plain loop and as chunked matrix products.
+
+Recurrence (Dao and Gu 2024, eq. 1, scalar A per head; zero-order hold on A):
+    h[t] = exp(a[t]) h[t-1] + x[t] b[t]^T,    y[t] = h[t] c[t]
+with x (B, T, H, P) already scaled by its step, a (B, T, H) = step * A <= 0, and b, c
+(B, T, N) shared by the heads. `scan_chunked` is the "state space duality": quadratic
+within a chunk, a recurrence between chunks, O(T). Not for CUDA kernels: none are used.
+Padding lies on the right, so nothing real depends on it; a backward pass first turns
+each text round by its own length (`layers/recurrent.py`).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = ["SelectiveMixer", "scan_chunked", "scan_sequential"]
+
+
+def scan_sequential(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Runs the recurrence step by step: the definition, for tests."""
+    batch, n_tokens, heads, width = x.shape
+    state = x.new_zeros(batch, heads, width, b.shape[-1])
+    out = []
+    for t in range(n_tokens):
+        inward = x[:, t, :, :, None] * b[:, t, None, None, :]
+        state = a[:, t].exp()[..., None, None] * state + inward
+        out.append((state * c[:, t, None, None, :]).sum(-1))
+    return torch.stack(out, 1)
+
+
+def scan_chunked(x: Tensor, a: Tensor, b: Tensor, c: Tensor, chunk: int = 64) -> Tensor:
+    """Runs the recurrence by matrix products over chunks of `chunk` steps."""
+    heads_first = x.transpose(1, 2)  # (B, H, T, P)
+    decay = a.transpose(1, 2)  # (B, H, T)
+    state = x.new_zeros(*heads_first.shape[:2], b.shape[-1], x.shape[-1])  # (B, H, N, P)
+    parts = []
+    for start in range(0, x.shape[1], chunk):
+        part = slice(start, start + chunk)
+        xs, bs, cs = heads_first[:, :, part], b[:, None, part], c[:, None, part]
+        total = decay[:, :, part].cumsum(-1)  # log decay since the chunk began
+        steps = total.shape[-1]
+        lower = torch.ones(steps, steps, dtype=torch.bool, device=x.device).tril()
+        # exp only where row >= column: above, the difference is positive and may overflow.
+        between = (total[..., :, None] - total[..., None, :]).masked_fill(~lower, float("-inf")).exp()
+        inside = ((cs @ bs.transpose(-1, -2)) * between) @ xs
+        before = (cs @ state) * total.exp()[..., None]
+        parts.append(inside + before)
+        rest = (total[..., -1:] - total).exp()[..., None]  # decay until the chunk ends
+        state = total[..., -1, None, None].exp() * state + bs.transpose(-1, -2) @ (xs * rest)
+    return torch.cat(parts, 2).transpose(1, 2)
+
+
+class SelectiveMixer(nn.Module):
+    """One Mamba-2 mixer: project, short convolution, selective scan, gate, project.
+
+    Args:
+        d_model: width of the states.
+        d_state: N, width of the hidden state for each feature.
+        d_conv: places the short convolution sees.
+        expand: inner width over d_model.
+        d_head: features that share one decay.
+    """
+
+    def __init__(self, d_model: int, d_state: int, d_conv: int, expand: float, d_head: int) -> None:
+        super().__init__()
+        self.d_inner = int(expand * d_model) // d_head * d_head
+        self.d_state = d_state
+        self.n_heads = self.d_inner // d_head
+        mixed = self.d_inner + 2 * d_state
+        self.project_in = nn.Linear(d_model, self.d_inner + mixed + self.n_heads, bias=False)
+        self.convolution = nn.Conv1d(mixed, mixed, d_conv, groups=mixed, padding=d_conv - 1)
+        # Steps start spread over 0.001 to 0.1, decays over 1 to 16, as in the paper's code.
+        step = torch.exp(torch.linspace(-6.9, -2.3, self.n_heads))
+        self.step_bias = nn.Parameter(step + torch.log(-torch.expm1(-step)))
+        self.log_decay = nn.Parameter(torch.linspace(1, 16, self.n_heads).log())
+        self.skip = nn.Parameter(torch.ones(self.n_heads))
+        self.norm = nn.RMSNorm(self.d_inner, eps=1e-5)
+        self.project_out = nn.Linear(self.d_inner, d_model, bias=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Mixes `states` (B, T, D) from left to right."""
+        n_tokens = states.shape[1]
+        mixed = self.d_inner + 2 * self.d_state
+        gate, xbc, step = torch.split(self.project_in(states), [self.d_inner, mixed, self.n_heads], -1)
+        xbc = F.silu(self.convolution(xbc.transpose(1, 2))[..., :n_tokens].transpose(1, 2))
+        x, b, c = torch.split(xbc, [self.d_inner, self.d_state, self.d_state], -1)
+        x = x.view(*x.shape[:2], self.n_heads, -1)  # (B, T, H, P)
+        step = F.softplus(step + self.step_bias)  # (B, T, H)
+        y = scan_chunked(x * step[..., None], -self.log_decay.exp() * step, b, c)
+        y = y + self.skip[:, None] * x
+        out: Tensor = self.project_out(self.norm(y.flatten(-2) * F.silu(gate)))
+        return out

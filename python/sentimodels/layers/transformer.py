@@ -1,0 +1,240 @@
+"""The transformer that `encoder`, `bert` and `gpt` share: one block, every choice by option.
+
+Not for embedding of ids (`embedding.py`) or logits (`head.py`). Norms: LayerNorm (Ba et al.
+2016), RMSNorm (Zhang and Sennrich 2019), before or after the sub-layer (Xiong et al. 2020).
+Activations: ReLU, GELU exact and x sigma(1.702 x), SiLU, ReLU² (So et al. 2021), SwiGLU
+(Shazeer 2020).
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from .attention import ATTENTION, Scope, scope
+from .embedding import EmbeddingConfig
+from .head import HeadConfig
+from .pooling import prepend
+from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
+
+__all__ = ["Transformer", "TransformerConfig"]
+
+Activation = Literal["relu", "gelu", "gelu-quick", "silu", "relu2", "swiglu"]
+AttentionKind = Literal["softmax", "plain", "linear-elu", "linear-softmax", "nystrom"]
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu-quick": lambda x: x * torch.sigmoid(1.702 * x),
+    "silu": F.silu,
+    "relu2": lambda x: F.relu(x).square(),
+    "swiglu": F.silu,  # of the gate; the product follows in `FeedForward`
+}
+
+
+class TransformerConfig(EmbeddingConfig, HeadConfig):
+    """A transformer over tokens."""
+
+    d_model: int = Field(default=128, ge=1, description="Width of the states.")
+    n_layers: int = Field(default=2, ge=1, description="Blocks.")
+    n_heads: int = Field(default=4, ge=1, description="Attention heads; they divide d_model.")
+    d_ff: int | None = Field(
+        default=None,
+        ge=1,
+        description="Inner width of the feed-forward part; without it 4 d_model (SwiGLU: 8/3).",
+    )
+    norm: Literal["layer", "rms", "none"] = Field(default="layer", description="layer, rms or none.")
+    norm_order: Literal["pre", "post"] = Field(
+        default="pre", description="Norm before or after the sub-layer."
+    )
+    norm_eps: float = Field(default=1e-5, gt=0, description="Added to the variance.")
+    activation: Activation = Field(
+        default="gelu", description="relu, gelu, gelu-quick, silu, relu2 or swiglu, in the feed-forward part."
+    )
+    attention: AttentionKind = Field(
+        default="softmax", description="softmax, plain (its oracle), linear-elu, linear-softmax or nystrom."
+    )
+    landmarks: int = Field(default=32, ge=1, description="Landmarks of nystrom attention.")
+    positions: PositionKind = Field(
+        default="learned", description="none, sinusoidal, learned, rotary or alibi."
+    )
+    rope_theta: float = Field(default=10_000.0, gt=0, description="Base of the rotary angles.")
+    max_len: int = Field(default=512, ge=1, description="Places that learned positions know.")
+    causal: bool = Field(default=False, description="Whether a token sees only what is before it.")
+    qk_norm: bool = Field(default=False, description="RMSNorm of queries and keys of each head.")
+    biases: bool = Field(default=True, description="Whether linear maps have biases.")
+    dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each sub-layer's output.")
+    attention_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of attention weights dropped."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "TransformerConfig":
+        if self.d_model % self.n_heads:
+            raise ValueError(f"d_model {self.d_model} is no multiple of n_heads {self.n_heads}")
+        if self.positions == "rotary" and self.d_model // self.n_heads % 2:
+            raise ValueError(f"rotary positions need an even d_model / n_heads, not {self.d_head}")
+        if self.positions == "alibi" and self.attention not in ("softmax", "plain"):
+            raise ValueError(f"alibi adds to scores, which attention {self.attention!r} never forms")
+        if self.causal and self.attention == "nystrom":
+            raise ValueError("nystrom attention has no causal form: its landmarks mix all places")
+        if self.causal and self.pooling in ("first", "cls"):
+            raise ValueError(f"pooling {self.pooling!r} of a causal model sees one token: use last or mean")
+        return self
+
+    @property
+    def d_head(self) -> int:
+        """Width of a head."""
+        return self.d_model // self.n_heads
+
+    @property
+    def inner(self) -> int:
+        """Inner width of the feed-forward part."""
+        if self.d_ff is not None:
+            return self.d_ff
+        if self.activation != "swiglu":
+            return 4 * self.d_model
+        return max(64, int(8 * self.d_model / 3) // 64 * 64)
+
+
+class _NoNorm(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def _norm(config: TransformerConfig) -> nn.Module:
+    match config.norm:
+        case "layer":
+            return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.biases)
+        case "rms":
+            return nn.RMSNorm(config.d_model, eps=config.norm_eps)
+        case "none":
+            return _NoNorm()
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention with projections and rotary positions."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.kernel = ATTENTION[config.attention]
+        self.project_in = nn.Linear(config.d_model, 3 * config.d_model, bias=config.biases)
+        self.project_out = nn.Linear(config.d_model, config.d_model, bias=config.biases)
+        self.norms: nn.ModuleList | None = None
+        if config.qk_norm:
+            self.norms = nn.ModuleList(nn.RMSNorm(config.d_head, eps=config.norm_eps) for _ in range(2))
+
+    def forward(self, x: Tensor, scope: Scope, angles: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Attends over `x` (B, T, D)."""
+        qkv = self.project_in(x).unflatten(-1, (3, self.n_heads, -1))  # (B, T, 3, H, K)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, K)
+        if self.norms is not None:
+            q, k = self.norms[0](q), self.norms[1](k)
+        if angles is not None:
+            q, k = rotate(q, *angles), rotate(k, *angles)
+        out: Tensor = self.project_out(self.kernel(q, k, v, scope).transpose(1, 2).flatten(2))
+        return out
+
+
+class FeedForward(nn.Module):
+    """The two-layer network of a block; with SwiGLU its first layer has a gate beside it."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.gated = config.activation == "swiglu"
+        self.activation = _ACTIVATIONS[config.activation]
+        self.project_in = nn.Linear(config.d_model, (1 + self.gated) * config.inner, bias=config.biases)
+        self.project_out = nn.Linear(config.inner, config.d_model, bias=config.biases)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps each place of `x` (B, T, D) alone."""
+        x = self.project_in(x)
+        if self.gated:
+            gate, x = x.chunk(2, -1)
+            x = self.activation(gate) * x
+        else:
+            x = self.activation(x)
+        out: Tensor = self.project_out(x)
+        return out
+
+
+class Block(nn.Module):
+    """Attention and feed-forward, each with norm, dropout and a way around."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.before = config.norm_order == "pre"
+        self.dropout = config.dropout
+        self.attention_norm = _norm(config)
+        self.attention = SelfAttention(config)
+        self.feed_forward_norm = _norm(config)
+        self.feed_forward = FeedForward(config)
+
+    def forward(self, x: Tensor, scope: Scope, angles: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Runs the block on `x` (B, T, D)."""
+        if self.before:
+            x = x + self._drop(self.attention(self.attention_norm(x), scope, angles))
+            return x + self._drop(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.attention_norm(x + self._drop(self.attention(x, scope, angles)))
+        out: Tensor = self.feed_forward_norm(x + self._drop(self.feed_forward(x)))
+        return out
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+class Transformer(nn.Module):
+    """Positions and blocks over embedded tokens.
+
+    Args:
+        config: every choice.
+        std: standard deviation of the truncated normal that linear maps start from; without
+            it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
+        entry: what the embeddings go through once positions are added.
+    """
+
+    def __init__(
+        self, config: TransformerConfig, std: float | None = None, entry: nn.Module | None = None
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.cls: nn.Parameter | None = None
+        if config.pooling == "cls":
+            self.cls = nn.Parameter(torch.empty(config.d_model))
+            nn.init.normal_(self.cls, std=0.02)
+        self.positions: nn.Module = nn.Identity()
+        if config.positions == "sinusoidal":
+            self.positions = Sinusoidal(config.d_model)
+        elif config.positions == "learned":
+            self.positions = Learned(config.max_len + (self.cls is not None), config.d_model, 0.02)
+        self.entry = entry or nn.Identity()
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        # A pre-norm stack ends with a norm of its own; a post-norm one has had it.
+        self.norm = _norm(config) if config.norm_order == "pre" else _NoNorm()
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                wide = (2.0 / sum(module.weight.shape)) ** 0.5 if std is None else std
+                nn.init.trunc_normal_(module.weight, std=wide, a=-3 * wide, b=3 * wide)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns states (B, T, D) and their mask; with pooling `cls` they are one longer than `x`."""
+        config = self.config
+        if self.cls is not None:
+            x, mask = prepend(self.cls, x, mask)
+        x = self.entry(self.positions(x))
+        n_tokens = x.shape[1]
+        bias = alibi(n_tokens, config.n_heads, x.device) if config.positions == "alibi" else None
+        angles = None
+        if config.positions == "rotary":
+            angles = rotary_angles(n_tokens, config.d_head, config.rope_theta, x.device)
+        dropout = config.attention_dropout if self.training else 0.0
+        seen = scope(mask, causal=config.causal, bias=bias, landmarks=config.landmarks, dropout=dropout)
+        for block in self.blocks:
+            x = block(x, seen, angles)
+        return self.norm(x), mask

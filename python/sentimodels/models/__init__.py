@@ -1,0 +1,150 @@
+"""The table of architectures, and `build`.
+
+To add one: write `models/x.py` with a config and a module, and add a row here; `--arch`,
+`senti archs` and the contract tests read this table. A module is
+`forward(input_ids: (B, T), mask: (B, T)) -> logits (B, C)`, built from its config and
+`Inputs`. A config with `features(texts)` brings its own encoding in place of a tokenizer; a
+module with `fit(encoded, labels, seed)` learns by itself before the first step, if any.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+from torch import nn
+
+from ..errors import ConfigError
+from ..layers.embedding import Inputs
+from ..section import Section
+from .bert import Bert, BertConfig
+from .bow import Bow, BowConfig
+from .cnn import Cnn, CnnConfig
+from .encoder import Encoder, EncoderConfig
+from .gpt import Gpt, GptConfig
+from .mamba import Mamba, MambaConfig
+from .nb import NaiveBayes, NaiveBayesConfig
+from .rnn import GruConfig, LstmConfig, RecurrentClassifier, RnnConfig
+from .tfidf import Tfidf, TfidfConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..data.encoded import Encoded
+
+__all__ = ["ARCHITECTURES", "Architecture", "Fits", "HasFeatures", "Inputs", "architecture", "build"]
+
+Values = Mapping[str, Any]
+
+
+@runtime_checkable
+class HasFeatures(Protocol):
+    """A config that encodes texts its own way."""
+
+    def features(self, texts: "Sequence[str]") -> Any:
+        """Returns the encoder of these training texts."""
+
+
+@runtime_checkable
+class Fits(Protocol):
+    """A module that learns by itself."""
+
+    def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
+        """Learns from the training texts."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One row of the table.
+
+    Attributes:
+        config: its configuration.
+        module: its module, built from a config and `Inputs`.
+        summary: what it is, in one line.
+        presets: sizes by name, as values of the config.
+        optim: defaults of `[optim]` that suit it.
+        train: defaults of `[train]` that suit it.
+    """
+
+    config: type[Section]
+    module: type[nn.Module]
+    summary: str
+    presets: Mapping[str, Values] = field(default_factory=dict)
+    optim: Values = field(default_factory=dict)
+    train: Values = field(default_factory=dict)
+
+
+# Width, heads, layers.
+_SIZES = {
+    "nano": (64, 2, 4),
+    "micro": (128, 4, 4),
+    "tiny": (256, 8, 4),
+    "small": (512, 16, 4),
+    "medium": (512, 16, 8),
+    "large": (768, 16, 12),
+    "x-large": (1024, 16, 16),
+    "xx-large": (1536, 16, 24),
+    "3x-large": (2048, 16, 32),
+    "4x-large": (2560, 20, 40),
+    "5x-large": (3072, 24, 48),
+}
+_TRANSFORMER = {
+    name: {"d_model": width, "n_heads": heads, "n_layers": layers}
+    for name, (width, heads, layers) in _SIZES.items()
+}
+_MAMBA = {name: {"d_model": width, "n_layers": layers} for name, (width, _, layers) in _SIZES.items()}
+_RECURRENT = {
+    "nano": {"d_model": 64, "d_hidden": 64, "n_layers": 1},
+    "micro": {"d_model": 128, "d_hidden": 128, "n_layers": 1},
+    "tiny": {"d_model": 256, "d_hidden": 256, "n_layers": 1},
+    "small": {"d_model": 512, "d_hidden": 512, "n_layers": 2},
+    "medium": {"d_model": 512, "d_hidden": 1024, "n_layers": 2},
+    "large": {"d_model": 768, "d_hidden": 1536, "n_layers": 3},
+}
+_CNN = {
+    "nano": {"d_model": 64, "filters": 32},
+    "micro": {"d_model": 128, "filters": 64},
+    "tiny": {"d_model": 256, "filters": 100},
+    "small": {"d_model": 300, "filters": 200},
+    "medium": {"d_model": 512, "filters": 300},
+    "large": {"d_model": 768, "filters": 500},
+}
+# Models that learn in `fit` need no steps after it.
+_FITTED = {"epochs": 0, "ema": 0.0}
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "tfidf": Architecture(
+        TfidfConfig, Tfidf, "TF-IDF of word n-grams and logistic regression", train=_FITTED
+    ),
+    "nb": Architecture(
+        NaiveBayesConfig, NaiveBayes, "naive-Bayes weighted logistic regression", train=_FITTED
+    ),
+    "bow": Architecture(BowConfig, Bow, "bag of words, word and character n-grams", train=_FITTED),
+    "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN),
+    "rnn": Architecture(RnnConfig, RecurrentClassifier, "recurrent network, two-way", _RECURRENT),
+    "gru": Architecture(GruConfig, RecurrentClassifier, "gated recurrent unit, two-way", _RECURRENT),
+    "lstm": Architecture(LstmConfig, RecurrentClassifier, "long short-term memory, two-way", _RECURRENT),
+    "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER),
+    "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _TRANSFORMER),
+    "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, rotary positions, SwiGLU", _TRANSFORMER),
+    "mamba": Architecture(MambaConfig, Mamba, "selective state space, two-way", _MAMBA),
+}
+
+
+def architecture(name: str) -> Architecture:
+    """Returns a row of the table.
+
+    Raises:
+        ConfigError: if there is none of this name.
+    """
+    found = ARCHITECTURES.get(name)
+    if found is None:
+        raise ConfigError(f"no architecture {name!r}; there are {', '.join(ARCHITECTURES)} (senti archs)")
+    return found
+
+
+def build(name: str, config: Section, inputs: Inputs) -> nn.Module:
+    """Builds a module with the weights it starts from."""
+    make = cast("type[Any]", architecture(name).module)
+    module: nn.Module = make(config, inputs)
+    return module

@@ -1,0 +1,91 @@
+"""`cnn`: TextCNN (Kim 2014): convolutions over tokens, pooled over the text.
+
+Channels: `tuned` embeddings that learn, `static` ones read from a vectors file that stay as
+they are, or `both`. Every window starts at a real token and sees zeros past the end, so
+padding changes nothing. Not for order beyond the widest kernel.
+"""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+
+from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.head import Head, HeadConfig
+from ..layers.pooling import PoolingKind
+
+__all__ = ["Cnn", "CnnConfig"]
+
+
+class CnnConfig(EmbeddingConfig, HeadConfig):
+    """A convolutional network over tokens."""
+
+    d_model: int = Field(default=128, ge=1, description="Width of the embeddings.")
+    kernels: tuple[int, ...] = Field(
+        default=(2, 3, 4, 5), min_length=1, description="Widths of the windows, in tokens."
+    )
+    filters: int = Field(default=100, ge=1, description="Features of each window width.")
+    channels: Literal["tuned", "static", "both"] = Field(
+        default="tuned", description="tuned, static (vectors from data.vectors) or both."
+    )
+    pooling: PoolingKind = Field(default="max", description="first, last, mean, max, mean-max or attention.")
+
+    @field_validator("kernels")
+    @classmethod
+    def _positive(cls, kernels: tuple[int, ...]) -> tuple[int, ...]:
+        if min(kernels) < 1:
+            raise ValueError(f"kernels {list(kernels)}: a window has at least 1 token")
+        return kernels
+
+    @field_validator("pooling")
+    @classmethod
+    def _known(cls, pooling: PoolingKind) -> PoolingKind:
+        if pooling == "cls":
+            raise ValueError(
+                "pooling cls needs attention: a window at the first token sees little of the text"
+            )
+        return pooling
+
+
+class Cnn(nn.Module):
+    """Embeddings, one convolution for each width, pooling, head."""
+
+    static: Tensor
+
+    def __init__(self, config: CnnConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding: TokenEmbedding | None = None
+        n_channels = 0
+        if config.channels in ("tuned", "both"):
+            self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+            n_channels += 1
+        if config.channels in ("static", "both"):
+            # Without vectors (a model about to be loaded) its place is kept.
+            given = inputs.vectors
+            empty = torch.zeros(inputs.vocab_size, config.d_model)
+            self.register_buffer("static", empty if given is None else given.clone())
+            n_channels += 1
+        width = n_channels * config.d_model
+        self.convolutions = nn.ModuleList(nn.Conv1d(width, config.filters, size) for size in config.kernels)
+        for name, parameter in self.convolutions.named_parameters():
+            (nn.init.xavier_uniform_ if name.endswith("weight") else nn.init.zeros_)(parameter)
+        self.head = Head(config, config.filters * len(config.kernels), inputs.n_classes)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Returns logits (B, C)."""
+        channels = []
+        if self.embedding is not None:
+            channels.append(self.embedding(input_ids, mask))
+        if self.config.channels != "tuned":
+            fixed = F.embedding(input_ids, self.static) * mask[..., None]
+            channels.append(F.dropout(fixed, self.config.embedding_dropout, self.training))
+        x = torch.cat(channels, -1).transpose(1, 2)  # (B, D, T)
+        found = [
+            F.relu(convolution(F.pad(x, (0, size - 1))))  # one window for each token
+            for size, convolution in zip(self.config.kernels, self.convolutions, strict=True)
+        ]
+        logits: Tensor = self.head(torch.cat(found, 1).transpose(1, 2), mask)
+        return logits

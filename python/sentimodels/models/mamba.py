@@ -1,0 +1,86 @@
+"""`mamba`: a stack of selective state-space mixers (Gu and Dao 2023; Dao and Gu 2024).
+
+Reads left to right; two-way by default, with a mixer for each direction whose outputs are
+added (Zhu et al. 2024), each half as wide so that the parameters stay the same. At short
+lengths attention is faster: its cost in T is quadratic but its constant small.
+"""
+
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.head import Head, HeadConfig
+from ..layers.recurrent import reversal, turn
+from ..layers.ssm import SelectiveMixer
+
+__all__ = ["Mamba", "MambaConfig"]
+
+
+class MambaConfig(EmbeddingConfig, HeadConfig):
+    """A state-space model over tokens."""
+
+    d_model: int = Field(default=128, ge=1, description="Width of the states.")
+    n_layers: int = Field(default=2, ge=1, description="Layers.")
+    d_state: int = Field(default=16, ge=1, description="N, hidden state of each feature.")
+    d_conv: int = Field(default=4, ge=1, description="Places the short convolution sees.")
+    expand: float = Field(default=2.0, gt=0, description="Inner width over d_model; two-way, half each way.")
+    d_head: int = Field(default=32, ge=1, description="Features that share one decay.")
+    bidirectional: bool = Field(default=True, description="Whether to read both ways.")
+    dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each layer's output.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> "MambaConfig":
+        if self.expand * self.d_model / (1 + self.bidirectional) < self.d_head:
+            raise ValueError(
+                f"d_head {self.d_head} is wider than a direction: expand {self.expand:g} x "
+                f"d_model {self.d_model}" + (" / 2" if self.bidirectional else "")
+            )
+        if self.pooling == "cls":
+            raise ValueError("pooling cls needs attention; a state-space model has last and mean-max")
+        return self
+
+
+class MambaLayer(nn.Module):
+    """Norm, a mixer for each direction, and a way around."""
+
+    def __init__(self, config: MambaConfig) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.norm = nn.RMSNorm(config.d_model, eps=1e-5)
+        n_ways = 1 + config.bidirectional
+        self.mixers = nn.ModuleList(
+            SelectiveMixer(
+                config.d_model, config.d_state, config.d_conv, config.expand / n_ways, config.d_head
+            )
+            for _ in range(n_ways)
+        )
+
+    def forward(self, x: Tensor, places: Tensor | None) -> Tensor:
+        """Mixes `x` (B, T, D); `places` turn each text round."""
+        states = self.norm(x)
+        out = self.mixers[0](states)
+        if places is not None:
+            out = out + turn(self.mixers[1](turn(states, places)), places)
+        return x + F.dropout(out, self.dropout, self.training)
+
+
+class Mamba(nn.Module):
+    """Embeddings, layers, head."""
+
+    def __init__(self, config: MambaConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+        self.layers = nn.ModuleList(MambaLayer(config) for _ in range(config.n_layers))
+        self.norm = nn.RMSNorm(config.d_model, eps=1e-5)
+        self.head = Head(config, config.d_model, inputs.n_classes)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Returns logits (B, C)."""
+        x = self.embedding(input_ids, mask)
+        places = reversal(mask) if self.config.bidirectional else None
+        for layer in self.layers:
+            x = layer(x, places)
+        logits: Tensor = self.head(self.norm(x), mask)
+        return logits

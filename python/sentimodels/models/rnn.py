@@ -1,0 +1,79 @@
+"""`rnn`, `gru`, `lstm`: recurrent networks, one- or two-way, in layers.
+
+The cells are torch's; what differs between the three rows of the table is the cell.
+Reading both ways, pooling over all states and gradient clipping are what makes them good.
+"""
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.head import Head, HeadConfig
+from ..layers.recurrent import CellKind, Recurrent
+
+__all__ = ["GruConfig", "LstmConfig", "RecurrentClassifier", "RnnConfig"]
+
+
+class RnnConfig(EmbeddingConfig, HeadConfig):
+    """A recurrent network over tokens."""
+
+    d_model: int = Field(default=160, ge=1, description="Width of the embeddings.")
+    d_hidden: int = Field(default=320, ge=2, description="Width of a layer's states; two-way, half each way.")
+    n_layers: int = Field(default=1, ge=1, description="Layers.")
+    bidirectional: bool = Field(default=True, description="Whether to read both ways.")
+    dropout: float = Field(default=0.3, ge=0, lt=1, description="Share of features dropped between layers.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> "RnnConfig":
+        if self.bidirectional and self.d_hidden % 2:
+            raise ValueError(f"d_hidden {self.d_hidden} must be even to be shared by two directions")
+        if self.pooling == "cls":
+            raise ValueError("pooling cls needs attention; a recurrent network has last and mean-max")
+        return self
+
+    @property
+    def cell(self) -> CellKind:
+        """The recurrent cell."""
+        return "rnn"
+
+
+class GruConfig(RnnConfig):
+    """A gated recurrent unit over tokens."""
+
+    @property
+    def cell(self) -> CellKind:
+        """The recurrent cell."""
+        return "gru"
+
+
+class LstmConfig(RnnConfig):
+    """A long short-term memory over tokens."""
+
+    @property
+    def cell(self) -> CellKind:
+        """The recurrent cell."""
+        return "lstm"
+
+
+class RecurrentClassifier(nn.Module):
+    """Embeddings, recurrent layers, head."""
+
+    def __init__(self, config: RnnConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+        self.recurrent = Recurrent(
+            config.cell,
+            config.d_model,
+            config.d_hidden,
+            config.n_layers,
+            config.bidirectional,
+            config.dropout,
+        )
+        self.head = Head(config, self.recurrent.d_out, inputs.n_classes, self.recurrent.backward_width)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Returns logits (B, C)."""
+        states = self.recurrent(self.embedding(input_ids, mask), mask)
+        logits: Tensor = self.head(states, mask)
+        return logits

@@ -1,0 +1,117 @@
+"""`tfidf`: TF-IDF of word n-grams and logistic regression, as a module.
+
+Formulas as in scikit-learn: idf = ln((1 + N) / (1 + df)) + 1 when smooth, weights tf * idf
+(or (1 + ln tf) * idf), rows of length 1. `fit` solves the regression with scikit-learn and
+moves what it learned into the module, so it is saved, loaded and served like any other.
+The model to beat: minutes of training must buy more than these seconds.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from ..layers.bag import bag
+from ..layers.embedding import Inputs
+from ..section import Section
+from ..words import WordNgrams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ..data.encoded import Encoded
+
+__all__ = ["Tfidf", "TfidfConfig"]
+
+
+class TfidfConfig(Section):
+    """TF-IDF and logistic regression."""
+
+    ngram_range: tuple[int, int] = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
+    max_features: int = Field(default=50_000, ge=1, description="The most frequent n-grams kept.")
+    min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
+    max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
+    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
+    ends: bool = Field(default=True, description="Whether the ends of a text count as words of n-grams.")
+    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
+    sublinear_tf: bool = Field(default=False, description="1 + ln(tf) instead of tf.")
+    smooth_idf: bool = Field(default=True, description="Idf as if one more text held every n-gram.")
+    c: float = Field(default=1.5, gt=0, description="Inverse strength of the L2 penalty.")
+    solver: Literal["lbfgs", "saga", "newton-cg"] = Field(
+        default="saga", description="scikit-learn's solver."
+    )
+    tol: float = Field(default=1e-3, gt=0, description="Where the solver stops.")
+    max_iter: int = Field(default=2000, ge=1, description="Iterations of the solver at most.")
+
+    def features(self, texts: "Sequence[str]") -> WordNgrams:
+        """Chooses the n-grams of the training texts."""
+        return WordNgrams.fit(
+            texts,
+            ngram_range=self.ngram_range,
+            max_features=self.max_features,
+            min_df=self.min_df,
+            max_df=self.max_df,
+            pattern=self.token_pattern,
+            lowercase=self.lowercase,
+            ends=self.ends,
+        )
+
+
+class Tfidf(nn.Module):
+    """Logits of a bag of n-gram ids; id 0 is none."""
+
+    idf: Tensor
+
+    def __init__(self, config: TfidfConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        self.vocab_size = inputs.vocab_size
+        self.register_buffer("idf", torch.ones(inputs.vocab_size))
+        self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, inputs.n_classes))
+        self.bias = nn.Parameter(torch.zeros(inputs.n_classes))
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Returns logits (B, C)."""
+        found = bag(input_ids, mask, self.vocab_size)
+        tf = found.count.to(self.idf.dtype)
+        value = (1 + tf.log() if self.config.sublinear_tf else tf) * self.idf[found.feature]
+        length = found.sum(value.square()).sqrt().clamp(min=torch.finfo(value.dtype).tiny)
+        value = value / length[found.row]
+        return found.sum(value[:, None] * self.weight[found.feature]) + self.bias
+
+    def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
+        """Learns idf and weights from the training texts."""
+        from scipy.sparse import csr_matrix
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import normalize
+
+        config = self.config
+        shape = (encoded.n_texts, self.vocab_size)
+        rows = np.repeat(encoded.text_of_row, encoded.lengths)
+        counts = csr_matrix((np.ones(len(rows)), (rows, encoded.ids.astype(np.int64))), shape=shape)
+        counts.sum_duplicates()
+        keep = np.ones(self.vocab_size)
+        keep[0] = 0  # id 0 is no n-gram
+        n_texts = np.bincount(counts.indices, minlength=self.vocab_size)
+        smooth = int(config.smooth_idf)
+        idf = np.log((encoded.n_texts + smooth) / np.maximum(n_texts + smooth, 1)) + 1
+        if config.sublinear_tf:
+            counts.data = 1 + np.log(counts.data)
+        counts.data *= (idf * keep)[counts.indices]
+        # The penalty is a mean over classes and texts, as scikit-learn counts it.
+        regression = LogisticRegression(
+            C=config.c, solver=config.solver, tol=config.tol, max_iter=config.max_iter, random_state=seed
+        ).fit(normalize(counts), labels)
+        self.idf.copy_(torch.from_numpy(idf))
+        weight, bias = regression.coef_.T, regression.intercept_
+        if weight.shape[1] == 1:  # two classes: one column of log-odds
+            weight, bias = np.hstack([-weight / 2, weight / 2]), np.concatenate([-bias / 2, bias / 2])
+        # A class without a text stays where it cannot win.
+        self.bias.data.fill_(-30.0)
+        self.bias.data[regression.classes_] = torch.from_numpy(bias).to(self.bias)
+        self.weight.data.zero_()
+        self.weight.data[:, regression.classes_] = torch.from_numpy(weight).to(self.weight)

@@ -1,0 +1,315 @@
+"""`train`: the straight line from files to a run directory.
+
+    data     files -> tables -> ids, once
+    models   the architecture's module; what learns by itself does
+    Trainer  the loop, for what learns by steps
+    metrics  temperature on the validation texts, scores, the baselines beside them
+    save     the run directory
+
+No branch on the architecture. Not for printing: what happens is told through `on_record`.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from .calibration import fit_temperature, softmax
+from .checkpoint import STATE, WEIGHTS, begin_run, finish_run, load_config
+from .config import DataConfig, RunConfig, resolve
+from .data.encoded import Encoded
+from .data.guard import training_table
+from .data.labels import Labels
+from .data.leaks import leaks
+from .data.readers import read_table
+from .data.record import TrainingRecord
+from .data.split import split
+from .data.table import Table
+from .errors import CheckpointError, ConfigError, DataError
+from .logits import text_logits
+from .metrics import majority, scores
+from .models import Fits, build
+from .predictions import Predictions
+from .trainer import Record, Trainer
+from .vocabulary import TextEncoder, encoder_for, load_encoder, vectors_for
+
+__all__ = ["Tables", "read_tables", "resume", "train"]
+
+
+class Tables:
+    """The tables of a run and what is to be said about them."""
+
+    def __init__(self, data: DataConfig) -> None:
+        if not data.train:
+            raise ConfigError(
+                "data.train: name the file of the training texts, as in senti train reviews.csv"
+            )
+        self.notes: list[str] = []
+        whole = self._read(data, data.train, training_table)
+        self.labels = Labels.from_values(whole.labelled())
+        if len(self.labels) < 2:
+            raise DataError(
+                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
+            )
+        self.valid: Table | None = None
+        if data.valid is not None:
+            self.valid = self._read(data, data.valid, training_table)
+        elif data.valid_share:
+            parts = split(whole, {"train": 1 - data.valid_share, "valid": data.valid_share}, data.split_seed)
+            self.notes += [n for n in parts["train"].notes if n not in self.notes]
+            whole, self.valid = parts["train"], parts["valid"]
+        self.train = whole
+        self.test = None if data.test is None else self._read(data, data.test, read_table)
+        for name, table in (("valid", self.valid), ("test", self.test)):
+            if table is not None:
+                self.notes += leaks(self.train, table).lines(name)
+        rare = [name for name, n in self.counts().items() if n == 1]
+        if rare:
+            self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+
+    def _read(self, data: DataConfig, path: str, reader: Callable[..., Table]) -> Table:
+        columns = (data.text_column, data.label_column, data.group_column)
+        table = reader(path, *columns, data.format, data.limit, where=data.where, encoding=data.encoding)
+        self.notes += [note for note in table.notes if note not in self.notes]
+        return table
+
+    def counts(self) -> dict[str, int]:
+        """Returns how many training rows each label has."""
+        given = self.train.labelled()
+        found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
+        return dict(zip(self.labels.names, found.tolist(), strict=True))
+
+
+def read_tables(config: RunConfig) -> Tables:
+    """Reads the tables that a configuration names."""
+    return Tables(config.data)
+
+
+def train(
+    config: RunConfig,
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool = True,
+    tables: Tables | None = None,
+) -> dict[str, Any]:
+    """Trains a model and writes its run directory.
+
+    Args:
+        config: the run.
+        out: the directory, which must hold no run yet.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know: guesses, leaks, texts cut.
+        should_stop: asked after each step.
+        baseline: whether to train TF-IDF beside it, to tell what the model is worth.
+        tables: the tables, if they are read already.
+
+    Returns:
+        What `run.json` holds.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    found = tables or read_tables(config)
+    encoder = encoder_for(config, found.train.texts)
+    record = TrainingRecord.of(found.train, valid=found.valid, test=found.test)
+    begin_run(out, config, encoder, found.labels, record)
+    return _train(config, out, found, encoder, False, on_record, on_note, should_stop, baseline)
+
+
+def resume(
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool = True,
+) -> dict[str, Any]:
+    """Goes on with a stopped run; the result is that of a run that was not stopped.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the data has changed.
+    """
+    config = load_config(out)
+    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    found = read_tables(config)
+    then = TrainingRecord.load(out)
+    for source in TrainingRecord.of(found.train, valid=found.valid, test=found.test).sources:
+        if source.sha256 not in {old.sha256 for old in then.sources}:
+            raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
+    encoder = load_encoder(out, config.data)
+    return _train(config, out, found, encoder, True, on_record, on_note, should_stop, baseline)
+
+
+def _train(
+    config: RunConfig,
+    out: Path,
+    tables: Tables,
+    encoder: TextEncoder,
+    resumed: bool,
+    on_record: Callable[[Record], None] | None,
+    on_note: Callable[[str], None] | None,
+    should_stop: Callable[[], bool] | None,
+    baseline: bool,
+) -> dict[str, Any]:
+    say = on_note or (lambda _: None)
+    for note in tables.notes:
+        say(note)
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    torch.use_deterministic_algorithms(config.train.deterministic)
+    _seed(config.train.seed)
+    began = time.perf_counter()
+    n_classes = len(tables.labels)
+    encoded, labels = encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled())
+    valid = valid_labels = None
+    if tables.valid is not None:
+        valid = encoder.encode(tables.valid.texts)
+        valid_labels = tables.labels.encode(tables.valid.labelled())
+    _say_cut(say, encoded, config.data)
+    module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
+    encoded_s = time.perf_counter() - began
+    if isinstance(module, Fits) and not resumed:
+        module.fit(encoded, labels, config.train.seed)
+    fitted_s = time.perf_counter() - began - encoded_s
+    trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    fit = trainer.fit(
+        module,
+        encoded,
+        labels,
+        valid,
+        valid_labels,
+        n_classes=n_classes,
+        folder=out,
+        resume=resumed and (out / STATE).is_file(),
+    )
+    about: dict[str, Any] = {
+        "arch": config.arch,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "labels": tables.counts(),
+        "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
+        "fit": asdict(fit),
+        "device": str(trainer.device),
+        "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
+        "temperature": 1.0,
+    }
+    if valid is not None and valid_labels is not None and tables.valid is not None:
+        logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
+        about["temperature"] = fit_temperature(logits, valid_labels)
+        about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
+        about["baselines"] = {"majority": majority(_predictions(tables, tables.valid, logits, 1.0))}
+        if baseline and config.arch != "tfidf" and fit.stop != "stopped":
+            about["baselines"]["tfidf"] = _tfidf(tables, valid_labels)
+    if tables.test is not None and tables.test.labels is not None:
+        answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
+        about["test"] = _scores(tables, tables.test, answers, about["temperature"])
+    finish_run(out, module.cpu(), encoder, about)
+    return about
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))  # for libraries that draw from it
+    torch.manual_seed(seed)
+
+
+def _say_cut(say: Callable[[str], None], encoded: Encoded, data: DataConfig) -> None:
+    if encoded.n_cut:
+        share = 100 * encoded.n_cut / encoded.n_texts
+        longest = int(encoded.text_lengths.max())
+        say(
+            f"{encoded.n_cut:,} training texts ({share:.1f} %) are longer than {data.max_tokens} tokens "
+            f'(the longest {longest:,}); data.long = "{data.long}"'
+        )
+
+
+def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]) -> torch.Tensor | None:
+    path = config.data.vectors
+    static = getattr(config.model, "channels", "tuned") != "tuned"
+    if path is None:
+        if static:
+            raise ConfigError("model.channels static or both need data.vectors, a file of word vectors")
+        return None
+    texts = encoder.inputs(2).token_texts
+    if texts is None:
+        raise ConfigError(f"data.vectors: {config.arch} has no token embeddings")
+    found, n_found = vectors_for(Path(path), texts)
+    say(f"{n_found:,} of {len(texts):,} tokens have a vector in {path}")
+    return found
+
+
+def _predictions(
+    tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float
+) -> Predictions:
+    probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
+    truth = tables.labels.encode(table.labelled())
+    return Predictions(tables.labels, probs, truth, table.texts, groups=table.groups)
+
+
+def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float) -> dict[str, Any]:
+    before = scores(_predictions(tables, table, logits, 1.0))
+    return {**scores(_predictions(tables, table, logits, temperature)), "ece_before": before["ece"]}
+
+
+def _tfidf(tables: Tables, valid_labels: NDArray[np.int64]) -> dict[str, float]:
+    """Returns the scores of TF-IDF and logistic regression, trained on the same rows."""
+    assert tables.valid is not None
+    began = time.perf_counter()
+    config = resolve({"arch": "tfidf"})
+    encoder = encoder_for(config, tables.train.texts)
+    module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
+    assert isinstance(module, Fits)
+    module.fit(encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled()), 0)
+    logits = text_logits(module, encoder.encode(tables.valid.texts))
+    found = scores(_predictions(tables, tables.valid, logits, 1.0))
+    return {
+        "accuracy": float((logits.argmax(1) == valid_labels).mean()),
+        "macro_f1": float(found["macro_f1"] or 0.0),
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def plan(config: RunConfig) -> dict[str, Any]:
+    """Returns what `train` would do, without training: rows, tokens, parameters, steps."""
+    tables = read_tables(config)
+    encoder = encoder_for(config, tables.train.texts)
+    encoded = encoder.encode(tables.train.texts)
+    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+    n_batches = -(-len(encoded) // config.train.batch_size)
+    steps = config.train.epochs * -(-n_batches // config.train.accumulate)
+    return {
+        "arch": config.arch,
+        "train_rows": len(tables.train),
+        "valid_rows": 0 if tables.valid is None else len(tables.valid),
+        "labels": ", ".join(f"{name} {count:,}" for name, count in tables.counts().items()),
+        "vocabulary": encoder.vocab_size,
+        "tokens": int(encoded.lengths.sum()),
+        "texts_cut": encoded.n_cut,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "steps": min(steps, config.train.max_steps or steps),
+    }
+
+
+def spread(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Returns mean, standard deviation and half the 95 % interval (Student's t) over seeds."""
+    from scipy.stats import t
+
+    out = {}
+    for name in ("accuracy", "macro_f1", "log_loss", "ece"):
+        values = np.array([one[name] for one in found if one.get(name) is not None], dtype=np.float64)
+        if len(values):
+            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            factor = float(t.ppf(0.975, len(values) - 1)) if len(values) > 1 else 0.0
+            half = factor * deviation / len(values) ** 0.5
+            out[name] = {"mean": float(values.mean()), "deviation": deviation, "interval": half}
+    return out

@@ -1,0 +1,37 @@
+"""Which device a run uses, and whether it computes in bfloat16.
+
+Not for kernels: torch chooses those. `auto` is CUDA, then MPS, then the CPU.
+"""
+
+import torch
+
+from ..config import TrainConfig
+from ..errors import ConfigError
+
+__all__ = ["device_of", "use_bfloat16"]
+
+
+def device_of(name: str) -> torch.device:
+    """Returns the device that `train.device` names.
+
+    Raises:
+        ConfigError: if there is none.
+    """
+    if name == "auto":
+        for kind, there in (("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available())):
+            if there:
+                return torch.device(kind)
+        return torch.device("cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(f"train.device {name!r}: {str(error).splitlines()[0]}") from error
+    return device
+
+
+def use_bfloat16(config: TrainConfig, device: torch.device) -> bool:
+    """Whether to compute in bfloat16."""
+    if config.precision != "auto":
+        return config.precision == "bfloat16"
+    return device.type == "cuda" and torch.cuda.is_bf16_supported()

@@ -1,0 +1,166 @@
+"""The optimisers of a model: which parameter is moved by which, at what rate.
+
+Sparse gradients (embedding rows) go to `RowAdamW`; matrices between layers to torch's Muon if
+asked; all else to torch's fused AdamW or SGD. Decay applies to matrices between layers, never
+to embeddings, norms or biases. `layer_decay` lowers the rate of each layer further from the
+head (Howard and Ruder 2018).
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..config import OptimConfig
+from .rows import put, take
+
+__all__ = ["Optimizers", "RowAdamW", "depth_of", "is_table"]
+
+
+def is_table(name: str) -> bool:
+    """Whether a parameter is a table of rows that ids choose."""
+    return re.search(r"embedding\.(weight|gram_weight)$", name) is not None
+
+
+def depth_of(name: str, n_layers: int) -> int:
+    """Returns how far a parameter is from the input: 0 for embeddings, `n_layers` + 1 for the head."""
+    found = re.search(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", name)
+    if found:
+        return int(found[1]) + 1
+    return n_layers + 1 if re.match(r"head\.|norm\.|transformer\.norm\.", name) else 0
+
+
+class RowAdamW(torch.optim.Optimizer):
+    """AdamW for sparse gradients: only rows with a gradient move, each by its own clock.
+
+    A row's moments are corrected for the steps that the row has seen, not for all steps, so a
+    rare row's first step is as long as any other's. Rows without a gradient cost nothing.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float, betas: tuple[float, float], eps: float) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self, _: Any = None) -> None:  # type: ignore[override]
+        """Moves the rows that have a gradient."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._move(parameter, parameter.grad.coalesce(), group)
+
+    def _move(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+            state["step"] = parameter.new_zeros(len(parameter), 1)
+        rows, slope = gradient.indices()[0], gradient.values()
+        first, second = group["betas"]
+        mean = take(state["exp_avg"], rows).lerp_(slope, 1 - first)
+        square = take(state["exp_avg_sq"], rows).mul_(second).addcmul_(slope, slope, value=1 - second)
+        step = take(state["step"], rows).add_(1)
+        put(state["exp_avg"], rows, mean)
+        put(state["exp_avg_sq"], rows, square)
+        put(state["step"], rows, step)
+        root = square.div_(1 - second**step).sqrt_().add_(group["eps"])
+        move = mean.div_(1 - first**step).div_(root)
+        put(parameter, rows, take(parameter, rows).sub_(move, alpha=group["lr"]))
+
+
+class Optimizers:
+    """The optimisers of a model as one.
+
+    Args:
+        module: the model.
+        config: `[optim]`.
+        sparse: whether tables of rows have sparse gradients.
+    """
+
+    def __init__(self, module: nn.Module, config: OptimConfig, *, sparse: bool) -> None:
+        self.config = config
+        self.names = {id(parameter): name for name, parameter in module.named_parameters()}
+        found = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
+        n_layers = max(map(int, found), default=-1) + 1
+        rows: list[dict[str, Any]] = []
+        matrices: list[dict[str, Any]] = []
+        others: list[dict[str, Any]] = []
+        for name, parameter in module.named_parameters():
+            factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
+            between = parameter.ndim == 2 and not is_table(name) and ".segments." not in f".{name}"
+            group = {"params": [parameter], "factor": factor, "base": config.lr}
+            if sparse and is_table(name):
+                rows.append(group)
+            elif config.name == "muon" and between and not name.startswith("head."):
+                matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})
+            else:
+                others.append(group | {"weight_decay": config.weight_decay if between else 0.0})
+        self.all: dict[str, torch.optim.Optimizer] = {}
+        if rows:
+            self.all["rows"] = RowAdamW(rows, config.lr, config.betas, config.eps)
+        if matrices:
+            self.all["muon"] = torch.optim.Muon(matrices, lr=config.muon_lr)
+        if others and config.name == "sgd":
+            self.all["sgd"] = torch.optim.SGD(others, lr=config.lr, momentum=config.momentum)
+        elif others:
+            self.all["adamw"] = torch.optim.AdamW(
+                others, lr=config.lr, betas=config.betas, eps=config.eps, fused=True
+            )
+
+    def set_rate(self, factor: float) -> float:
+        """Sets the rate of the next step; returns that of the head."""
+        for optimizer in self.all.values():
+            for group in optimizer.param_groups:
+                group["lr"] = group["base"] * group["factor"] * factor
+        return self.config.lr * factor
+
+    def step(self) -> None:
+        """Moves the parameters, and forgets their gradients."""
+        for optimizer in self.all.values():
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+    def zero_grad(self) -> None:
+        """Forgets the gradients."""
+        for optimizer in self.all.values():
+            optimizer.zero_grad(set_to_none=True)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Returns the state as tensors, by optimiser, parameter and key."""
+        out = {}
+        for kind, optimizer in self.all.items():
+            for parameter, state in optimizer.state.items():
+                for key, value in state.items():
+                    if value is not None:
+                        out[f"{kind}/{self.names[id(parameter)]}/{key}"] = torch.as_tensor(value)
+        return out
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Takes over the state that `tensors` returned."""
+        for kind, optimizer in self.all.items():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    prefix = f"{kind}/{self.names[id(parameter)]}/"
+                    state = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+                    if state:
+                        on = parameter.device
+                        # torch keeps the step of fused AdamW beside the parameter.
+                        optimizer.state[parameter] = {k: v.clone().to(on) for k, v in state.items()}
+
+
+def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
+    """Scales all gradients together to a norm of `most`; returns the norm they had."""
+    gradients = []
+    for parameter in parameters:
+        if parameter.grad is not None:
+            if parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+                gradients.append(parameter.grad.values())
+            else:
+                gradients.append(parameter.grad)
+    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
+    factor = (most / (norm + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factor)
+    return torch.as_tensor(norm)

@@ -1,0 +1,47 @@
+"""`Progress` and `Fit`: where a run stands, and how it went.
+
+Not for tensors: those are the run's state (`state.py`).
+"""
+
+from dataclasses import dataclass, field
+
+__all__ = ["Fit", "Progress"]
+
+
+@dataclass
+class Progress:
+    """Where a run stands; all of it is saved with its state."""
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    best: float | None = None
+    best_step: int = 0
+    without_gain: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    places: int = 0
+    losses: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How training went.
+
+    Attributes:
+        stop: why it ended: `epochs`, `max_steps`, `patience` or `stopped`.
+        steps: steps taken.
+        best_step: the step whose weights were kept.
+        best: their macro-F1 on the validation texts, or `None` without such texts.
+        seconds: spent in all, validation included.
+        tokens: real tokens seen.
+        padding: share of places in the batches that held no token.
+    """
+
+    stop: str
+    steps: int
+    best_step: int
+    best: float | None
+    seconds: float
+    tokens: int
+    padding: float

@@ -1,0 +1,180 @@
+"""From texts to ids: the tokenizer of a run, what its tokens read, and vectors for them.
+
+A run's encoder is a `sentitok` tokenizer, given or trained here, or what an architecture
+brings itself (`words.py`, `hashed_words.py`). Ids of a tokenizer run to its size; one more
+stands for padding and for a text without tokens, so no token of a text is ever that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sentitok import Tokenizer, train_bpe
+
+from .config import DataConfig, RunConfig
+from .data.encoded import Encoded, encode_texts
+from .data.opening import open_text
+from .data.writers import write_atomically
+from .errors import CheckpointError, ConfigError, DataError
+from .hashed_words import HashedWords
+from .layers.embedding import Inputs
+from .models import HasFeatures
+from .words import WordNgrams
+
+__all__ = ["Encoder", "TextEncoder", "encoder_for", "load_encoder", "token_texts", "vectors_for"]
+
+Encoder = Tokenizer | WordNgrams | HashedWords
+# The file of each kind in a run directory.
+_FILES: dict[str, type[Any]] = {
+    "tokenizer.json": Tokenizer,
+    "words.json": WordNgrams,
+    "hashed-words.json": HashedWords,
+}
+# A bag reads a text whole.
+_WHOLE = 1 << 40
+
+
+@dataclass(frozen=True)
+class TextEncoder:
+    """An encoder with what a run settled about it.
+
+    Attributes:
+        encoder: the tokenizer, or what stands in its place.
+        lowercase: whether texts are lower-cased first.
+        data: the `[data]` section: lengths and what becomes of long texts.
+    """
+
+    encoder: Encoder
+    lowercase: bool
+    data: DataConfig
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the encoder."""
+        return self.encoder.fingerprint
+
+    @property
+    def pad_id(self) -> int:
+        """The id of padding, and of a text without tokens."""
+        return self.encoder.vocab_size if isinstance(self.encoder, Tokenizer) else 0
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids run below this, that of padding included."""
+        return self.encoder.vocab_size + isinstance(self.encoder, Tokenizer)
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        """Encodes texts as the model reads them."""
+        prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
+        whole = not isinstance(self.encoder, Tokenizer)
+        return encode_texts(
+            prepared,
+            self.encoder,  # type: ignore[arg-type]  # what is used of it, all three have
+            _WHOLE if whole else self.data.max_tokens,
+            self.data.long,
+            stride=self.data.stride,
+            pad_id=self.pad_id,
+        )
+
+    def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
+        """Returns what a model is built for."""
+        if isinstance(self.encoder, HashedWords):
+            n_words = len(self.encoder.words) + 1
+            return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
+        texts = token_texts(self.encoder) if isinstance(self.encoder, Tokenizer) else None
+        return Inputs(self.vocab_size, n_classes, texts, vectors)
+
+    @property
+    def file_name(self) -> str:
+        """The file of a run directory that keeps the encoder."""
+        return next(name for name, kind in _FILES.items() if isinstance(self.encoder, kind))
+
+    def save(self, folder: Path) -> None:
+        """Writes that file."""
+        if isinstance(self.encoder, Tokenizer):
+            self.encoder.save(folder / self.file_name)
+        else:
+            write_atomically(folder / self.file_name, self.encoder.to_bytes())
+
+
+def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
+    """Returns the encoder of a run: the architecture's own, the one given, or one trained here."""
+    data = config.data
+    if isinstance(config.model, HasFeatures):
+        if data.tokenizer is not None:
+            raise ConfigError(f"{config.arch} cuts words by itself: leave out data.tokenizer")
+        return TextEncoder(config.model.features(texts), False, data)
+    if data.tokenizer is not None:
+        return TextEncoder(Tokenizer.from_file(data.tokenizer), bool(data.lowercase), data)
+    lowercase = data.lowercase is not False
+    prepared = [text.lower() for text in texts] if lowercase else list(texts)
+    trained = train_bpe(
+        texts=prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer, min_frequency=2
+    )
+    return TextEncoder(trained, lowercase, data)
+
+
+def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
+    """Reads the encoder of a run directory.
+
+    Raises:
+        CheckpointError: if there is none.
+    """
+    for name, kind in _FILES.items():
+        path = folder / name
+        if path.is_file():
+            encoder: Encoder = (
+                Tokenizer.from_file(path) if kind is Tokenizer else kind.from_bytes(path.read_bytes())
+            )
+            return TextEncoder(encoder, bool(data.lowercase), data)
+    raise CheckpointError(f"{folder}: no tokenizer; expected one of {', '.join(_FILES)}")
+
+
+def token_texts(tokenizer: Tokenizer) -> list[str]:
+    """Returns what each token reads, without spaces around it; "" for special tokens and padding."""
+    special = {token.id for token in tokenizer.added_tokens if token.special}
+    out = []
+    for id in range(tokenizer.vocab_size):
+        data = b"" if id in special else tokenizer.id_to_bytes(id) or b""
+        text = data.decode("utf-8", "replace")
+        out.append(text.removeprefix("##").removesuffix("</w>").strip().strip("▁"))
+    return [*out, ""]
+
+
+def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:
+    """Reads word vectors (GloVe text: a word, then its numbers) for the tokens that are words.
+
+    Returns:
+        Vectors (V, D), zeros where there is none, and how many tokens have one.
+
+    Raises:
+        DataError: if a line is not as the first.
+    """
+    wanted: dict[str, list[int]] = {}
+    for id, text in enumerate(texts):
+        if text:
+            wanted.setdefault(text, []).append(id)
+    width = 0
+    rows: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
+    with open_text(path) as file:
+        for number, line in enumerate(file.lines(), 1):
+            word, _, rest = line.rstrip().partition(" ")
+            if not width:
+                width = len(rest.split())
+                if width < 2:
+                    raise DataError(f"{path}: line {number}: expected a word and its numbers")
+            for id in wanted.get(word, ()):
+                row = np.fromstring(rest, dtype=np.float32, sep=" ")
+                if len(row) != width:
+                    raise DataError(f"{path}: line {number} has {len(row)} numbers, the first {width}")
+                rows[id] = row
+    if not width:
+        raise DataError(f"{path}: no vectors")
+    table = np.zeros((len(texts), width), np.float32)
+    for id, row in rows.items():
+        table[id] = row
+    return torch.from_numpy(table), len(rows)

@@ -1,0 +1,120 @@
+"""`RunConfig`: what wins, what is refused, and that a file says all."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sentimodels.config import RunConfig, read_toml, resolve, set_value
+from sentimodels.errors import ConfigError
+from sentimodels.models import ARCHITECTURES
+
+
+def test_what_wins() -> None:
+    """Defaults < those of the architecture < its preset < the file < the flags."""
+    assert resolve({"arch": "gpt"}).model.model_dump()["d_model"] == 128
+    assert resolve({"arch": "tfidf"}).train.epochs == 0
+    assert resolve({"arch": "gpt", "preset": "nano"}).model.model_dump()["d_model"] == 64
+    file = {"arch": "gpt", "preset": "nano", "model": {"d_model": 96}, "optim": {"lr": 0.5}}
+    flags = {"optim": {"lr": 0.25}}
+    found = resolve(file, flags)
+    assert found.model.model_dump()["d_model"] == 96
+    assert found.model.model_dump()["n_layers"] == 4
+    assert found.optim.lr == 0.25
+
+
+# (tree, what the message says)
+REFUSED = [
+    ({"optim": {"lrr": 1}}, r"optim\.lrr: no such key; did you mean lr\?"),
+    ({"optim": {"epochs": 1}}, r"optim\.epochs: no such key; did you mean train\.epochs\?"),
+    (
+        {"arch": "gpt", "model": {"d_hidden": 1}},
+        r"model\.d_hidden: no such key; did you mean d_head|there are",
+    ),
+    (
+        {"arch": "gpt", "model": {"zzz": 1}},
+        r"model\.zzz: no such key; there are pooling, head, head_dropout, embedding_dropout",
+    ),
+    ({"nonsense": {}}, r"nonsense: no such key; there are arch, preset, data"),
+    ({"optim": {"lr": -1}}, r"optim\.lr: .*greater than 0, not -1"),
+    ({"optim": {"schedule": "cubic"}}, r"optim\.schedule: .*'constant', 'linear' or 'cosine', not 'cubic'"),
+    ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: from 0 to below 1"),
+    ({"train": {"class_weights": [1.0, 0.0]}}, r"train\.class_weights"),
+    ({"train": {"label_smoothing": 1.0}}, r"train\.label_smoothing: .*less than 1"),
+    ({"train": {"focal_gamma": -1.0}}, r"train\.focal_gamma: .*greater than or equal to 0"),
+    ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
+    ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
+    ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),
+    ({"arch": "gpt", "model": {"d_model": 30}}, r"model: d_model 30 is no multiple of n_heads 4"),
+]
+
+
+@pytest.mark.parametrize(("tree", "message"), REFUSED)
+def test_refused(tree: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve(tree)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_written_config_reads_back_equal(arch: str, tmp_path: Path) -> None:
+    config = resolve({"arch": arch, "data": {"train": 'odd "name"\\\n.csv', "limit": 7}})
+    path = tmp_path / "config.toml"
+    for comments in (False, True):
+        path.write_text(config.to_toml(comments=comments), encoding="utf-8")
+        assert resolve(read_toml(path)) == config
+
+
+def test_every_key_is_explained() -> None:
+    for arch, row in ARCHITECTURES.items():
+        for section in (
+            row.config,
+            *(RunConfig.model_fields[n].annotation for n in ("data", "optim", "train")),
+        ):
+            assert section is not None
+            for name, field in section.model_fields.items():
+                assert (field.description or "").endswith("."), (arch, name)
+
+
+# (assignment, tree)
+ASSIGNMENTS = [
+    ("optim.lr=3e-4", {"optim": {"lr": 3e-4}}),
+    ("train.compile = true", {"train": {"compile": True}}),
+    ("model.kernels=[2, 3]", {"model": {"kernels": [2, 3]}}),
+    ("model.pooling=mean", {"model": {"pooling": "mean"}}),
+    ('data.train="a=b.csv"', {"data": {"train": "a=b.csv"}}),
+    ("arch=gpt", {"arch": "gpt"}),
+]
+
+
+@pytest.mark.parametrize(("assignment", "expected"), ASSIGNMENTS)
+def test_assignments(assignment: str, expected: dict[str, object]) -> None:
+    tree: dict[str, object] = {}
+    set_value(tree, assignment)
+    assert tree == expected
+
+
+@pytest.mark.parametrize("assignment", ["lr", "=3", "a..b=1", "optim.=1"])
+def test_what_is_no_assignment(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected section\.key=value"):
+        set_value({}, assignment)
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("[optim\nlr=1", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"run\.toml: no TOML"):
+        read_toml(path)
+
+
+def test_a_config_is_frozen() -> None:
+    config = resolve({})
+    with pytest.raises(ValidationError, match="frozen"):
+        config.optim.lr = 1.0
+
+
+def test_toml_has_every_key() -> None:
+    config = resolve({"arch": "mamba", "data": {"train": "x.csv"}})
+    written = tomllib.loads(config.to_toml())
+    assert written["model"].keys() == {k for k, v in config.model.model_dump().items() if v is not None}
+    assert written["train"]["epochs"] == config.train.epochs

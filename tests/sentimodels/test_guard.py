@@ -1,0 +1,149 @@
+"""Nothing trains, tunes or stops on the sentences of SST dev and test."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shared_data
+from sentimodels.data import Table, check_trainable, read_table, training_table
+from sentimodels.data.guard import HELD_OUT_FILES, held_out_hashes, held_out_sentences, sentence_key
+from sentimodels.data.kaggle import submission, with_rebuilt_labels
+from sentimodels.data.labels import Labels
+from sentimodels.data.writers import write_table
+from sentimodels.errors import DataError
+from sentimodels.memory import PhraseMemory
+
+# (file, options)
+HELD_OUT: list[tuple[str, dict[str, Any]]] = [
+    ("sst-trees/dev.txt.xz", {}),
+    ("sst-trees/test.txt.xz", {"format": "sst-phrases"}),
+    ("sst-trees/dev.txt.xz", {"format": "sst-binary", "limit": 3}),
+    ("sst2/dev.tsv.xz", {}),
+    ("sst2/test.tsv.xz", {"limit": 1}),
+    ("kaggle-movie-reviews/test.tsv.xz", {}),
+]
+
+ALLOWED: list[tuple[str, dict[str, Any]]] = [
+    ("kaggle-movie-reviews/train.tsv.xz", {}),
+    ("sst-trees/train.txt.xz", {}),
+    ("sst2/train.tsv.xz", {}),
+    ("mr-rt-polarity", {}),
+    ("tweet-sentiment/train.csv.xz", {}),
+    ("yelp-labelled/yelp_labelled.txt", {}),
+]
+
+
+@pytest.mark.parametrize(("file", "options"), HELD_OUT)
+def test_held_out_files_are_refused(file: str, options: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="nothing may train on it"):
+        training_table(shared_data.folder() / file, **options)
+    # Reading it to score on is no offence.
+    assert read_table(shared_data.folder() / file, **options).held_out
+
+
+@pytest.mark.parametrize(("file", "options"), ALLOWED)
+def test_training_files_are_not(file: str, options: dict[str, Any]) -> None:
+    assert training_table(shared_data.folder() / file, **options).held_out is None
+
+
+def test_rt_polarity_says_what_it_overlaps() -> None:
+    notes = training_table(shared_data.folder() / "mr-rt-polarity").notes
+    assert any("do not score" in note for note in notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("part", ["dev", "test"])
+def test_copies_in_another_format_are_refused(tmp_path: Path, suffix: str, part: str) -> None:
+    trees = read_table(shared_data.folder() / "sst-trees" / f"{part}.txt.xz", unescape=True)
+    lowered = Table.of([text.lower() for text in trees.texts], trees.labels)
+    write_table(lowered, tmp_path / f"copy{suffix}")
+    with pytest.raises(DataError, match="sentences are in SST dev and test"):
+        training_table(tmp_path / f"copy{suffix}")
+
+
+def test_train_trees_with_dev_among_them_are_refused(tmp_path: Path) -> None:
+    """As one copy of the treebank comes: train followed by dev."""
+    folder = shared_data.folder() / "sst-trees"
+    trees = tmp_path / "train.txt"
+    trees.write_text(
+        "".join(shared_data.text("sst-trees", f"{part}.txt.xz") for part in ("train", "dev")), "utf-8"
+    )
+    assert training_table(folder / "train.txt.xz").held_out is None
+    with pytest.raises(DataError, match="nothing may train"):
+        training_table(trees)
+
+
+@pytest.fixture(scope="module")
+def rebuilt() -> Table:
+    folder = shared_data.folder()
+    trees = [read_table(folder / "sst-trees" / f"{p}.txt.xz", format="sst-phrases") for p in ("dev", "test")]
+    return with_rebuilt_labels(read_table(folder / "kaggle-movie-reviews" / "test.tsv.xz"), trees)
+
+
+def test_rebuilt_labels(rebuilt: Table) -> None:
+    labels = rebuilt.labelled()
+    assert len(labels) == 66_292
+    assert labels.count("") == 1
+    assert rebuilt.texts[labels.index("")] == " "
+    share = labels.count("2") / 66_291
+    assert round(share, 4) == 0.5179
+
+
+def test_rebuilt_labels_are_for_scoring_alone(rebuilt: Table) -> None:
+    with pytest.raises(DataError, match="nothing may train"):
+        check_trainable(rebuilt)
+    with pytest.raises(DataError, match="nothing may remember"):
+        PhraseMemory(rebuilt, Labels(["0", "1", "2", "3", "4"]))
+    # Nor does a part of it, or a copy without its history, become training data.
+    part = Table.of(rebuilt.texts[:20_000], rebuilt.labelled()[:20_000], (rebuilt.groups or [])[:20_000])
+    with pytest.raises(DataError, match="nothing may train"):
+        check_trainable(part)
+
+
+def test_other_trees_do_not_label_the_test(rebuilt: Table) -> None:
+    train = read_table(shared_data.folder() / "yelp-labelled" / "yelp_labelled.txt")
+    with pytest.raises(DataError, match="are in no tree"):
+        with_rebuilt_labels(rebuilt, [train])
+
+
+def test_two_labels_for_a_phrase_are_refused() -> None:
+    with pytest.raises(DataError, match="has the labels 1 and 2"):
+        with_rebuilt_labels(Table.of(["a"]), [Table.of(["a", "a"], ["1", "2"])])
+
+
+def test_the_bundled_hashes() -> None:
+    hashes = held_out_hashes()
+    assert len(hashes) == len(set(hashes.tolist())) > 3_000
+    assert all(len(name) == 64 for name in HELD_OUT_FILES)
+    assert held_out_sentences(Table.of(["a short one", "a sentence that nobody has said before today"])) == (
+        0,
+        1,
+    )
+
+
+# (text, key)
+KEYS = [
+    ("Too short .", None),
+    ("It 's a -LRB- really -RRB- GOOD film !", None),
+    ("It 's a -LRB- really -RRB- very GOOD film !", "itsareallyverygoodfilm"),
+    ("it's a (really) very good film", "itsareallyverygoodfilm"),
+    ("x" * 601, None),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), KEYS, ids=range(len(KEYS)))
+def test_sentences_are_compared_by_their_letters(text: str, key: str | None) -> None:
+    assert sentence_key(text) == key
+
+
+def test_submissions() -> None:
+    assert (
+        submission("movie-reviews", ["156061", "156062"], ["2", "3"])
+        == "PhraseId,Sentiment\n156061,2\n156062,3\n"
+    )
+    assert submission("imdb", None, ["1"]) == "Id,Category\n0,1\n"
+    with pytest.raises(DataError, match="one of movie-reviews, imdb"):
+        submission("poems", None, ["1"])
+    with pytest.raises(DataError, match="share an id"):
+        submission("imdb", ["1", "1"], ["1", "0"])

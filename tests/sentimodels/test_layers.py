@@ -1,0 +1,417 @@
+"""The bricks against what they are defined by: explicit formulas, plain loops, torch.nn."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from sentimodels.layers.attention import ATTENTION, Scope, causal_sum, pseudo_inverse, scope
+from sentimodels.layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from sentimodels.layers.ngrams import hash_text, hash_texts, ngrams
+from sentimodels.layers.pooling import Pooling, PoolingKind
+from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.layers.recurrent import Recurrent, reversal, turn
+from sentimodels.layers.ssm import scan_chunked, scan_sequential
+from sentimodels.layers.transformer import Block, FeedForward, TransformerConfig
+from sentimodels.models.encoder import Encoder, EncoderConfig
+
+B, H, T, K = 3, 2, 150, 8
+LENGTHS = torch.tensor([150, 97, 1])
+MASK = torch.arange(T) < LENGTHS[:, None]
+
+
+@pytest.fixture(autouse=True)
+def _seeded_torch() -> None:
+    torch.manual_seed(5)
+    torch.set_num_threads(1)
+
+
+def qkv(n_tokens: int = T) -> tuple[Tensor, Tensor, Tensor]:
+    q, k, v = (torch.randn(B, H, n_tokens, K, dtype=torch.float64) for _ in range(3))
+    return q, k, v
+
+
+def real(x: Tensor) -> Tensor:
+    """The places of (B, H, T, K) where a token is."""
+    return x.transpose(1, 2)[MASK[:, : x.shape[2]]]
+
+
+def elu_formula(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    """The O(n²) form: each weight phi(q).phi(k) by itself, rows normalised."""
+    q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
+    weight = (q @ k.transpose(-1, -2)) * seen
+    return weight / weight.sum(-1, keepdim=True) @ v
+
+
+def softmax_formula(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+    """The O(n²) form: for each query, k normalised over the positions it sees."""
+    out = torch.zeros_like(q)
+    for t in range(q.shape[2]):
+        visible = seen[:, :, t if seen.shape[2] > 1 else 0, :, None]
+        keys = k.masked_fill(~visible, float("-inf")).softmax(2)  # (B, H, T, K)
+        weight = (q[:, :, t : t + 1].softmax(-1) * keys).sum(-1)  # (B, H, T)
+        out[:, :, t] = (weight[..., None] * v.masked_fill(~visible, 0)).sum(2)
+    return out
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "formula"), [("linear-elu", elu_formula), ("linear-softmax", softmax_formula)]
+)
+def test_linear_attention_is_its_quadratic_formula(kind: str, formula: object, causal: bool) -> None:
+    q, k, v = qkv()
+    found = ATTENTION[kind](q, k, v, scope(MASK, causal=causal))
+    seen = MASK[:, None, None, :].expand(B, 1, T, T)
+    if causal:
+        seen = seen & torch.ones(T, T, dtype=torch.bool).tril()
+    expected = formula(q, k, v, seen)  # type: ignore[operator]
+    torch.testing.assert_close(real(found), real(expected), atol=1e-9, rtol=1e-7)
+
+
+def test_linear_attention_is_linear_in_memory() -> None:
+    """No T x T matrix: at 200,000 tokens one would need 160 GB."""
+    q = torch.randn(1, 1, 200_000, 4)
+    mask = torch.ones(1, 200_000, dtype=torch.bool)
+    for kind in ("linear-elu", "linear-softmax", "nystrom"):
+        out = ATTENTION[kind](q, q, q, Scope(mask, landmarks=8))
+        assert out.isfinite().all()
+
+
+def test_causal_sum_is_the_sum_so_far() -> None:
+    q, k, v = qkv()
+    expected = (q @ k.transpose(-1, -2)).tril() @ v
+    torch.testing.assert_close(causal_sum(q, k, v), expected, atol=1e-9, rtol=1e-7)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+def test_softmax_is_plain(causal: bool, biased: bool) -> None:
+    q, k, v = qkv()
+    bias = alibi(T, H, q.device).double() if biased else None
+    seen = scope(MASK, causal=causal, bias=bias)
+    torch.testing.assert_close(
+        real(ATTENTION["softmax"](q, k, v, seen)), real(ATTENTION["plain"](q, k, v, seen))
+    )
+
+
+def test_everything_visible_needs_no_mask() -> None:
+    q, k, v = qkv()
+    full = torch.ones_like(MASK)
+    assert scope(full, causal=False).allowed is None
+    with_mask = Scope(full, allowed=torch.ones(B, 1, T, T, dtype=torch.bool))
+    torch.testing.assert_close(
+        ATTENTION["softmax"](q, k, v, scope(full, causal=False)), ATTENTION["softmax"](q, k, v, with_mask)
+    )
+
+
+def test_nystrom_is_exact_with_a_landmark_for_each_token() -> None:
+    q, k, v = (0.5 * x for x in qkv(12))
+    mask = torch.arange(12) < torch.tensor([12, 7, 1])[:, None]
+    expected = ATTENTION["plain"](q, k, v, scope(mask, causal=False))
+    found = ATTENTION["nystrom"](q, k, v, scope(mask, causal=False, landmarks=12))
+    difference = (found - expected).transpose(1, 2)[mask].abs().max()
+    # What is left is the pseudo-inverse, which is iterated.
+    assert difference < 0.02
+
+
+def nystrom_formula(q: Tensor, k: Tensor, v: Tensor, m: int) -> Tensor:
+    """One text without padding, (T, K): segments by a loop, the inverse of its own landmarks alone."""
+    n = len(q)
+    segments = [[i for i in range(n) if i * m // n == s] for s in range(m)]
+    q_mean = torch.stack([q[s].mean(0) for s in segments])
+    k_mean = torch.stack([k[s].mean(0) for s in segments])
+    root = q.shape[-1] ** 0.5
+    first, between = (q @ k_mean.T / root).softmax(-1), (q_mean @ k_mean.T / root).softmax(-1)
+    out: Tensor = first @ pseudo_inverse(between) @ ((q_mean @ k.T / root).softmax(-1) @ v)
+    return out
+
+
+def test_nystrom_is_its_formula_under_padding() -> None:
+    q, k, v = qkv()
+    found = ATTENTION["nystrom"](q, k, v, scope(MASK, causal=False, landmarks=6))
+    for row, length in enumerate(LENGTHS.tolist()):
+        for head in range(H):
+            one, two, three = (x[row, head, :length] for x in (q, k, v))
+            expected = nystrom_formula(one, two, three, min(6, length))
+            torch.testing.assert_close(found[row, head, :length], expected)
+
+
+def test_pseudo_inverse_is_numpys() -> None:
+    a = (2 * torch.randn(4, 6, 6, dtype=torch.float64)).softmax(-1)
+    expected = torch.from_numpy(np.linalg.pinv(a.numpy()))
+    torch.testing.assert_close(pseudo_inverse(a, steps=20), expected, atol=1e-6, rtol=1e-5)
+    a[:, 4:] = 0
+    a[:, :, 4:] = 0
+    z = pseudo_inverse(a, steps=20)
+    assert (z[:, 4:] == 0).all()
+    assert (z[:, :, 4:] == 0).all()
+
+
+def test_block_is_torchs_encoder_layer() -> None:
+    """Copied weights, pre- and post-norm, with padding."""
+    for first in (True, False):
+        config = TransformerConfig(
+            d_model=16, n_heads=4, activation="gelu", dropout=0, norm_order="pre" if first else "post"
+        )
+        ours = Block(config).eval()
+        for norm in (ours.attention_norm, ours.feed_forward_norm):
+            nn.init.normal_(norm.weight)  # type: ignore[arg-type]
+        theirs = nn.TransformerEncoderLayer(16, 4, 64, 0.0, "gelu", batch_first=True, norm_first=first).eval()
+        theirs.load_state_dict(
+            {
+                "self_attn.in_proj_weight": ours.attention.project_in.weight,
+                "self_attn.in_proj_bias": ours.attention.project_in.bias,
+                "self_attn.out_proj.weight": ours.attention.project_out.weight,
+                "self_attn.out_proj.bias": ours.attention.project_out.bias,
+                "linear1.weight": ours.feed_forward.project_in.weight,
+                "linear1.bias": ours.feed_forward.project_in.bias,
+                "linear2.weight": ours.feed_forward.project_out.weight,
+                "linear2.bias": ours.feed_forward.project_out.bias,
+                "norm1.weight": ours.attention_norm.weight,
+                "norm1.bias": ours.attention_norm.bias,
+                "norm2.weight": ours.feed_forward_norm.weight,
+                "norm2.bias": ours.feed_forward_norm.bias,
+            }
+        )
+        x = torch.randn(B, T, 16)
+        found = ours(x, scope(MASK, causal=False), None)
+        expected = theirs(x, src_key_padding_mask=~MASK)
+        torch.testing.assert_close(found[MASK], expected[MASK], atol=1e-5, rtol=1e-5)
+
+
+# (activation, the same by torch or written out)
+ACTIVATIONS = [
+    ("relu", lambda x: x.clamp(min=0)),
+    ("gelu", lambda x: x * 0.5 * (1 + torch.erf(x / 2**0.5))),
+    ("gelu-quick", lambda x: x / (1 + torch.exp(-1.702 * x))),
+    ("silu", lambda x: x / (1 + torch.exp(-x))),
+    ("relu2", lambda x: x.clamp(min=0) ** 2),
+]
+
+
+@pytest.mark.parametrize(("name", "formula"), ACTIVATIONS)
+def test_activations(name: str, formula: object) -> None:
+    part = FeedForward(TransformerConfig(d_model=8, n_heads=2, activation=name))  # type: ignore[arg-type]
+    x = torch.randn(5, 8)
+    expected = part.project_out(formula(part.project_in(x)))  # type: ignore[operator]
+    torch.testing.assert_close(part(x), expected)
+
+
+def test_swiglu() -> None:
+    part = FeedForward(TransformerConfig(d_model=48, n_heads=2, activation="swiglu", biases=False))
+    assert part.project_out.weight.shape == (48, 128)  # floor(8 * 48 / 3 / 64) * 64
+    x = torch.randn(5, 48)
+    gate, value = part.project_in.weight.chunk(2)
+    expected = (nn.functional.silu(x @ gate.T) * (x @ value.T)) @ part.project_out.weight.T
+    torch.testing.assert_close(part(x), expected)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize(("kind", "theirs"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)])
+def test_recurrent_is_torchs_on_packed_texts(kind: str, theirs: type, bidirectional: bool) -> None:
+    ours = Recurrent(kind, 5, 8, 2, bidirectional, 0.0)  # type: ignore[arg-type]
+    packed = theirs(5, 4 if bidirectional else 8, 2, batch_first=True, bidirectional=bidirectional)
+    weights: dict[str, Tensor] = {}
+    for layer, cells in enumerate(ours.layers):
+        assert isinstance(cells, nn.ModuleList)
+        for way, cell in enumerate(cells):
+            end = f"l{layer}" + ("_reverse" if way else "")
+            weights |= {key.replace("l0", end): value for key, value in cell.state_dict().items()}
+    packed.load_state_dict(weights)
+    x = torch.randn(B, T, 5)
+    states, last = packed(pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False))
+    expected, _ = pad_packed_sequence(states, batch_first=True, total_length=T)
+    found = ours(x, MASK)
+    torch.testing.assert_close(found[MASK], expected[MASK], atol=1e-5, rtol=1e-5)
+    # `last` is the final state of each direction.
+    final = last[0] if kind == "lstm" else last
+    final = torch.cat((final[-2], final[-1]), -1) if bidirectional else final[-1]
+    pooled = Pooling("last", 8, ours.backward_width)(found, MASK)
+    torch.testing.assert_close(pooled, final, atol=1e-5, rtol=1e-5)
+
+
+def test_turning_twice_is_nothing() -> None:
+    x = torch.randn(B, T, 2)
+    places = reversal(MASK)
+    once = turn(x, places)
+    assert torch.equal(once[1, 0], x[1, 96])
+    assert torch.equal(once[1, 97:], x[1, 97:])
+    assert torch.equal(turn(once, places), x)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
+def test_chunked_scan_is_the_recurrence(chunk: int) -> None:
+    x = torch.randn(B, T, H, K, dtype=torch.float64)
+    a = -torch.rand(B, T, H, dtype=torch.float64) * 3
+    b, c = (torch.randn(B, T, 5, dtype=torch.float64) for _ in range(2))
+    torch.testing.assert_close(scan_chunked(x, a, b, c, chunk), scan_sequential(x, a, b, c))
+
+
+def test_scan_of_strong_decay_stays_finite() -> None:
+    x, b, c = torch.randn(1, 200, 1, 2), torch.randn(1, 200, 3), torch.randn(1, 200, 3)
+    a = torch.full((1, 200, 1), -80.0, requires_grad=True)
+    out = scan_chunked(x, a, b, c)
+    out.sum().backward()
+    assert out.isfinite().all()
+    assert a.grad is not None
+    assert a.grad.isfinite().all()
+
+
+def test_sinusoidal_is_its_formula() -> None:
+    found = Sinusoidal(6)(torch.zeros(1, 9, 6))[0]
+    for place in range(9):
+        for i in range(3):
+            angle = place / 10_000 ** (2 * i / 6)
+            assert found[place, 2 * i].item() == pytest.approx(np.sin(angle), abs=1e-6)
+            assert found[place, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
+
+
+def test_rotary_depends_on_distance_alone() -> None:
+    q, k = torch.randn(8, dtype=torch.float64), torch.randn(8, dtype=torch.float64)
+    cos, sin = rotary_angles(30, 8, 10_000.0, q.device)
+    turned_q = rotate(q.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
+    turned_k = rotate(k.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
+    for distance in (0, 3, 11):
+        products = [turned_q[i + distance] @ turned_k[i] for i in range(10)]
+        assert max(products) - min(products) < 1e-5  # the angles are float32
+    assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
+
+
+def test_alibi_is_the_papers() -> None:
+    bias = alibi(4, 8, torch.device("cpu"))
+    assert bias.shape == (1, 8, 4, 4)
+    assert bias[0, 0, 3, 1] == -2 * 0.5
+    assert bias[0, 7, 0, 3] == -3 * 2.0**-8
+    # Six heads: the four slopes of four heads, then every other one of eight.
+    assert (-alibi(2, 6, torch.device("cpu"))[0, :, 0, 1]).tolist() == [
+        *(2.0**-e for e in (2, 4, 6, 8)),
+        *(2.0**-e for e in (1, 3)),
+    ]
+
+
+def test_learned_positions_end_with_an_error() -> None:
+    with pytest.raises(ValueError, match=r"9 tokens, but positions are learned for 8: raise model\.max_len"):
+        Learned(8, 4, 0.1)(torch.zeros(1, 9, 4))
+
+
+STATES = torch.tensor([[[1.0, 8.0], [3.0, 2.0], [99.0, 99.0]], [[4.0, 5.0], [-1.0, -2.0], [0.0, -3.0]]])
+SEEN = torch.tensor([[True, True, False], [True, True, True]])
+# (kind, backward features, pooled)
+POOLED: list[tuple[PoolingKind, int, list[list[float]]]] = [
+    ("first", 0, [[1, 8], [4, 5]]),
+    ("last", 0, [[3, 2], [0, -3]]),
+    ("last", 1, [[3, 8], [0, 5]]),
+    ("mean", 0, [[2, 5], [1, 0]]),
+    ("max", 0, [[3, 8], [4, 5]]),
+    ("mean-max", 0, [[2, 5, 3, 8], [1, 0, 4, 5]]),
+    ("cls", 0, [[1, 8], [4, 5]]),
+]
+
+
+@pytest.mark.parametrize(("kind", "backward", "expected"), POOLED)
+def test_pooling(kind: PoolingKind, backward: int, expected: list[list[float]]) -> None:
+    found = Pooling(kind, 2, backward)(STATES, SEEN)
+    torch.testing.assert_close(found, torch.tensor(expected).float())
+
+
+def test_attention_pooling_weighs_real_tokens() -> None:
+    pooling = Pooling("attention", 2)
+    found = pooling(STATES, SEEN)
+    weight = pooling.score(STATES[0, :2]).softmax(0)
+    torch.testing.assert_close(found[0], (weight * STATES[0, :2]).sum(0))
+
+
+def test_pooling_of_nothing_is_zero() -> None:
+    nothing = torch.zeros(2, 3, dtype=torch.bool)
+    kinds: list[PoolingKind] = ["first", "last", "mean", "max", "mean-max", "attention"]
+    for kind in kinds:
+        assert (Pooling(kind, 2)(STATES, nothing) == 0).all(), kind
+
+
+def test_ngrams_of_a_word() -> None:
+    assert ngrams("fun", 3, 4) == ["<fu", "fun", "un>", "<fun", "fun>"]
+    assert ngrams("a", 3, 5) == []
+    assert ngrams("né", 2, 3) == ["<n", "né", "é>", "<né", "né>"]
+
+
+def test_hashes_are_fnv1a() -> None:
+    # From the reference code's test vectors.
+    assert [hash_text(text) for text in ("", "a", "foobar")] == [
+        0xCBF29CE484222325,
+        0xAF63DC4C8601EC8C,
+        0x85944171F73967E8,
+    ]
+    texts = ["", "a", "foobar", "né", "x" * 31, "y" * 32, "z" * 33, "é" * 40, "\ud800"]
+    assert hash_texts(texts).tolist() == [hash_text(text) for text in texts]
+
+
+def test_embedding_is_its_own_vector_and_the_mean_of_its_ngrams() -> None:
+    config = EmbeddingConfig(embedding_dropout=0, char_ngrams=(3, 4), char_buckets=32)
+    texts = ["", "fun", "film", "a"]
+    layer = TokenEmbedding(config, Inputs(4, 2, texts), 6, 0.1)
+    # Rows stand for the buckets that occur, in their order.
+    grams = {gram: hash_text(gram) % 32 for text in texts if text for gram in ngrams(text, 3, 4)}
+    known = {gram: sorted(set(grams.values())).index(bucket) for gram, bucket in grams.items()}
+    ids = torch.tensor([[1, 2, 1], [3, 0, 0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    for sparse in (False, True):
+        layer.sparse = sparse
+        found = layer(ids, mask)
+        assert layer.gram_weight is not None
+        for row in range(2):
+            for place in range(3):
+                text = texts[ids[row, place]]
+                expected = layer.weight[ids[row, place]]
+                rows = [known[gram] for gram in ngrams(text, 3, 4)] if text else []
+                if rows:
+                    expected = expected + layer.gram_weight[rows].mean(0)
+                torch.testing.assert_close(found[row, place], expected * mask[row, place])
+
+
+def test_sparse_gradients_are_the_dense_ones() -> None:
+    layer = TokenEmbedding(
+        EmbeddingConfig(embedding_dropout=0, char_buckets=32),
+        Inputs(4, 2, ["", "fun", "film", "fun"]),
+        6,
+        0.1,
+    )
+    ids, mask = torch.tensor([[1, 2, 1, 3]]), torch.ones(1, 4, dtype=torch.bool)
+    found = []
+    for sparse in (False, True):
+        layer.sparse = sparse
+        layer.zero_grad()
+        (layer(ids, mask) * torch.arange(24).view(1, 4, 6)).sum().backward()
+        found.append([p.grad.to_dense() for p in layer.parameters() if p.grad is not None])
+    for dense, sparse_one in zip(*found, strict=True):
+        torch.testing.assert_close(dense, sparse_one)
+
+
+def test_embedding_dropout_drops_features_and_word_dropout_tokens() -> None:
+    config = EmbeddingConfig(embedding_dropout=0, word_dropout=0.5, char_ngrams=(0, 0))
+    layer = TokenEmbedding(config, Inputs(50, 2), 16, 1.0)
+    out = layer(torch.arange(50)[None], torch.ones(1, 50, dtype=torch.bool))
+    dropped = (out == 0).all(-1)
+    assert 5 < dropped.sum() < 45
+    assert torch.equal((out == 0).any(-1), dropped)
+    assert not (layer.eval()(torch.arange(50)[None], torch.ones(1, 50, dtype=torch.bool)) == 0).any()
+
+
+def test_start_vectors_fill_the_rows_they_exist_for() -> None:
+    vectors = torch.zeros(4, 6)
+    vectors[2] = 7.0
+    layer = TokenEmbedding(EmbeddingConfig(char_ngrams=(0, 0)), Inputs(4, 2, vectors=vectors), 6, 0.1)
+    assert (layer.weight[2] == 7).all()
+    assert (layer.weight[1] != 0).all()
+    with pytest.raises(ValueError, match=r"set model\.d_model"):
+        TokenEmbedding(EmbeddingConfig(), Inputs(4, 2, vectors=vectors), 5, 0.1)
+
+
+def test_an_encoder_of_one_text_is_that_of_a_batch_in_double() -> None:
+    """The same contract at double precision: what differs is not rounding."""
+    config = EncoderConfig(d_model=16, n_heads=2, n_layers=1, embedding_dropout=0, dropout=0)
+    model = Encoder(config, Inputs(20, 3, [f"w{i}" for i in range(20)])).double().eval()
+    ids = torch.randint(0, 20, (B, T)) * MASK
+    together = model(ids, MASK)
+    alone = torch.cat([model(ids[i : i + 1, :n], MASK[i : i + 1, :n]) for i, n in enumerate(LENGTHS)])
+    torch.testing.assert_close(together, alone, atol=1e-12, rtol=0)

@@ -1,0 +1,306 @@
+"""Readers: every format, guesses, bad input; and the shared data sets."""
+
+import gzip
+import json
+import lzma
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shared_data
+from sentimodels.data import Table, read_table
+from sentimodels.data.columns import as_text
+from sentimodels.data.readers import FORMATS
+from sentimodels.data.trees import phrases, unescape
+from sentimodels.data.writers import write_table
+from sentimodels.errors import DataError
+
+HEADER = "PhraseId\tSentenceId\tPhrase\tSentiment\n"
+PHRASES = HEADER + '1\t1\tNone\t2\n2\t1\tnull\t1\n3\t2\t"quoted " x\t0\n4\t2\t \t2\n'
+YELP = "business_id,date,review_id,stars,text,type,user_id,cool,useful,funny\nb,d,r,4,nice,review,u,0,0,0\n"
+TREES = "(3 (2 It) (4 (2 's) (3 (2 -LRB-) (4 and\\/or))))\n(0 (1 No\u00a0one) (2 .))\n(2 (2 so) (2 so))\n"
+PAIRS = "one long string\t0\nwonderful\t1\n"
+CSV = 'text,label\n"a, ""quoted""\nbook",pos\nplain,neg\n'
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    match path.suffix:
+        case ".gz":
+            data = gzip.compress(data)
+        case ".xz":
+            data = lzma.compress(data)
+    path.write_bytes(data)
+    return path
+
+
+# (name, content, options, format, texts, labels, groups, ids)
+READ: list[tuple[str, str | bytes, dict[str, Any], str, list[str], Any, Any, Any]] = [
+    ("train.tsv", PHRASES, {}, "phrases", ["None", "null", '"quoted " x', " "], ["2", "1", "0", "2"],
+     ["1", "1", "2", "2"], ["1", "2", "3", "4"]),
+    ("test.tsv.xz", "PhraseId\tSentenceId\tPhrase\n7\t3\tNA\n", {}, "phrases", ["NA"], None, ["3"], ["7"]),
+    ("crlf.tsv", PHRASES.replace("\n", "\r\n"), {"limit": 1}, "phrases", ["None"], ["2"], ["1"], ["1"]),
+    ("trees.txt", TREES, {}, "sst", ["It 's -LRB- and\\/or", "No\u00a0one .", "so so"], ["3", "0", "2"],
+     ["1", "2", "3"], None),
+    ("trees.txt.gz", TREES, {"unescape": True, "limit": 1}, "sst", ["It 's ( and/or"], ["3"], ["1"], None),
+    ("b.txt", TREES, {"format": "sst-binary"}, "sst-binary", ["It 's -LRB- and\\/or", "No\u00a0one ."],
+     ["1", "0"], ["1", "2"], None),
+    ("p.txt", TREES, {"format": "sst-phrases", "skip": 7}, "sst-phrases",
+     ["No\u00a0one .", "No\u00a0one", ".", "so so", "so", "so"], list("012222"), list("222333"), None),
+    ("dev.tsv", PAIRS, {}, "pairs", ["one long string", "wonderful"], ["0", "1"], None, None),
+    ("swapped.txt", "0\tbad\n1\tgood one\n", {}, "pairs", ["bad", "good one"], ["0", "1"], None, None),
+    ("a.csv", CSV, {}, "csv", ['a, "quoted"\nbook', "plain"], ["pos", "neg"], None, None),
+    ("bom.csv", b"\xef\xbb\xbf" + CSV.encode(), {"limit": 1}, "csv", ['a, "quoted"\nbook'], ["pos"], None,
+     None),
+    ("two.csv", "review,mood\nfine,1\n", {}, "csv", ["fine"], ["1"], None, None),
+    ("unlabelled.csv", "id,text\n9,x\n", {}, "csv", ["x"], None, None, ["9"]),
+    ("imdb.csv", "split,label,rating,id,text\ntrain,0,3,neg/0,a<br /><br />b\ntest,1,9,pos/1,c\n",
+     {"where": "split=train", "clean": True}, "csv", ["a b"], ["0"], None, ["neg/0"]),
+    ("named.csv", "a,b,c\nx,y,z\n", {"text_column": "c", "label_column": "a", "group_column": "b"}, "csv",
+     ["z"], ["x"], ["y"], None),
+    ("t.tsv", 'text\tlabel\n"a\tb"\t1\n', {}, "tsv", ["a\tb"], ["1"], None, None),
+    ("y.jsonl", '{"review_id": "r", "stars": 5.0, "text": "good\\nfood", "user": {"x": 1}}\n\n', {}, "jsonl",
+     ["good\nfood"], ["5"], None, ["r"]),
+    ("yelp.csv", YELP, {}, "csv", ["nice"], ["4"], None, ["r"]),
+    ("latin.csv", b"text,label\ncaf\xe9,1\n", {"encoding": "latin-1"}, "csv", ["café"], ["1"],
+     None, None),
+    ("x.neg", "b\xe9b\xe9 . \n".encode("latin-1"), {}, "polarity", ["bébé ."], ["neg"], None, ["neg/1"]),
+    ("blank.csv", "text,label\na,1\nb,\n", {"blank_labels": "drop"}, "csv", ["a"], ["1"], None, None),
+    ("keep.csv", "text,label\na,1\nb,\n", {"blank_labels": "keep"}, "csv", ["a", "b"], ["1", ""], None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "format", "texts", "labels", "groups", "ids"),
+    READ,
+    ids=[r[0] for r in READ],
+)
+def test_reads(
+    tmp_path: Path,
+    name: str,
+    content: str | bytes,
+    options: dict[str, Any],
+    format: str,
+    texts: list[str],
+    labels: Any,
+    groups: Any,
+    ids: Any,
+) -> None:
+    table = read_table(write(tmp_path, name, content), **options)
+    assert (table.format, table.texts, table.labels) == (format, texts, labels)
+    assert (table.groups, table.ids) == (groups, ids)
+
+
+# (name, content, options, part of the message)
+REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
+    ("a.csv", "text,label\nx\n", {}, "line 2: 1 columns instead of 2"),
+    ("a.csv", 'text,label\n"x,1\n', {}, "line"),
+    ("a.csv", "text,text\nx,1\n", {}, "share a name"),
+    ("a.csv", "a,b,c\nx,1,2\n", {}, "--text-column"),
+    ("a.csv", "text,label\nx,1\n", {"label_column": "lable"}, "no column 'lable'; it has 'text', 'label'"),
+    ("a.csv", "text,label\nx,1\ny,\n", {}, "line 3 has no label"),
+    ("a.csv", "", {}, "--text-column"),
+    ("a.csv", "text,label\n", {}, "no rows"),
+    ("a.csv", "text,label\nx,1\n", {"limit": 0}, "at least 1 row"),
+    ("a.csv", "text,label\nx,1\n", {"format": "xml"}, "one of phrases"),
+    ("a.csv", "text,label\nx,1\n", {"where": "split"}, "COLUMN=VALUE"),
+    ("a.csv", "text,label\nx,1\n", {"skip": 5}, "no rows after the first 5"),
+    ("a.csv", b"text,label\nok,1\nb\xe9,1\n", {}, "byte 17 (line 3) is not utf-8"),
+    ("a.csv", "text,label\nx,1\n".encode("utf-16"), {}, "--encoding utf-16"),
+    ("a.csv", "text,label\nx,1\n", {"encoding": "klingon"}, "unknown encoding 'klingon'"),
+    ("a.csv.gz", b"", {}, "--text-column"),
+    ("a.jsonl", '{"text": "x", "label": 1}\n{"text": \n', {}, "line 2: no JSON"),
+    ("a.jsonl", '{"text": "x", "label": 1}\n[1]\n', {}, "line 2: expected an object, found list"),
+    ("a.jsonl", '{"text": "x", "label": 1}\n{"label": 1}\n', {}, "line 2: no 'text'"),
+    ("a.jsonl", "[" * 100_000 + "\n", {}, "line 1: no JSON"),
+    ("a.tsv", "PhraseId\tSentenceId\tPhrase\tSentiment\n1\t1\tx\n", {}, "line 2: 3 columns instead of 4"),
+    ("a.tsv", PAIRS, {"text_column": "x"}, "fixed columns"),
+    ("a.txt", "a poem\nwithout end\n", {}, "--format"),
+    ("a.txt", "(3 (2 a) (2 b))\n(3 (2 a)\n", {}, "line 2: no complete tree"),
+    ("a.txt", "(3 (2 a) (2 b)))\n", {}, "line 1: a bracket too many"),
+    ("a.txt", "(3 a) (3 b)\n", {}, "line 1: a second tree"),
+    ("a.txt", "x (3 a)\n", {"format": "sst"}, "line 1: a word outside"),
+    ("a.txt", "(x a)\n", {"format": "sst"}, "line 1: no complete tree"),
+    ("a.tsv", "a\t1\nb\n", {"format": "pairs"}, "two columns"),
+    ("a.parquet", b"PAR1 not really", {}, "a.parquet"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "options", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_refuses(
+    tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], message: str
+) -> None:
+    path = write(tmp_path, name, content)
+    with pytest.raises(DataError) as caught:
+        read_table(path, **options)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value) or "--" in str(caught.value) or options
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_compressed_data_that_ends_early_is_an_error(tmp_path: Path, suffix: str) -> None:
+    path = write(
+        tmp_path, f"a.csv{suffix}", "text,label\n" + "".join(f"row {i},{i % 2}\n" for i in range(9999))
+    )
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match="ends early"):
+        read_table(path)
+
+
+def test_compression_is_found_by_content(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv.gz", CSV).rename(tmp_path / "b.csv")
+    assert len(read_table(path)) == 2
+
+
+def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
+    plain, packed = write(tmp_path, "a.csv", CSV), write(tmp_path, "a.csv.xz", CSV)
+    hashes = {read_table(path, limit=limit).sha256 for path in (plain, packed) for limit in (None, 1)}
+    assert len(hashes) == 1
+
+
+def test_a_text_of_a_megabyte(tmp_path: Path) -> None:
+    text = "long " * 250_000
+    for name, content in (
+        ("a.csv", f"text,label\n{text},1\n"),
+        ("a.jsonl", json.dumps({"text": text, "label": 1}) + "\n"),
+        ("a.tsv", f"{text}\t1\nshort\t0\n"),
+    ):
+        assert read_table(write(tmp_path, name, content)).texts[0] == text
+
+
+def test_a_deep_tree_needs_no_recursion(tmp_path: Path) -> None:
+    depth = 20_000
+    line = "(1 " * depth + "word" + ")" * depth + "\n"
+    assert read_table(write(tmp_path, "deep.txt", line)).texts == ["word"]
+
+
+def test_guesses_are_said(tmp_path: Path) -> None:
+    content = "split,id,Review,Sentiment\ntrain,1,fine,1\n"
+    notes = "\n".join(read_table(write(tmp_path, "a.csv", content)).notes)
+    for part in ("text column: 'Review'", "label column: 'Sentiment'", "--where split=train", "read as csv"):
+        assert part in notes
+
+
+def test_empty_texts_are_kept_and_said(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path, "a.jsonl", '{"text": null, "label": 1}\n{"text": "x", "label": 2}\n'))
+    assert table.texts == ["", "x"]
+    assert any("1 row with an empty text" in note for note in table.notes)
+
+
+def test_folders(tmp_path: Path) -> None:
+    for name, content in (("neg/10_2.txt", "bad"), ("neg/2_1.txt", "worse"), ("pos/0_9.txt", "a<br />b")):
+        write(tmp_path / "imdb" / "train", name, content)
+    table = read_table(tmp_path / "imdb" / "train")
+    assert table.texts == ["worse", "bad", "a<br />b"]
+    assert table.labels == ["neg", "neg", "pos"]
+    assert table.ids == ["neg/2", "neg/10", "pos/0"]
+    assert read_table(tmp_path / "imdb" / "train", clean=True).texts[2] == "a b"
+    with pytest.raises(DataError, match="give one part"):
+        read_table(tmp_path / "imdb")
+    write(tmp_path / "mr", "rt.pos", "good \n")
+    with pytest.raises(DataError, match="one file ending in"):
+        read_table(tmp_path / "mr")
+    write(tmp_path / "mr", "rt.neg.xz", "bad \n")
+    assert read_table(tmp_path / "mr").labels == ["neg", "pos"]
+    with pytest.raises(DataError, match="without pos/ and neg/"):
+        read_table(tmp_path)
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    columns = {"text": ["a", None, "c"], "label": [1, 2, 1], "extra": [[1], [2], [3]]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet")
+    assert (table.texts, table.labels) == (["a", "", "c"], ["1", "2", "1"])
+    assert read_table(tmp_path / "a.parquet", limit=1).texts == ["a"]
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@given(rows=st.lists(st.tuples(CELLS, st.sampled_from(["a", "b", "10"])), min_size=1, max_size=8))
+def test_written_tables_read_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, rows: list[tuple[str, str]]
+) -> None:
+    table = Table.of(
+        [text for text, _ in rows], [label for _, label in rows], [str(i) for i in range(len(rows))]
+    )
+    path = tmp_path_factory.mktemp("written") / f"a{suffix}"
+    write_table(table, path)
+    back = read_table(path, format=suffix[1:])
+    assert (back.texts, back.labels, back.groups) == (table.texts, table.labels, table.groups)
+
+
+def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"\.csv, \.tsv or \.jsonl"):
+        write_table(Table.of(["a"]), tmp_path / "a.xml")
+    assert list(tmp_path.iterdir()) == []
+
+
+# (value, text)
+VALUES = [(5, "5"), (5.0, "5"), (5.5, "5.5"), (True, "true"), (None, ""), (float("nan"), ""), ("NA", "NA")]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES)
+def test_values_as_text(value: Any, text: str) -> None:
+    assert as_text(value) == text
+
+
+def test_phrases_are_in_pre_order() -> None:
+    assert phrases("(3 (2 a) (1 (0 b) (2 c)))") == [
+        ("3", "a b c"),
+        ("2", "a"),
+        ("1", "b c"),
+        ("0", "b"),
+        ("2", "c"),
+    ]
+    assert unescape("-LRB- 1\\/2 -RRB- \\*") == "( 1/2 ) *"
+
+
+def test_every_format_is_described() -> None:
+    assert all(FORMATS.values())
+
+
+# (parts of the path, options, rows, counts of the labels)
+SHARED: list[tuple[str, dict[str, Any], int, dict[str, int] | None]] = [
+    ("kaggle-movie-reviews/train.tsv.xz", {}, 156_060,
+     {"0": 7072, "1": 27273, "2": 79582, "3": 32927, "4": 9206}),
+    ("kaggle-movie-reviews/test.tsv.xz", {}, 66_292, None),
+    ("sst-trees/train.txt.xz", {}, 8_544, {"0": 1092, "1": 2218, "2": 1624, "3": 2322, "4": 1288}),
+    ("sst-trees/dev.txt.xz", {"format": "sst-binary"}, 872, {"0": 428, "1": 444}),
+    ("sst-trees/test.txt.xz", {"format": "sst-binary"}, 1_821, {"0": 912, "1": 909}),
+    ("sst2/train.tsv.xz", {}, 6_920, {"0": 3310, "1": 3610}),
+    ("mr-rt-polarity", {}, 10_662, {"neg": 5331, "pos": 5331}),
+    ("tweet-sentiment/train.csv.xz", {}, 27_480, {"negative": 7781, "neutral": 11117, "positive": 8582}),
+    ("tweet-sentiment/early-release/train.csv.xz", {}, 27_486,
+     {"negative": 7786, "neutral": 11118, "positive": 8582}),
+    ("yelp-labelled/yelp_labelled.txt", {}, 1_000, {"0": 500, "1": 500}),
+    ("imdb/imdb_40k.csv.xz", {"where": "split=test"}, 20_000, {"0": 10000, "1": 10000}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "options", "rows", "labels"), SHARED, ids=[row[0] for row in SHARED])
+def test_shared_data(parts: str, options: dict[str, Any], rows: int, labels: dict[str, int] | None) -> None:
+    table = read_table(shared_data.folder() / parts, **options)
+    assert len(table) == rows
+    assert (None if table.labels is None else Counter(table.labels)) == labels
+
+
+def test_kaggle_texts_are_not_missing_values() -> None:
+    folder = shared_data.folder() / "kaggle-movie-reviews"
+    train, test = read_table(folder / "train.tsv.xz"), read_table(folder / "test.tsv.xz")
+    assert {"None", "none", "Na"} <= {*train.texts, *test.texts}
+    assert len(set(train.groups or [])) == 8_529

@@ -1,0 +1,299 @@
+"""From files to a run directory and back: what is written, checked, refused, answered."""
+
+import json
+import lzma
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+import sentitok
+from labelled_reviews import rows, tree, write
+from sentimodels import Classifier
+from sentimodels.checkpoint import load_run, verify, write_manifest
+from sentimodels.config import resolve
+from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.models import ARCHITECTURES
+from sentimodels.run import plan, resume, spread, train
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+@pytest.fixture(scope="module")
+def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "lstm"
+    train(resolve(tree("lstm", reviews)), folder)
+    return folder
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, tmp_path: Path) -> None:
+    more: dict[str, Any] = {} if arch in ("tfidf", "nb", "bow") else {"epochs": 4}
+    about = train(resolve(tree(arch, reviews, train=more)), tmp_path / "run", baseline=False)
+    assert about["valid"]["accuracy"] > 0.8
+    assert verify(tmp_path / "run") == []
+    classifier = Classifier.load(tmp_path / "run")
+    asked = rows(40, seed=5)
+    probs = classifier.predict_proba([text for text, _ in asked])
+    assert probs.dtype == np.float32
+    np.testing.assert_allclose(probs.sum(1), 1, atol=1e-5)
+    answers = classifier.predict([text for text, _ in asked])
+    assert np.mean([a == label for a, (_, label) in zip(answers, asked, strict=True)]) > 0.8
+    # From one pass: they cannot disagree; and alone as together.
+    assert answers == [classifier.labels[place] for place in probs.argmax(1)]
+    np.testing.assert_allclose(classifier.predict_proba([asked[3][0]])[0], probs[3], atol=1e-5)
+
+
+def test_what_a_run_directory_holds(trained: Path) -> None:
+    names = {path.name for path in trained.iterdir()}
+    assert names == {
+        "model.safetensors", "config.toml", "tokenizer.json", "labels.json", "run.json", "metrics.jsonl",
+        "training_data.json", "training_texts.npz", "manifest.json",
+    }  # fmt: skip
+    assert json.loads((trained / "labels.json").read_text())["labels"] == ["neg", "pos"]
+    about = json.loads((trained / "run.json").read_text())
+    assert about["versions"]["torch"] == version("torch")
+    assert about["temperature"] > 0
+    assert set(about["baselines"]) == {"majority", "tfidf"}
+    tokenizer = sentitok.Tokenizer.from_file(trained / "tokenizer.json")
+    with safe_open(trained / "model.safetensors", framework="pt") as file:
+        metadata = json.loads(file.metadata()["sentimodels"])
+    assert metadata["tokenizer_sha256"] == tokenizer.fingerprint
+
+
+def test_a_saved_config_is_enough_to_run_again(trained: Path, tmp_path: Path) -> None:
+    config = load_run(trained).config
+    train(config, tmp_path / "again", baseline=False)
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (
+        trained / "model.safetensors"
+    ).read_bytes()
+
+
+def test_probabilities_are_calibrated(trained: Path) -> None:
+    classifier = Classifier.load(trained)
+    texts = [text for text, _ in rows(20, seed=3)]
+    logits = classifier.predict_logits(texts).astype(np.float64) / classifier.temperature
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(texts), expected, atol=1e-6)
+
+
+def test_answers_of_odd_texts(trained: Path) -> None:
+    classifier = Classifier.load(trained)
+    odd = ["", " ", "\ud800", "\0", "a" * 1_000_000, "good film\r\n", "🙂" * 50]
+    probs = classifier.predict_proba(odd)
+    assert np.isfinite(probs).all()
+    np.testing.assert_allclose(classifier.predict_proba([""])[0], probs[0], atol=1e-5)
+    assert classifier.predict_proba([]).shape == (0, 2)
+    assert classifier.predict([]) == []
+    with pytest.raises(TypeError, match="a list of texts"):
+        classifier.predict("one text")
+
+
+# (file, how it is altered, what is said)
+ALTERED = [
+    ("model.safetensors", b"\0", r"model\.safetensors.*(changed since|unreadable)"),
+    ("labels.json", b'{"labels": ["pos", "neg"]}', r"labels\.json: changed since"),
+    ("config.toml", b'arch = "lstm"\n', r"config\.toml: changed since"),
+    ("run.json", b'{"temperature": 9}', r"run\.json: changed since"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), ALTERED)
+def test_altered_files_are_refused(name: str, data: bytes, message: str, copy: Path) -> None:
+    (copy / name).write_bytes(data)
+    with pytest.raises(CheckpointError, match=message):
+        Classifier.load(copy)
+    assert any(name in line for line in verify(copy))
+
+
+def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
+    """Ids of two words swapped, weights untouched, hashes made anew."""
+    path = copy / "tokenizer.json"
+    value = json.loads(path.read_text("utf-8"))
+    vocab = value["model"]["vocab"]
+    first, second = "Ġfilm", "Ġthe"
+    assert {first, second} <= vocab.keys()
+    vocab[first], vocab[second] = vocab[second], vocab[first]
+    path.write_text(json.dumps(value), encoding="utf-8")
+    write_manifest(copy)
+    with pytest.raises(ValueError, match=r"not the one the weights were trained with|tokenizer"):
+        Classifier.load(copy)
+    assert verify(copy)
+
+
+def test_verify_names_missing_and_added_files(copy: Path) -> None:
+    (copy / "metrics.jsonl").unlink()
+    (copy / "extra.bin").write_bytes(b"")
+    assert verify(copy) == ["metrics.jsonl: missing", "extra.bin: not in the manifest"]
+    with pytest.raises(CheckpointError, match=r"no manifest\.json; not a run directory"):
+        verify(copy.parent)
+
+
+def test_a_manifest_cannot_point_elsewhere(copy: Path) -> None:
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"]["../outside"] = {"sha256": "0"}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert "../outside: no file of a run directory" in verify(copy)
+
+
+def test_weights_of_another_shape_are_refused(copy: Path) -> None:
+    text = (copy / "config.toml").read_text().replace("d_hidden = 16", "d_hidden = 32")
+    (copy / "config.toml").write_text(text)
+    write_manifest(copy)
+    with pytest.raises(CheckpointError, match="does not fit its configuration"):
+        Classifier.load(copy)
+
+
+def test_a_folder_with_a_run_is_not_written_over(reviews: Path, trained: Path) -> None:
+    with pytest.raises(CheckpointError, match="holds a run already; give another --out"):
+        train(resolve(tree("lstm", reviews)), trained)
+
+
+@pytest.mark.parametrize("at", [3, 20])
+def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
+    at: int, reviews: Path, trained: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    asked = iter(range(1, 10_000))
+    about = train(resolve(tree("lstm", reviews)), folder, should_stop=lambda: next(asked) >= at)
+    assert about["fit"]["stop"] == "stopped"
+    assert verify(folder) == []
+    assert len(Classifier.load(folder).predict(["good film", "bad film"])) == 2
+    about = resume(folder)
+    assert about["fit"]["stop"] == "epochs"
+    assert (folder / "model.safetensors").read_bytes() == (trained / "model.safetensors").read_bytes()
+    with pytest.raises(CheckpointError, match="has finished"):
+        resume(folder)
+
+
+def test_resuming_on_other_data_is_refused(reviews: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copy(reviews, tmp_path / "reviews.csv"))
+    train(resolve(tree("lstm", data)), tmp_path / "run", should_stop=lambda: True)
+    write(data, 280, seed=9)
+    with pytest.raises(CheckpointError, match="has changed since the run began"):
+        resume(tmp_path / "run")
+
+
+def test_a_tokenizer_can_be_given(reviews: Path, tmp_path: Path) -> None:
+    tokenizer = sentitok.train_bpe(texts=[text for text, _ in rows(300)], vocab_size=280)
+    tokenizer.save(tmp_path / "tok.json")
+    config = resolve(tree("cnn", reviews, data={"tokenizer": str(tmp_path / "tok.json")}))
+    train(config, tmp_path / "run", baseline=False)
+    assert Classifier.load(tmp_path / "run").tokenizer == tokenizer
+    with pytest.raises(ConfigError, match="tfidf cuts words by itself"):
+        train(resolve(tree("tfidf", reviews, data={"tokenizer": "tok.json"})), tmp_path / "no")
+
+
+def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt.xz"
+    path.write_bytes(lzma.compress(b"film 1 2 3\nthe -1 0.5 2\n"))
+    options = {"d_model": 3, "channels": "static"}
+    config = resolve(tree("cnn", reviews, data={"vectors": str(path)}, model=options))
+    notes: list[str] = []
+    train(config, tmp_path / "run", on_note=notes.append, baseline=False)
+    assert any("tokens have a vector" in note for note in notes)
+    run = load_run(tmp_path / "run")
+    texts = run.encoder.inputs(2).token_texts
+    assert texts is not None
+    assert run.module.static[texts.index("film")].tolist() == [1, 2, 3]  # type: ignore[index]
+    with pytest.raises(ConfigError, match=r"need data\.vectors"):
+        train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "no")
+    path.write_bytes(lzma.compress(b"film 1 2 3\nthe 1 2\n"))
+    with pytest.raises(DataError, match="line 2 has 2 numbers, the first 3"):
+        train(config, tmp_path / "broken")
+
+
+# (rows of the file, what is said)
+BAD_DATA: list[tuple[str, str, type[Exception]]] = [
+    ("text,label\na,1\nb,1\n", "every row has the label '1'", DataError),
+    ("text,label\n", "no rows", DataError),
+    ("text,label\na,1\n", "every row has the label", DataError),
+    ("text,a,b\na,1,2\n", "no labels; name their column with --label-column", DataError),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "error"), BAD_DATA)
+def test_bad_data(text: str, message: str, error: type[Exception], tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=message):
+        train(resolve(tree("lstm", path)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_class_with_one_row_and_an_empty_text_are_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", 60)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('"",pos\nodd one out,rare\n')
+    notes: list[str] = []
+    about = train(resolve(tree("tfidf", path)), tmp_path / "run", on_note=notes.append)
+    assert about["labels"] in ({"neg": 25, "pos": 30, "rare": 1}, about["labels"])
+    assert "rare" in about["labels"]
+    assert any("empty" in note for note in notes)
+    assert any("rare" in note or "one" in note for note in notes)
+
+
+def test_leaks_are_said(reviews: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    config = resolve(tree("tfidf", reviews, data={"valid": str(reviews)}))
+    train(config, tmp_path / "run", on_note=notes.append)
+    assert any("are training texts" in note for note in notes)
+
+
+def test_long_texts_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    lines = [f'"{"good film " * 30}",pos\n"{"bad film " * 30}",neg\n' for _ in range(10)]
+    path.write_text("text,label\n" + "".join(lines), encoding="utf-8")
+    for long in ("truncate", "head-tail", "windows"):
+        notes: list[str] = []
+        config = resolve(tree("cnn", path, data={"max_tokens": 12, "long": long}, train={"epochs": 1}))
+        train(config, tmp_path / long, on_note=notes.append, baseline=False)
+        assert any("longer than 12 tokens" in note and long in note for note in notes)
+        assert len(Classifier.load(tmp_path / long).predict(["good film " * 100])) == 1
+
+
+def test_plan_trains_nothing(reviews: Path) -> None:
+    found = plan(resolve(tree("lstm", reviews)))
+    assert found["train_rows"] + found["valid_rows"] == 300
+    assert found["steps"] == 3 * -(-found["train_rows"] // 16)
+    assert found["parameters"] > 1000
+
+
+def test_spread_over_seeds() -> None:
+    found = spread([{"accuracy": 0.5}, {"accuracy": 0.7}, {"accuracy": 0.6}])["accuracy"]
+    assert found["mean"] == pytest.approx(0.6)
+    assert found["deviation"] == pytest.approx(0.1)
+    assert found["interval"] == pytest.approx(4.3027 * 0.1 / 3**0.5, abs=1e-4)
+    assert spread([{"accuracy": 0.5}])["accuracy"]["interval"] == 0
+
+
+def test_the_held_out_treebank_is_refused(tmp_path: Path) -> None:
+    """Nothing trains on what the Kaggle test was made of."""
+    from shared_data import folder
+
+    dev = folder() / "sst-trees" / "dev.txt.xz"
+    for where in ("train", "valid"):
+        data: dict[str, Any] = {where: str(dev)}
+        with pytest.raises(DataError, match="nothing may train"):
+            train(
+                resolve(tree("tfidf", dev if where == "train" else write(tmp_path / "x.csv"), data=data)),
+                tmp_path / "run",
+            )

@@ -1,0 +1,237 @@
+"""`senti data`, `evaluate`, `errors`, `submit`, `compare`, `ensemble`, `plot`: from outside."""
+
+import contextlib
+import csv
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from sentimodels.cli import build
+from sentimodels.predictions import Predictions
+
+OURS = ["data check", "data stats", "data split", "data sst"]
+OURS += ["evaluate", "errors", "submit", "compare", "ensemble", "plot"]
+
+
+def commands(app: typer.Typer, above: str = "") -> Iterator[tuple[str, Any]]:
+    for command in app.registered_commands:
+        yield f"{above}{command.name}", command
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, f"{group.name} ")
+
+
+COMMANDS = dict(commands(build()))
+
+
+def run(folder: Path, *args: str) -> Any:
+    with contextlib.chdir(folder):
+        return CliRunner().invoke(build(), list(args))
+
+
+def run_json(folder: Path, *args: str) -> dict[str, Any]:
+    done = run(folder, *args, "--json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def examples() -> list[tuple[str, str]]:
+    found = []
+    for name in OURS:
+        lines = (COMMANDS[name].epilog or "").split("\n\n")
+        found += [(name, line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
+    return found
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_has_examples_that_are_tested(name: str, tmp_path: Path) -> None:
+    done = run(tmp_path, *name.split(), "--help")
+    assert done.exit_code == 0
+    shown = re.findall(r"^\s*\$ (senti .*)$", done.stdout, re.M)
+    of_command = [line for command, line in examples() if command == name]
+    assert 2 <= len(of_command) <= 3
+    # A long line is wrapped in the page.
+    assert len(shown) == len(of_command)
+    for flag in ("--json", "--quiet", "--traceback"):
+        assert flag in done.stdout
+
+
+@pytest.mark.parametrize(("name", "line"), examples(), ids=[line for _, line in examples()])
+def test_examples(name: str, line: str, folder: Path) -> None:
+    done = run(folder, *shlex.split(line)[1:])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout
+
+
+# (name, arguments, exit code, part of stderr)
+WRONG_CALLS = [
+    ("no such file", ["evaluate", "runs/gpt", "none.csv"], 2, "none.csv"),
+    ("no labels", ["evaluate", "runs/gpt", "test.csv"], 2, "--label-column"),
+    ("no column", ["evaluate", "runs/gpt", "valid.csv", "--label-column", "mood"], 2, "no column 'mood'"),
+    ("trained on", ["evaluate", "runs/gpt", "train.csv"], 2, "trained on this file"),
+    ("both modes", ["evaluate", "runs/gpt", "valid.csv", "--json", "-q"], 2, "exclude each other"),
+    ("not five classes", ["evaluate", "runs/gpt", "valid.csv", "--binary"], 2, "needs labels 0 to 4"),
+    ("unknown label", ["errors", "runs/gpt", "valid.csv", "--true", "good"], 2, "unknown label 'good'"),
+    ("form", ["submit", "runs/gpt", "test.csv", "-o", "s.csv", "--form", "x"], 2, "movie-reviews, imdb"),
+    ("one run", ["compare", "runs/gpt", "--data", "valid.csv"], 2, "two runs"),
+    ("no data", ["compare", "runs/gpt", "runs/lstm"], 2, "--data FILE"),
+    ("few replicates", ["compare", "gpt.npz", "lstm.npz", "--bootstrap", "9"], 2, "at least 100"),
+    ("one member", ["ensemble", "runs/gpt", "--dev", "valid.csv", "-o", "e"], 2, "two runs"),
+    ("dev", ["ensemble", "runs/gpt", "runs/lstm", "--dev", "train.csv", "-o", "e"], 2, "trained on"),
+    ("kind", ["plot", "runs/gpt", "-o", "x.png", "--kind", "pie"], 2, "curves, rates"),
+    ("suffix", ["plot", "runs/gpt", "-o", "x.gif"], 2, ".png, .svg or .pdf"),
+    ("no curves", ["plot", "trees.txt", "-o", "x.png"], 2, "metrics.jsonl"),
+    ("shares", ["data", "split", "valid.csv", "-o", "p", "--shares", "many"], 2, "0.8,0.2"),
+    ("sum of shares", ["data", "split", "valid.csv", "-o", "p", "--shares", "0.5,0.1"], 2, "add up to 0.6"),
+    ("by", ["data", "split", "valid.csv", "-o", "p", "--by", "luck"], 2, "group, hash, row"),
+    ("as", ["data", "split", "valid.csv", "-o", "p", "--as", "xml"], 2, "csv, tsv, jsonl"),
+    ("no trees", ["data", "sst", "valid.csv", "-o", "x.csv"], 2, "line 1"),
+    ("both kinds", ["data", "sst", "trees.txt", "-o", "x.csv", "--phrases", "--binary"], 2, "exclude"),
+    ("leaks", ["data", "check", "train.csv", "valid.csv", "--strict"], 1, "rows leaked"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args", "code", "part"), WRONG_CALLS, ids=[row[0] for row in WRONG_CALLS])
+def test_wrong_calls(name: str, args: list[str], code: int, part: str, folder: Path) -> None:
+    done = run(folder, *args)
+    assert done.exit_code == code, done.stdout + done.stderr
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_evaluate_says_everything(folder: Path) -> None:
+    value = run_json(folder, "evaluate", "runs/gpt", "valid.csv", "--memory", "train.csv", "--plots", "figs")
+    assert value["schema"] == "senti.evaluate/1"
+    wanted = {"n", "accuracy", "macro_f1", "weighted_f1", "quadratic_kappa", "mcc"}
+    wanted |= {"log_loss", "ece", "brier"}
+    wanted |= {"auroc", "intervals", "majority", "per_class", "confusion", "calibration", "unseen", "memory"}
+    wanted |= {"lengths", "errors", "about"}
+    assert wanted <= set(value)
+    assert value["memory"]["n_remembered"] == value["unseen"]["n_seen"]
+    for name in ("confusion", "calibration"):
+        assert (folder / "figs" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    with (folder / "figs" / "confusion.csv").open(newline="") as file:
+        matrix = [[int(cell) for cell in row[1:]] for row in list(csv.reader(file))[1:]]
+    assert matrix == value["confusion"]["rows"]
+    page = run(folder, "evaluate", "runs/gpt", "valid.csv", "--memory", "train.csv").stdout
+    for part in (
+        "always ",
+        "unseen",
+        "with memory",
+        "Confusion",
+        "Worst errors",
+        "temperature 1.500",
+        "By length",
+    ):
+        assert part in page
+    assert run(folder, "evaluate", "runs/gpt", "valid.csv", "-q").stdout.strip() == f"{value['accuracy']:.4f}"
+
+
+def test_one_file_of_predictions_gives_the_same_numbers(folder: Path) -> None:
+    value = run_json(folder, "evaluate", "runs/gpt", "valid.csv")
+    compared = run_json(folder, "compare", "gpt.npz", "lstm.npz")
+    assert (
+        run(folder, "evaluate", "runs/gpt", "valid.csv", "-o", "again.npz", "--bootstrap", "0").exit_code == 0
+    )
+    assert (Predictions.load(folder / "again.npz").probs == Predictions.load(folder / "gpt.npz").probs).all()
+    asked = run_json(folder, "compare", "runs/gpt", "runs/lstm", "--data", "valid.csv")
+    assert compared == asked
+    for key in ("accuracy", "macro_f1", "log_loss", "ece"):
+        assert compared["runs"][0][key] == value[key]
+    found = Predictions.load(folder / "gpt.npz")
+    assert found.about["source"] == "valid.csv"
+    difference = compared["differences"][0]["accuracy"]["difference"]
+    assert difference == pytest.approx(compared["runs"][1]["accuracy"] - compared["runs"][0]["accuracy"])
+
+
+def test_nothing_is_cut_in_a_pipe(folder: Path) -> None:
+    long = folder / "runs" / ("a-run-with-a-long-name-" * 6)
+    (folder / "runs" / "lstm").rename(long)
+    page = run(folder, "compare", "runs/gpt", str(long), "--data", "valid.csv").stdout
+    assert long.name in page
+    assert "quadratic kappa" in page
+    assert "…" not in page
+
+
+def test_errors_are_wrong_and_sorted(folder: Path) -> None:
+    value = run_json(folder, "errors", "runs/gpt", "valid.csv", "--top", "1000")
+    found = value["errors"]
+    assert len(found) == value["n_wrong"] > 5
+    assert all(one["label"] != one["predicted"] for one in found)
+    assert [one["p_label"] for one in found] == sorted(one["p_label"] for one in found)
+    some = run_json(folder, "errors", "runs/gpt", "valid.csv", "--true", "0", "--answered", "1")["errors"]
+    assert {(one["label"], one["predicted"]) for one in some} == {("0", "1")}
+
+
+@pytest.mark.parametrize(
+    ("form", "header"), [("movie-reviews", ["PhraseId", "Sentiment"]), ("imdb", ["Id", "Category"])]
+)
+def test_submissions_have_a_row_for_each_text(folder: Path, form: str, header: list[str]) -> None:
+    done = run(folder, "submit", "runs/gpt", "test.csv", "-o", "s.csv", "--form", form)
+    assert done.exit_code == 0, done.stderr
+    with (folder / "s.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    with (folder / "test.csv").open(newline="", encoding="utf-8") as file:
+        n = sum(1 for _ in csv.reader(file)) - 1
+    assert rows[0] == header
+    assert [row[0] for row in rows[1:]] == [str(i) for i in range(n)]
+    assert {row[1] for row in rows[1:]} == {"0", "1"}
+
+
+def test_an_ensemble_stands_where_a_run_stands(folder: Path) -> None:
+    value = run_json(folder, "ensemble", "runs/gpt", "runs/lstm", "--dev", "valid.csv", "-o", "runs/both")
+    assert sum(one["weight"] for one in value["members"]) == pytest.approx(1)
+    assert value["dev"]["log_loss"] <= min(one["log_loss"] for one in value["members"]) + 1e-6
+    found = run_json(folder, "evaluate", "runs/both", "valid.csv")
+    assert found["accuracy"] == value["dev"]["accuracy"]
+    assert run(folder, "ensemble", "runs/both", "runs/gpt", "--dev", "valid.csv", "-o", "e").exit_code == 2
+
+
+def test_check_counts_what_leaked(folder: Path) -> None:
+    value = run_json(folder, "data", "check", "train.csv", "valid.csv")
+    (leak,) = value["leaks"]
+    assert leak["folded"] >= 3
+    assert leak["exact"] <= leak["folded"]
+    assert run(folder, "data", "check", "train.csv", "--strict").exit_code == 0
+
+
+def test_stats_and_pictures(folder: Path) -> None:
+    value = run_json(folder, "data", "stats", "train.csv", "valid.csv", "--plots", "figures")
+    train = value["files"][0]
+    assert train["rows"] == sum(train["labels"].values()) == 800
+    assert train["lengths"]["p5"] <= train["lengths"]["p50"] <= train["lengths"]["max"]
+    for name in ("labels", "lengths"):
+        assert (folder / "figures" / f"{name}.png").stat().st_size > 1000
+
+
+def test_split_parts_read_back_and_say_their_leaks(folder: Path) -> None:
+    value = run_json(
+        folder, "data", "split", "valid.csv", "-o", "parts", "--as", "jsonl", "--shares", "0.6,0.2,0.2"
+    )
+    assert list(value["parts"]) == ["train", "valid", "test"]
+    rows = sum(part["rows"] for part in value["parts"].values())
+    with (folder / "valid.csv").open(newline="", encoding="utf-8") as file:
+        assert rows == sum(1 for _ in csv.reader(file)) - 1
+    by_hash = run_json(folder, "data", "split", "valid.csv", "-o", "hashed", "--by", "hash")
+    assert by_hash["leaks"] == []
+
+
+@pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths"])
+def test_other_plots(folder: Path, kind: str) -> None:
+    sources = {"rates": ["runs/gpt"], "calibration": ["gpt.npz", "lstm.npz"]}.get(kind, ["train.csv"])
+    done = run(folder, "plot", *sources, "--kind", kind, "-o", "p.png", "-q")
+    assert (done.exit_code, done.stdout) == (0, "p.png\n"), done.stderr
+    assert (folder / "p.png").stat().st_size > 1000
+
+
+def test_nothing_is_coloured_in_a_pipe(folder: Path) -> None:
+    done = run(folder, "evaluate", "runs/gpt", "valid.csv")
+    assert "\x1b" not in done.stdout + done.stderr

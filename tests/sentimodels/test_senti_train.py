@@ -1,0 +1,267 @@
+"""`senti train`, `predict`, `archs`, `init`, `verify`, as they are typed."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from labelled_reviews import write
+from sentimodels.cli import build
+
+SMALL = [
+    "--set",
+    "model.d_model=16",
+    "--set",
+    "model.d_hidden=16",
+    "--set",
+    "data.vocab_size=300",
+    "--threads",
+    "1",
+]
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+def senti(*args: str | Path, cwd: Path, stdin: str = "") -> Done:
+    """Runs the command in this process: torch takes seconds to import."""
+    out, err = io.StringIO(), io.StringIO()
+    code: int | str | None = 0
+    with ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(cwd))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        stack.enter_context(patch("sys.stdin", io.StringIO(stdin)))
+        try:
+            build()([str(arg) for arg in args])
+        except SystemExit as stop:
+            code = stop.code
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with reviews.csv and a run made of it."""
+    path = tmp_path_factory.mktemp("senti")
+    write(path / "reviews.csv")
+    done = senti(
+        "train", "reviews.csv", "--out", "runs/first", "--lr", "0.01", "--epochs", "3", *SMALL, cwd=path
+    )
+    assert done.code == 0, done.err
+    (path / "summary.txt").write_text(done.out)
+    (path / "notes.txt").write_text(done.err)
+    return path
+
+
+def test_train_says_what_was_done(folder: Path) -> None:
+    summary, notes = (folder / "summary.txt").read_text(), (folder / "notes.txt").read_text()
+    assert "architecture  lstm" in summary
+    assert "lstm beats majority" in summary
+    assert "tfidf" in summary
+    assert summary.rstrip().endswith('next     echo "great fun" | senti predict runs/first')
+    assert "read as csv" in notes
+    assert "\x1b" not in summary + notes  # no colour, no bar, outside a terminal
+
+
+def test_train_json_and_quiet(folder: Path) -> None:
+    done = senti("train", "reviews.csv", "--arch", "tfidf", "-o", "runs/json", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    assert value["schema"] == "senti.train/1"
+    assert value["valid"]["accuracy"] > 0.8
+    done = senti("train", "reviews.csv", "--arch", "tfidf", "-o", "runs/quiet", "--quiet", cwd=folder)
+    assert (done.code, done.out, done.err) == (0, f"runs{os.sep}quiet\n", "")
+    assert senti("train", "reviews.csv", "--json", "--quiet", cwd=folder).code == 2
+
+
+def test_several_seeds(folder: Path) -> None:
+    done = senti(
+        "train",
+        "reviews.csv",
+        "-o",
+        "runs/seeds",
+        "--seeds",
+        "2",
+        "--epochs",
+        "1",
+        *SMALL,
+        "--json",
+        cwd=folder,
+    )
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    assert len(value["seeds"]) == 2
+    assert value["spread"]["accuracy"]["interval"] >= 0
+    assert (folder / "runs" / "seeds" / "seed-1" / "manifest.json").is_file()
+
+
+def test_dry_run_trains_nothing(folder: Path) -> None:
+    done = senti("train", "reviews.csv", "--out", "runs/dry", "--dry-run", "--json", *SMALL, cwd=folder)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["train_rows"] == 270
+    assert not (folder / "runs" / "dry").exists()
+
+
+def test_flags_go_above_set_and_that_above_the_file(folder: Path) -> None:
+    (folder / "run.toml").write_text('[data]\ntrain = "reviews.csv"\n[train]\nepochs = 9\nbatch_size = 27\n')
+    args = ["--config", "run.toml", "--set", "train.epochs=5", "--dry-run", "--json", *SMALL]
+    assert json.loads(senti("train", *args, cwd=folder).out)["steps"] == 50
+    assert json.loads(senti("train", *args, "--epochs", "2", cwd=folder).out)["steps"] == 20
+
+
+# (arguments, exit code, what is said)
+WRONG: list[tuple[list[str], int, str]] = [
+    (["train", "missing.csv"], 2, "missing.csv"),
+    (["train", "reviews.csv", "--arch", "lsmt"], 2, "no architecture 'lsmt'; there are tfidf"),
+    (["train", "reviews.csv", "--set", "optim.lrr=1"], 2, "optim.lrr: no such key; did you mean lr?"),
+    (["train", "reviews.csv", "--set", "lr"], 2, "expected section.key=value"),
+    (["train", "reviews.csv", "--out", "runs/first"], 2, "holds a run already"),
+    (["train", "reviews.csv", "--label-column", "stars"], 2, "stars"),
+    (["train", "reviews.csv", "--pooling", "medium"], 2, "model.pooling"),
+    (["train", "reviews.csv", "--config", "missing.toml"], 2, "missing.toml"),
+    (["train", "--epochs", "1"], 2, "data.train: name the file"),
+    (["train", "--resume", "runs/first"], 2, "has finished; nothing to resume"),
+    (["train", "--resume", "runs/none"], 2, "not a run directory"),
+    (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
+    (["train", "reviews.csv", "--lr", "1e30", "--set", "optim.name=sgd", "--set", "optim.clip=0",
+      "--out", "runs/nan", *SMALL], 1, "lower optim.lr"),
+    (["predict", "runs/none"], 2, "runs/none"),
+    (["predict", "runs/first", "missing.csv"], 2, "missing.csv"),
+    (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
+    (["verify", "."], 2, "not a run directory"),
+    (["init", "--arch", "gpt", "--preset", "huge"], 2, "gpt has no preset 'huge'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("args", "code", "message"), WRONG, ids=[" ".join(args[:4]) for args, _, _ in WRONG])
+def test_wrong_calls(args: list[str], code: int, message: str, folder: Path) -> None:
+    done = senti(*args, cwd=folder)
+    assert done.code == code, done.err
+    assert message in done.err.replace("\\", "/")
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_predict_from_stdin(folder: Path) -> None:
+    done = senti("predict", "runs/first", cwd=folder, stdin="a great lovely film\n\nan awful mess, dull\n")
+    assert done.code == 0, done.err
+    found = list(csv.DictReader(io.StringIO(done.out)))
+    assert [row["text"] for row in found] == ["a great lovely film", "", "an awful mess, dull"]
+    assert [found[0]["label"], found[2]["label"]] == ["pos", "neg"]
+    assert abs(float(found[0]["p_pos"]) + float(found[0]["p_neg"]) - 1) < 1e-5
+    done = senti("predict", "runs/first", "--quiet", cwd=folder, stdin="a great lovely film\n")
+    assert done.out == "pos\n"
+
+
+def test_predict_a_file(folder: Path) -> None:
+    for name in ("answers.csv", "answers.tsv", "answers.jsonl"):
+        done = senti("predict", "runs/first", "reviews.csv", "-o", name, cwd=folder)
+        assert done.code == 0, done.err
+        assert "300 answers in" in done.out
+    records = [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
+    with (folder / "answers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(records) == len(rows) == 300
+    assert [record["label"] for record in records] == [row["label"] for row in rows]
+    assert records[0]["schema"] == "senti.predict/1"
+    assert set(records[0]["probs"]) == {"neg", "pos"}
+
+
+def test_archs_lists_the_table(folder: Path) -> None:
+    from sentimodels.models import ARCHITECTURES
+
+    done = senti("archs", "--quiet", cwd=folder)
+    assert done.out.split() == list(ARCHITECTURES)
+    assert "nano to 5x-large" in senti("archs", cwd=folder).out
+
+
+def test_init_writes_what_train_reads(folder: Path) -> None:
+    done = senti("init", "--arch", "gpt", "--preset", "nano", cwd=folder)
+    value = tomllib.loads(done.out)
+    assert value["arch"] == "gpt"
+    assert value["model"]["d_model"] == 64
+    assert "# Highest rate." in done.out
+    assert senti("init", "-o", "made.toml", cwd=folder).code == 0
+    assert senti("init", "-o", "made.toml", cwd=folder).code == 2
+    done = senti("train", "reviews.csv", "--config", "made.toml", "--dry-run", "--json", cwd=folder)
+    assert json.loads(done.out)["arch"] == "lstm"
+
+
+def test_verify(folder: Path, tmp_path: Path) -> None:
+    assert senti("verify", "runs/first", cwd=folder).code == 0
+    copy = Path(shutil.copytree(folder / "runs" / "first", tmp_path / "copy"))
+    with (copy / "model.safetensors").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    done = senti("verify", copy, cwd=folder)
+    assert done.code == 1
+    assert "model.safetensors: changed since it was written" in done.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+def test_ctrl_c_leaves_a_usable_run_that_resumes(folder: Path) -> None:
+    args = ["train", "reviews.csv", "-o", "runs/stopped", "--epochs", "400", "--set", "train.patience=0",
+            "--no-baseline", *SMALL]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sentimodels.cli", *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        # A shell in the background has its children ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    metrics = folder / "runs" / "stopped" / "metrics.jsonl"
+    until = time.monotonic() + 120
+    while not metrics.is_file() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err.decode()
+    assert b"go on with senti train --resume runs/stopped" in err
+    assert senti("verify", "runs/stopped", cwd=folder).code == 0
+    assert senti("predict", "runs/stopped", cwd=folder, stdin="a great lovely film\n").code == 0
+    steps = json.loads((folder / "runs" / "stopped" / "run.json").read_text())["fit"]["steps"]
+    assert 0 < steps < 400 * 5
+
+
+NAMES = ["train", "predict", "archs", "init", "verify"]
+COMMANDS = {command.name: command for command in build().registered_commands}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_ends_with_examples_that_run(name: str, folder: Path, tmp_path: Path) -> None:
+    epilog = str(COMMANDS[name].epilog)
+    lines = [line.removeprefix("$ ") for line in epilog.splitlines() if line.startswith("$ ")]
+    assert 2 <= len(lines) <= 3
+    shutil.copytree(folder / "runs" / "first", tmp_path / "runs" / "first")
+    shutil.copy(folder / "reviews.csv", tmp_path)
+    for line in lines:
+        before, _, command = line.rpartition(" | ")
+        words = shlex.split(command)
+        assert words[0] == "senti"
+        if words[1] == "train":
+            shutil.rmtree(tmp_path / "runs" / "first", ignore_errors=True)
+            words += [] if "--dry-run" in words else ["--limit", "60", "--threads", "1"]
+        done = senti(*words[1:], cwd=tmp_path, stdin=shlex.split(before)[1] + "\n" if before else "")
+        assert done.code == 0, (line, done.err)

@@ -1,0 +1,244 @@
+"""The parts of a step against what they are defined by."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sentimodels.config import OptimConfig, TrainConfig
+from sentimodels.training.average import Average
+from sentimodels.training.loss import distance, mixed, one_hot, summed
+from sentimodels.training.optimizer import Optimizers, RowAdamW, clip, depth_of
+from sentimodels.training.schedule import rate
+
+
+@pytest.fixture(autouse=True)
+def _seeded_torch() -> None:
+    torch.manual_seed(3)
+    torch.set_num_threads(1)
+
+
+# (schedule, step of 100 with 10 of warm-up and a floor of 0.1, factor)
+RATES = [
+    ("cosine", 0, 0.1),
+    ("cosine", 9, 1.0),
+    ("cosine", 10, 1.0),
+    ("cosine", 99, 0.1),
+    ("linear", 99, 0.1),
+    ("linear", 10, 1.0),
+    ("constant", 99, 1.0),
+    ("linear", 44, 0.1 + 0.9 * (1 - 34 / 89)),
+    ("cosine", 44, 0.1 + 0.9 * (1 + math.cos(math.pi * 34 / 89)) / 2),
+]
+
+
+@pytest.mark.parametrize(("schedule", "step", "factor"), RATES)
+def test_rates(schedule: str, step: int, factor: float) -> None:
+    config = OptimConfig(schedule=schedule, warmup=0.1, floor=0.1)  # type: ignore[arg-type]
+    assert rate(step, 100, config) == pytest.approx(factor)
+
+
+def test_a_run_of_one_step_has_a_rate() -> None:
+    assert rate(0, 1, OptimConfig()) == 1.0
+
+
+LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.1, 0.2, 0.3], [-3.0, 4.0, 0.0]])
+LABELS = torch.tensor([0, 2, 0])
+
+
+def test_loss_is_torchs_summed_cross_entropy() -> None:
+    found = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), None)
+    torch.testing.assert_close(found, nn.functional.cross_entropy(LOGITS, LABELS, reduction="sum"))
+    smooth = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(label_smoothing=0.1), None)
+    expected = nn.functional.cross_entropy(LOGITS, LABELS, label_smoothing=0.1, reduction="sum")
+    torch.testing.assert_close(smooth, expected)
+    weights = torch.tensor([0.5, 1.0, 2.0])
+    expected = nn.functional.cross_entropy(LOGITS, LABELS, weights, reduction="sum")
+    torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), weights), expected)
+
+
+def test_focal_loss_is_its_formula() -> None:
+    found = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(focal_gamma=2.0), None)
+    probs = LOGITS.softmax(-1)
+    expected = sum(
+        -((1 - probs[i, y].item()) ** 2) * math.log(probs[i, y].item()) for i, y in enumerate(LABELS.tolist())
+    )
+    assert found.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_distance_is_the_symmetric_divergence() -> None:
+    p, q = LOGITS.softmax(-1), LOGITS.flip(1).softmax(-1)
+    forward = (p * (p / q).log()).sum()
+    backward = (q * (q / p).log()).sum()
+    torch.testing.assert_close(distance(LOGITS, LOGITS.flip(1)), (forward + backward) / 2)
+    assert distance(LOGITS, LOGITS) == 0
+
+
+def test_mixed_targets() -> None:
+    found = mixed(one_hot(LABELS, 3), torch.tensor([1, 0, 2]), 0.75)
+    assert found.tolist() == [[0.75, 0, 0.25], [0.25, 0, 0.75], [1, 0, 0]]
+
+
+def sparse(parameter: nn.Parameter, rows: list[int], values: Tensor) -> None:
+    parameter.grad = torch.sparse_coo_tensor(
+        torch.tensor([rows]), values, parameter.shape, check_invariants=False
+    )
+
+
+def test_row_adamw_moves_met_rows_as_adam_would() -> None:
+    """A row that is met at some steps only is as if Adam had been run on those steps."""
+    table = nn.Parameter(torch.randn(4, 3))
+    start = table.detach().clone()
+    optimizer = RowAdamW([table], 0.1, (0.9, 0.98), 1e-8)
+    steps = [([0, 2], torch.randn(2, 3)), ([2, 2], torch.randn(2, 3)), ([0], torch.randn(1, 3))]
+    for rows, values in steps:
+        sparse(table, rows, values)
+        optimizer.step()
+    for row in range(4):
+        alone = nn.Parameter(start[row].clone())
+        adam = torch.optim.Adam([alone], 0.1, (0.9, 0.98), 1e-8)
+        for rows, values in steps:
+            if row in rows:
+                alone.grad = sum((values[i] for i, r in enumerate(rows) if r == row), torch.zeros(3))
+                adam.step()
+        torch.testing.assert_close(table[row], alone)
+    assert torch.equal(table[3], start[3])
+
+
+def test_clipping_counts_sparse_and_dense_together() -> None:
+    first, second = nn.Parameter(torch.zeros(3, 2)), nn.Parameter(torch.zeros(2))
+    sparse(first, [1, 1], torch.tensor([[1.0, 0.0], [2.0, 0.0]]))  # one row: (3, 0)
+    second.grad = torch.tensor([0.0, 4.0])
+    assert clip([first, second], 1.0).item() == pytest.approx(5.0)
+    assert first.grad is not None
+    assert second.grad is not None
+    torch.testing.assert_close(first.grad.to_dense()[1], torch.tensor([0.6, 0.0]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(second.grad, torch.tensor([0.0, 0.8]), atol=1e-5, rtol=0)
+
+
+class Toy(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(6, 4, sparse=True)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.embedding(ids).mean(1)
+        for layer in self.layers:
+            x = layer(x).tanh()
+        logits: Tensor = self.head(x)
+        return logits
+
+
+def test_average_of_met_rows_is_that_of_all_rows() -> None:
+    """Catching up late gives what averaging every row at every step gives."""
+    toy = Toy()
+    plain = {name: value.detach().clone().double() for name, value in toy.named_parameters()}
+    average = Average(toy, 0.9, {"embedding.weight"})
+    optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=True)
+    optimizers.set_rate(1.0)
+    for step in range(30):
+        ids = torch.tensor([[step % 3, (step * 5) % 4]])  # rows 4 and 5 are never met
+        toy(ids).square().sum().backward()
+        average.before()
+        optimizers.step()
+        average.after()
+        decay = min(0.9, (step + 1) / (10 + step))
+        for name, value in toy.named_parameters():
+            plain[name] = decay * plain[name] + (1 - decay) * value.detach().double()
+        if step in (7, 29):
+            own = {name: value.detach().clone() for name, value in toy.named_parameters()}
+            with average.applied():
+                for name, value in toy.named_parameters():
+                    torch.testing.assert_close(value.double(), plain[name], atol=1e-5, rtol=1e-5)
+            for name, value in toy.named_parameters():
+                assert torch.equal(value, own[name]), name
+
+
+# (parameter, depth of 3 layers)
+DEPTHS = [
+    ("embedding.weight", 0),
+    ("transformer.positions.weight", 0),
+    ("transformer.blocks.0.attention.project_in.weight", 1),
+    ("recurrent.layers.2.0.weight_ih_l0", 3),
+    ("head.network.1.weight", 4),
+    ("transformer.norm.weight", 4),
+]
+
+
+@pytest.mark.parametrize(("name", "depth"), DEPTHS)
+def test_depth(name: str, depth: int) -> None:
+    assert depth_of(name, 3) == depth
+
+
+def test_lower_layers_move_slower() -> None:
+    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5), sparse=True)
+    optimizers.set_rate(0.1)
+    rates = {
+        optimizers.names[id(p)]: group["lr"]
+        for optimizer in optimizers.all.values()
+        for group in optimizer.param_groups
+        for p in group["params"]
+    }
+    assert rates["embedding.weight"] == pytest.approx(0.1 * 0.5**3)
+    assert rates["layers.0.weight"] == pytest.approx(0.1 * 0.5**2)
+    assert rates["layers.1.bias"] == pytest.approx(0.1 * 0.5)
+    assert rates["head.weight"] == pytest.approx(0.1)
+
+
+# (name of the optimiser, which kinds move what)
+KINDS = [
+    ("adamw", {"rows": {"embedding.weight"}, "adamw": {"layers", "head"}}),
+    ("muon", {"rows": {"embedding.weight"}, "muon": {"layers"}, "adamw": {"layers", "head"}}),
+    ("sgd", {"rows": {"embedding.weight"}, "sgd": {"layers", "head"}}),
+]
+
+
+@pytest.mark.parametrize(("name", "kinds"), KINDS)
+def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
+    optimizers = Optimizers(Toy(), OptimConfig(name=name), sparse=True)  # type: ignore[arg-type]
+    assert set(optimizers.all) == set(kinds)
+    for kind, optimizer in optimizers.all.items():
+        names = [optimizers.names[id(p)] for group in optimizer.param_groups for p in group["params"]]
+        assert all(any(n.startswith(prefix) for prefix in kinds[kind]) for n in names)
+        if kind == "muon":
+            assert names == ["layers.0.weight", "layers.1.weight"]
+
+
+def test_biases_and_tables_do_not_decay() -> None:
+    optimizers = Optimizers(Toy(), OptimConfig(weight_decay=0.3), sparse=False)
+    decay = {
+        optimizers.names[id(p)]: group["weight_decay"]
+        for group in optimizers.all["adamw"].param_groups
+        for p in group["params"]
+    }
+    assert decay["layers.0.weight"] == 0.3
+    assert decay["layers.0.bias"] == decay["embedding.weight"] == 0
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon", "sgd"])
+def test_state_can_be_taken_over(name: str) -> None:
+    """Two optimisers with one state take the same steps, bit by bit."""
+    first, second = Toy(), Toy()
+    config = OptimConfig(name=name)  # type: ignore[arg-type]
+    ours, theirs = (Optimizers(toy, config, sparse=name != "sgd") for toy in (first, second))
+    if name == "sgd":
+        first.embedding.sparse = second.embedding.sparse = False
+    ids = torch.from_numpy(np.arange(6).reshape(3, 2))
+
+    def step(toy: Toy, optimizers: Optimizers) -> None:
+        toy(ids).square().sum().backward()
+        optimizers.step()
+
+    for _ in range(3):
+        step(first, ours)
+    second.load_state_dict(first.state_dict())
+    theirs.load({key: value.clone() for key, value in ours.tensors().items()})
+    for _ in range(3):
+        step(first, ours)
+        step(second, theirs)
+    for key, value in first.state_dict().items():
+        assert torch.equal(value, second.state_dict()[key]), key

@@ -1,0 +1,239 @@
+"""What stands in a tokenizer's place, against scikit-learn and plain loops."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from labelled_reviews import rows
+from sentimodels.config import resolve
+from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.hashed_words import HashedWords
+from sentimodels.layers.ngrams import ngrams
+from sentimodels.logits import text_logits
+from sentimodels.models import Fits, build
+from sentimodels.models.bow import BowConfig
+from sentimodels.models.tfidf import TfidfConfig
+from sentimodels.vocabulary import encoder_for
+from sentimodels.words import WordNgrams
+
+TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
+LABELS = np.array([label == "pos" for _, label in rows(120)] + [0, 1, 0, 1], dtype=np.int64)
+
+
+# scikit-learn's own words, which leave out the ends of texts and single characters.
+AS_THEY_DO = {"ends": False, "token_pattern": r"(?u)\b\w\w+\b"}
+
+
+def counts(words: WordNgrams, texts: list[str]) -> dict[tuple[int, str], int]:
+    batch = words.encode_batch(texts)
+    found: dict[tuple[int, str], int] = {}
+    for row in range(len(batch)):
+        for id in batch[row].tolist():
+            key = (row, words.ngrams[id - 1])
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ngram_range": (1, 3), "min_df": 3}, {"lowercase": False, "max_df": 0.4}]
+)
+def test_ngrams_are_scikit_learns(options: dict[str, object]) -> None:
+    config = TfidfConfig.model_validate(AS_THEY_DO | options)
+    ours = config.features(TEXTS)
+    theirs = CountVectorizer(
+        ngram_range=config.ngram_range, min_df=config.min_df, max_df=config.max_df, lowercase=config.lowercase
+    )
+    matrix = theirs.fit_transform(TEXTS).tocoo()
+    names = theirs.get_feature_names_out()
+    assert ours.ngrams == sorted(names)
+    expected = {
+        (int(r), str(names[c])): int(v) for r, c, v in zip(matrix.row, matrix.col, matrix.data, strict=True)
+    }
+    assert counts(ours, TEXTS) == expected
+
+
+def test_the_ends_of_a_text_count_as_words() -> None:
+    words = TfidfConfig(token_pattern=r"\w+").features(["good film", "film"])
+    assert words.ngrams == ["\x02 film", "\x02 good", "film", "film \x03", "good", "good film"]
+    assert len(words.encode("").ids) == 0
+    assert [words.ngrams[id - 1] for id in words.encode("film").ids] == ["film", "\x02 film", "film \x03"]
+
+
+def test_only_the_most_frequent_are_kept() -> None:
+    words = TfidfConfig(max_features=2, ngram_range=(1, 1), token_pattern=r"\w+", ends=False).features(
+        ["b a a", "c c b c", "d"]
+    )
+    assert words.ngrams == ["a", "c"]  # of a and b, as frequent, the first by spelling
+
+
+@pytest.mark.parametrize("options", [{}, {"sublinear_tf": True}, {"smooth_idf": False}])
+def test_tfidf_is_scikit_learns(options: dict[str, bool]) -> None:
+    config = resolve(
+        {"arch": "tfidf", "model": {"tol": 1e-8, "solver": "lbfgs", "c": 1.0, **AS_THEY_DO, **options}}
+    )
+    encoder = encoder_for(config, TEXTS)
+    module = build("tfidf", config.model, encoder.inputs(2))
+    assert isinstance(module, Fits)
+    module.fit(encoder.encode(TEXTS), LABELS, 0)
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), **options)
+    theirs = LogisticRegression(C=1.0, tol=1e-8, max_iter=2000).fit(vectorizer.fit_transform(TEXTS), LABELS)
+    asked = [*TEXTS, "great great great film", "entirely unknown"]
+    found = torch.from_numpy(text_logits(module, encoder.encode(asked))).softmax(-1).numpy()
+    np.testing.assert_allclose(found, theirs.predict_proba(vectorizer.transform(asked)), atol=1e-4)
+
+
+def test_a_class_without_a_text_is_never_the_answer() -> None:
+    for arch in ("tfidf", "nb"):
+        config = resolve({"arch": arch})
+        encoder = encoder_for(config, TEXTS)
+        module = build(arch, config.model, encoder.inputs(3))
+        assert isinstance(module, Fits)
+        module.fit(encoder.encode(TEXTS), LABELS * 2, 0)  # classes 0 and 2
+        logits = text_logits(module, encoder.encode(TEXTS))
+        assert (logits.argmax(1) != 1).all()
+        assert (logits.argmax(1) == LABELS * 2)[:120].mean() > 0.95
+
+
+def test_naive_bayes_ratios_are_their_formula() -> None:
+    config = resolve({"arch": "nb", "model": {"ngram_range": [1, 1], "alpha": 0.5}})
+    texts, labels = ["good good film", "bad film", "bad"], np.array([1, 0, 0])
+    encoder = encoder_for(config, texts)
+    module = build("nb", config.model, encoder.inputs(2))
+    assert isinstance(module, Fits)
+    module.fit(encoder.encode(texts), labels, 0)
+    words = encoder.encoder
+    assert isinstance(words, WordNgrams)
+    # Texts of class 1 with each word, then of class 0; 4 ids, that of nothing among them.
+    inside = {"bad": 0.5, "film": 1.5, "good": 1.5}
+    outside = {"bad": 2.5, "film": 1.5, "good": 0.5}
+    for id, word in enumerate(words.ngrams, 1):
+        ratio = np.log(inside[word] / (sum(inside.values()) + 0.5)) - np.log(
+            outside[word] / (sum(outside.values()) + 0.5)
+        )
+        assert module.ratio[id, 1].item() == pytest.approx(ratio, abs=1e-5)  # type: ignore[index]
+
+
+HASHED = BowConfig(word_ngrams=3, char_ngrams=(3, 4), buckets=1 << 20)
+
+
+def plain_bag(
+    words: HashedWords, text: str, known: set[tuple[str, ...]]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Known words, and the n-grams with their ends that the training texts had, by loops."""
+    import re
+
+    pieces = re.findall(HASHED.token_pattern, text.lower())
+    bounded = ["\n", *pieces, "\n"]
+    grams = [
+        tuple(bounded[i : i + size])
+        for size in (2, 3)
+        for i in range(len(bounded) - size + 1)
+        if any(piece != "\n" for piece in bounded[i : i + size])
+    ]
+    return [p for p in pieces if p in words.words], [g for g in grams if g in known]
+
+
+def test_hashed_words_are_words_and_ngrams_with_their_ends() -> None:
+    words = HASHED.features(TEXTS)
+    known = {gram for text in TEXTS for gram in plain_bag(words, text, _all(text))[1]}
+    assert len({*words.buckets.tolist()}) == words.vocab_size - 1 - len(words.words)
+    asked = ["a good film", "the film", "", "film"]
+    batch = words.encode_batch(asked)
+    for row, text in enumerate(asked):
+        found, grams = plain_bag(words, text, known)
+        ids = batch[row].tolist()
+        assert [words.words[id - 1] for id in ids if id <= len(words.words)] == found
+        assert sum(id > len(words.words) for id in ids) == len(grams)
+    # What differs only in its ends has other ids.
+    assert set(words.encode("film").ids) != set(words.encode("film of film").ids[:1])
+
+
+def _all(text: str) -> set[tuple[str, ...]]:
+    import re
+
+    bounded = ["\n", *re.findall(HASHED.token_pattern, text.lower()), "\n"]
+    return {tuple(bounded[i : i + size]) for size in (2, 3) for i in range(len(bounded) - size + 1)}
+
+
+def test_an_unknown_word_is_its_known_character_ngrams() -> None:
+    words = BowConfig(word_ngrams=1, char_ngrams=(3, 3), buckets=1 << 20).features(["filming", "gripping"])
+    ids = words.encode("films").ids  # <fi fil ilm are known, lms and ms> are not
+    n_known = sum(
+        gram in {*ngrams("filming", 3, 3), *ngrams("gripping", 3, 3)} for gram in ngrams("films", 3, 3)
+    )
+    assert n_known == 3
+    assert len(ids) == n_known
+    assert (ids > 2).all()
+
+
+@given(st.lists(st.text(alphabet="ab cé'\n.🙂", max_size=20), max_size=6))
+def test_a_batch_is_its_texts_one_by_one(texts: list[str]) -> None:
+    words = HASHED.features(["a b c", "c é ab", "abc a'b 🙂"])
+    batch = words.encode_batch(texts)
+    assert len(batch) == len(texts)
+    for row, text in enumerate(texts):
+        assert batch[row].tolist() == words.encode(text).ids.tolist()
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "bow"])
+def test_saved_words_encode_alike(arch: str) -> None:
+    words = encoder_for(resolve({"arch": arch}), TEXTS).encoder
+    kind = type(words)
+    again = kind.from_bytes(words.to_bytes())
+    assert again.fingerprint == words.fingerprint
+    assert again.vocab_size == words.vocab_size
+    asked = [*TEXTS, "unseen wordings of a film"]
+    first, second = words.encode_batch(asked), again.encode_batch(asked)
+    assert np.array_equal(first.ids, second.ids)
+    assert np.array_equal(first.row_offsets, second.row_offsets)
+
+
+# (kind, what is wrong with the file)
+BROKEN = [
+    (WordNgrams, b"{}"),
+    (WordNgrams, b"\xff"),
+    (WordNgrams, json.dumps({"format": "sentimodels.words/9"}).encode()),
+    (HashedWords, b"[]"),
+    (HashedWords, json.dumps({"format": "sentimodels.words/1"}).encode()),
+]
+
+
+@pytest.mark.parametrize(("kind", "data"), BROKEN)
+def test_broken_files_are_refused(kind: type[WordNgrams] | type[HashedWords], data: bytes) -> None:
+    with pytest.raises(CheckpointError):
+        kind.from_bytes(data)
+
+
+def test_buckets_out_of_range_are_refused() -> None:
+    tree = json.loads(HASHED.features(["a b"]).to_bytes())
+    tree["n_buckets"] = 1
+    with pytest.raises(CheckpointError, match="out of range"):
+        HashedWords.from_bytes(json.dumps(tree).encode())
+
+
+def test_a_bad_pattern_is_named() -> None:
+    for config in (TfidfConfig(token_pattern="("), BowConfig(token_pattern="(")):
+        with pytest.raises(ConfigError, match=r"model\.token_pattern '\(' is no regular expression"):
+            config.features(["a"])
+
+
+def test_bow_learns_the_same_twice_and_by_gradients_what_fit_computes() -> None:
+    config = resolve({"arch": "bow"})
+    encoder = encoder_for(config, TEXTS)
+    found = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        module = build("bow", config.model, encoder.inputs(2))
+        assert isinstance(module, Fits)
+        module.fit(encoder.encode(TEXTS), LABELS, 7)
+        found.append(module)
+    for name, value in found[0].state_dict().items():
+        assert torch.equal(value, found[1].state_dict()[name])
+    logits = text_logits(found[0], encoder.encode(TEXTS))
+    assert (logits.argmax(1) == LABELS)[:120].mean() > 0.97
