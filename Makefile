@@ -39,7 +39,7 @@ $(STAMP)/demo: $(STAMP)/venv
 
 # What tests, linters and benches need beyond that.
 $(STAMP)/dev: $(STAMP)/built pyproject.toml
-	$(BIN)/python scripts/extras.py dev | xargs -d '\n' $(PIP) install
+	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
 	touch $@
 
 # Rivals of the benches; one that has no wheel here is left out, and said.

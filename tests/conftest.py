@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 import sentitok
 
+pytest_plugins = ["run_fixtures"]
+
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
 

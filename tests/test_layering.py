@@ -48,6 +48,26 @@ FORBIDDEN = [
     ("python/sentimodels/", {"sentitok._sentitok"}, "public names only"),
 ]
 
+# (folder under python/sentimodels, modules of the package it must not name, and why)
+MODEL_LAYERS = [
+    (
+        "layers",
+        {"models", "data", "training", "trainer", "config", "checkpoint", "run", "cli"},
+        "bricks know tensors",
+    ),
+    (
+        "models",
+        {"trainer", "training", "checkpoint", "run", "classifier", "config", "cli"},
+        "models know layers",
+    ),
+    ("training", {"run", "checkpoint", "classifier", "models", "cli"}, "steps know no architecture"),
+    (
+        "data",
+        {"models", "layers", "training", "trainer", "config", "checkpoint", "run", "cli"},
+        "data comes first",
+    ),
+]
+
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_python_imports(path: Path) -> None:
@@ -55,6 +75,45 @@ def test_python_imports(path: Path) -> None:
         if name_of(path).startswith(part):
             found = {name for name in imports(path) for bad in modules if (name + ".").startswith(bad + ".")}
             assert not found, why
+
+
+def checked_only(path: Path) -> set[int]:
+    """Lines of a file that only type checkers read."""
+    tree = ast.parse(path.read_text("utf-8"))
+    blocks = [n for n in tree.body if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    return {line for n in blocks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
+
+
+@pytest.mark.parametrize(("folder", "modules", "why"), MODEL_LAYERS)
+def test_layers_of_sentimodels(folder: str, modules: set[str], why: str) -> None:
+    paths = sorted((PYTHON / "sentimodels" / folder).glob("*.py"))
+    assert paths
+    for path in paths:
+        skipped = checked_only(path)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == 2 and node.lineno not in skipped:
+                named = {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
+                allowed = {"config"} if folder == "training" else set()
+                assert not named & (modules - allowed), (name_of(path), why)
+
+
+def test_architectures_do_not_import_each_other() -> None:
+    for path in sorted((PYTHON / "sentimodels" / "models").glob("*.py")):
+        if path.stem != "__init__":
+            tree = ast.parse(path.read_text("utf-8"))
+            near = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level == 1]
+            assert not near, name_of(path)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_is_read_or_written_by_pickle(path: Path) -> None:
+    """`torch.load`, `torch.save` and object arrays run code when they are read."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "joblib"):
+            assert node.attr not in ("load", "save", "dump"), f"line {node.lineno}"
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            assert getattr(node.value, "value", None) is False, f"line {node.value.lineno}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
@@ -84,7 +143,7 @@ def test_commands_start_without_heavy_imports(path: Path) -> None:
     """What a command needs beyond typer it imports when it runs."""
     if not in_folder(path, "cli") or path.name == "rivals.py":  # a process of its own
         return
-    heavy = {"numpy", "rich", "pydantic", "subprocess", "tempfile"}
+    heavy = {"numpy", "rich", "pydantic", "subprocess", "tempfile", "torch", "pandas", "sklearn", "scipy"}
     assert not {name.split(".")[0] for name in imports(path, top_level=True)} & heavy
 
 
@@ -104,6 +163,8 @@ ABOVE = {
     "pre_tokenizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
     "corpus": {"bpe", "tokenizer", "format", "model"},
     "bpe": {"tokenizer", "format", "corpus", "dataset"},
+    "unigram": {"tokenizer", "format", "corpus", "dataset"},
+    "trie.rs": {"bpe", "unigram", "tokenizer", "format", "corpus", "dataset", "normalizer"},
     "word_counts": {"bpe", "tokenizer", "format", "model"},
 }
 
@@ -133,7 +194,7 @@ def test_rust_layers(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_only_some_files_touch_files(path: Path) -> None:
     top = path.relative_to(RUST).parts[0].removesuffix(".rs")
-    if top in ("corpus", "format", "dataset", "word_counts", "py"):
+    if top in ("atomic", "corpus", "format", "dataset", "word_counts", "py"):
         return
     code = without_tests(path.read_text("utf-8"))
     assert not re.search(r"\bstd::fs\b|\bFile::(open|create)", code)

@@ -16,6 +16,7 @@ from ._sentitok import (
     EncodingBatch,
     FormatError,
     InternalError,
+    Normalizer,
     PreTokenizer,
     SentitokError,
     Special,
@@ -29,6 +30,8 @@ from ._sentitok import (
     encode_files,
     merge_counts,
     train_bpe,
+    train_unigram,
+    train_wordpiece,
 )
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "EncodingBatch",
     "FormatError",
     "InternalError",
+    "Normalizer",
     "PreTokenizer",
     "SentitokError",
     "Special",
@@ -52,4 +56,6 @@ __all__ = [
     "encode_files",
     "merge_counts",
     "train_bpe",
+    "train_unigram",
+    "train_wordpiece",
 ]

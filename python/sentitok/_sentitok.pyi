@@ -26,6 +26,7 @@ __all__ = [
     "EncodingBatch",
     "FormatError",
     "InternalError",
+    "Normalizer",
     "PreTokenizer",
     "SentitokError",
     "Special",
@@ -39,6 +40,8 @@ __all__ = [
     "encode_files",
     "merge_counts",
     "train_bpe",
+    "train_unigram",
+    "train_wordpiece",
 ]
 
 __version__: str
@@ -91,6 +94,19 @@ class PreTokenizer:
     def __hash__(self) -> int: ...
 
 @final
+class Normalizer:
+    def __new__(cls, name: str) -> Self: ...
+    @staticmethod
+    def names() -> list[str]: ...
+    @property
+    def name(self) -> str | None: ...
+    def normalize(self, text: str) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
+
+@final
 class Special:
     def __new__(cls, content: str) -> Self: ...
     @property
@@ -140,6 +156,7 @@ class Encoding:
     @property
     def special_tokens_mask(self) -> NDArray[np.bool_]: ...
     def offsets(self, unit: _Unit = "chars", *, trim: bool = False) -> NDArray[np.uint64]: ...
+    def _repr_html_(self) -> str: ...
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -181,14 +198,20 @@ class WordCounts(Mapping[bytes, int]):  # at run time: registered with collectio
         cls,
         counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int],
         *,
-        pre_tokenizer: str | PreTokenizer = "gpt2",
+        normalizer: str | Normalizer | None = None,
+        pre_tokenizer: str | PreTokenizer | None = None,
     ) -> Self: ...
     @staticmethod
     def load(path: _Path) -> WordCounts: ...
     @staticmethod
     def from_bytes(data: bytes) -> WordCounts: ...
     @staticmethod
-    def from_arrow(table: object, *, pre_tokenizer: str | PreTokenizer = "gpt2") -> WordCounts: ...
+    def from_arrow(
+        table: object,
+        *,
+        normalizer: str | Normalizer | None = None,
+        pre_tokenizer: str | PreTokenizer | None = None,
+    ) -> WordCounts: ...
     def save(self, path: _Path) -> None: ...
     def to_bytes(self) -> bytes: ...
     def to_arrow(self) -> Any: ...  # pyarrow.Table
@@ -242,6 +265,12 @@ class Tokenizer:
     ) -> Tokenizer: ...
     @staticmethod
     def from_gpt2(vocab: _Path, merges: _Path) -> Tokenizer: ...
+    @staticmethod
+    def from_bert_vocab(
+        path: _Path, lowercase: bool = True, *, normalizer: Literal["hf-bert", "google-bert"] = "hf-bert"
+    ) -> Tokenizer: ...
+    @staticmethod
+    def from_sentencepiece(path: _Path) -> Tokenizer: ...
     def to_bytes(self) -> bytes: ...
     def save(self, path: _Path, format: str | None = None) -> list[str]: ...  # files written
     def encode(
@@ -331,12 +360,19 @@ class Tokenizer:
     @property
     def is_lossless(self) -> bool: ...
     @property
+    def normalizer(self) -> Normalizer | None: ...
+    @property
     def pre_tokenizer(self) -> PreTokenizer: ...
     @property
     def added_tokens(self) -> list[AddedToken]: ...
     @property
     def report(self) -> TrainReport | None: ...
     def info(self) -> dict[str, Any]: ...
+    def doctor(self) -> dict[str, list[int]]: ...
+    def n_best(self, text: str, n: int) -> list[tuple[NDArray[np.uint32], float]]: ...
+    def sample(self, text: str, alpha: float = 0.1, seed: int = 0) -> NDArray[np.uint32]: ...
+    def entropy(self, text: str, alpha: float = 0.1) -> float: ...
+    def prune(self, keep: Iterable[SupportsIndex] | NDArray[Any]) -> tuple[Tokenizer, NDArray[np.int64]]: ...
     def with_specials(self, tokens: Sequence[str]) -> Tokenizer: ...
     def with_dropout(self, p: float | None) -> Tokenizer: ...
     def __len__(self) -> int: ...
@@ -353,6 +389,7 @@ def train_bpe(
     vocab_size: int = 32_000,
     min_frequency: int = 0,
     special_tokens: Sequence[str] = (),
+    normalizer: str | Normalizer | None = None,
     pre_tokenizer: str | PreTokenizer | None = None,
     initial_alphabet: Literal["bytes", "none"] | Sequence[str] | None = None,
     limit_alphabet: int | None = None,
@@ -371,11 +408,68 @@ def train_bpe(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
+def train_unigram(
+    source: _Source | None = None,
+    *,
+    texts: _Texts | None = None,
+    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
+    vocab_size: int = 8_000,
+    special_tokens: Sequence[str] = ("<s>", "</s>"),
+    user_defined_symbols: Sequence[str] = (),
+    unk_token: str | None = "<unk>",
+    normalizer: str | Normalizer | None = None,
+    pre_tokenizer: str | PreTokenizer | None = None,
+    byte_fallback: bool = False,
+    character_coverage: float = 0.9995,
+    required_chars: str = "",
+    seed_size: int = 1_000_000,
+    shrinking_factor: float = 0.75,
+    sub_iterations: int = 2,
+    max_piece_length: int = 16,
+    split_by_unicode_script: bool = True,
+    split_by_number: bool = True,
+    split_by_whitespace: bool = True,
+    split_digits: bool = False,
+    hard_vocab_limit: bool = False,
+    method: Literal["full", "sentencepiece"] = "full",
+    format: str | None = None,
+    invalid_utf8: _InvalidUtf8 = "error",
+    max_memory: int | None = None,
+    max_piece_bytes: int | None = None,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> Tokenizer: ...
+def train_wordpiece(
+    source: _Source | None = None,
+    *,
+    texts: _Texts | None = None,
+    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
+    vocab_size: int = 30_522,
+    score: Literal["likelihood", "pmi", "frequency"] = "likelihood",
+    lowercase: bool = True,
+    min_frequency: int = 0,
+    special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    unk_token: str = "[UNK]",
+    normalizer: str | Normalizer | None = None,
+    pre_tokenizer: str | PreTokenizer | None = None,
+    initial_alphabet: str = "",
+    limit_alphabet: int | None = None,
+    max_token_length: int | None = None,
+    continuing_subword_prefix: str = "##",
+    max_input_chars_per_word: int = 100,
+    format: str | None = None,
+    invalid_utf8: _InvalidUtf8 = "error",
+    max_memory: int | None = None,
+    max_piece_bytes: int | None = None,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> Tokenizer: ...
 def count(
     source: _Source | None = None,
     *,
     texts: _Texts | None = None,
-    pre_tokenizer: str | PreTokenizer = "gpt2",
+    normalizer: str | Normalizer | None = None,
+    pre_tokenizer: str | PreTokenizer | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
     shard: tuple[int, int] | None = None,

@@ -13,8 +13,11 @@ import io
 import json
 import lzma
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TextIO, cast
+
+from ._sentitok import FormatError
 
 __all__ = ["documents"]
 
@@ -24,6 +27,8 @@ _MAGIC = (
     (b"BZh", bz2.open),
 )
 _ZSTD = b"\x28\xb5\x2f\xfd"
+# The most that csv takes on every system, in characters.
+_CSV_FIELD = 2**31 - 1
 
 
 def _open(path: str | os.PathLike[str]) -> TextIO:
@@ -34,7 +39,7 @@ def _open(path: str | os.PathLike[str]) -> TextIO:
         try:
             from compression import zstd  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
-            raise ValueError(
+            raise FormatError(
                 f"{os.fspath(path)}: Python reads zstd from version 3.14 on; unpack the file first"
             ) from None
         opener = zstd.open
@@ -60,9 +65,13 @@ def _lines(file: TextIO) -> Iterator[str]:
 
 def _fields(rows: Iterator[dict[str, object]], field: str, path: str) -> Iterator[str]:
     for number, row in enumerate(rows, 1):
+        if None in row:  # where `csv` puts what no column is left for
+            raise FormatError(
+                f"{path}: record {number} is longer than the header; quote fields with separators"
+            )
         value = row.get(field)
         if not isinstance(value, str):
-            raise ValueError(f"{path}: record {number} has no text in {field!r}; it has {', '.join(row)}")
+            raise FormatError(f"{path}: record {number} has no text in {field!r}; it has {', '.join(row)}")
         yield value
 
 
@@ -84,26 +93,53 @@ def documents(paths: Iterable[str | os.PathLike[str]], format: str | None = None
             `None` goes by the file's name.
 
     Raises:
-        ValueError: if the format is unknown or a record lacks the field.
+        FormatError: if the format is unknown, a record lacks the field, or
+            compressed data are damaged.
         OSError: if a file cannot be read.
     """
     for path in paths:
         name = os.fspath(path)
-        kind, _, field = (format or _format_of(name)).partition(":")
         with _open(path) as file:
-            if kind == "lines":
-                yield from _lines(file)
-            elif kind == "text":
-                yield file.read()
-            elif kind == "jsonl":
-                rows = (json.loads(line) for line in _lines(file) if line.strip())
-                yield from _fields(rows, field or "text", name)
-            elif kind in ("csv", "tsv"):
-                if not field:
-                    raise ValueError(f"{name}: which column? Give the format as {kind}:COLUMN")
-                reader = csv.DictReader(file, delimiter="," if kind == "csv" else "\t")
-                yield from _fields(cast(Iterator[dict[str, object]], reader), field, name)
-            else:
-                raise ValueError(
-                    f"format {kind!r} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
-                )
+            found = _read(file, name, format or _format_of(name))
+            while True:
+                try:
+                    document = next(found)
+                except StopIteration:
+                    break
+                except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+                    raise FormatError(
+                        f"{name}: damaged or truncated compressed data ({error}); get the file again"
+                    ) from None
+                yield document
+
+
+def _read(file: TextIO, name: str, format: str) -> Iterator[str]:
+    kind, _, field = format.partition(":")
+    if kind == "lines":
+        yield from _lines(file)
+    elif kind == "text":
+        yield file.read()
+    elif kind == "jsonl":
+        yield from _fields(_json_lines(file, name), field or "text", name)
+    elif kind in ("csv", "tsv"):
+        if not field:
+            raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
+        # A text may be longer than the 128 KiB that csv allows a field.
+        csv.field_size_limit(max(csv.field_size_limit(), _CSV_FIELD))
+        reader = csv.DictReader(file, delimiter="," if kind == "csv" else "\t")
+        yield from _fields(cast(Iterator[dict[str, object]], reader), field, name)
+    else:
+        raise FormatError(f"format {kind!r} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN")
+
+
+def _json_lines(file: TextIO, name: str) -> Iterator[dict[str, object]]:
+    for number, line in enumerate(_lines(file), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise FormatError(f"{name}, line {number}: {error}") from None
+        if not isinstance(row, dict):
+            raise FormatError(f"{name}, line {number}: expected a JSON object")
+        yield row

@@ -17,12 +17,28 @@ import typer
 
 import sentitok
 from sentitok.cli import app
+from sentitok.datasets import TokenDataset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
 
 COMMANDS = {command.name: command for command in app.registered_commands}
-NAMES = ["train-bpe", "count", "merge-counts", "encode", "decode", "show", "info", "eval", "convert", "bench"]
+NAMES = [
+    *(
+        "train-bpe",
+        "train-wordpiece",
+        "train-unigram",
+        "count",
+        "merge-counts",
+        "encode",
+        "decode",
+        "show",
+        "info",
+        "eval",
+        "convert",
+    ),
+    *("doctor", "prune", "bench"),
+]
 
 
 @dataclass
@@ -138,6 +154,12 @@ WRONG_CALLS = [
     ("unknown flag", ["show", "x", "--tokeniser", "t"], 2, "No such option"),
     ("no number", ["train-bpe", "corpus.txt", "--vocab", "many"], 2, "not a whole number"),
     ("too small", ["train-bpe", "corpus.txt", "--vocab", "0"], 2, "below 1"),
+    ("too large", ["train-bpe", "corpus.txt", "--vocab", str(10**30)], 2, "is above"),
+    ("suffix", ["train-bpe", "corpus.txt", "-o", "x.foo"], 2, "end it in .json"),
+    ("file as directory", ["train-bpe", "corpus.txt", "-o", "corpus.txt/x.json"], 2, "Not a directory"),
+    ("stdout", ["count", "corpus.txt", "-o", "-"], 2, "not to stdout"),
+    ("specials", ["show", "x", "--specials", "some"], 2, "none, all or raise"),
+    ("column", ["eval", "tokenizer.json", "corpus.txt", "--format", "csv:text"], 2, "corpus.txt: record 1"),
     ("vocabulary below the alphabet", ["train-bpe", "corpus.txt", "--vocab", "10"], 2, "256"),
     ("missing file", ["train-bpe", "nowhere.txt"], 2, "nowhere.txt"),
     ("missing tokenizer", ["show", "x", "-t", "nowhere.json"], 2, "nowhere.json"),
@@ -307,12 +329,38 @@ def test_encode_files_and_back(folder: Path) -> None:
     assert back.stdout == (folder / "corpus.txt").read_bytes()
 
 
-def test_encode_files_refuses_what_it_would_ignore(folder: Path) -> None:
-    for flags in (["--specials", "all"], ["--add-special-tokens"]):
-        done = run("encode", "corpus.txt", "-o", "ignored", *flags, cwd=folder)
-        assert done.code == 2
-        assert "--separator" in done.err
-        assert not (folder / "ignored").exists()
+def test_encode_says_what_it_left_alone(folder: Path) -> None:
+    """A complete data set is named as such; a pipe is never taken for the one before."""
+    assert run_json("encode", "corpus.txt", "-o", "again", cwd=folder)["skipped"] is False
+    assert run_json("encode", "corpus.txt", "-o", "again", cwd=folder)["skipped"] is True
+    assert "--restart" in run("encode", "corpus.txt", "-o", "again", cwd=folder).out
+    assert run("encode", "-", "-o", "piped", cwd=folder, stdin=b"One.\n").code == 0
+    refused = run("encode", "-", "-o", "piped", cwd=folder, stdin=b"Another.\n")
+    assert refused.code == 2
+    assert "--restart" in refused.err
+    assert run("encode", "-", "-o", "piped", "--restart", cwd=folder, stdin=b"Another.\n").code == 0
+    assert run("decode", "piped", cwd=folder).out == "Another.\n"
+
+
+def test_encode_files_knows_specials_if_asked(folder: Path) -> None:
+    tokenizer = sentitok.Tokenizer.from_file(folder / "tokenizer.json").with_specials(["<|end|>"])
+    tokenizer.save(folder / "special.json")
+    (folder / "marked.txt").write_text("A film.<|end|>\n", encoding="utf-8")
+    for what in ("none", "all"):
+        run_json(
+            "encode",
+            "marked.txt",
+            "-o",
+            f"marked-{what}",
+            "-t",
+            "special.json",
+            "--specials",
+            what,
+            cwd=folder,
+        )
+        ids = TokenDataset(folder / f"marked-{what}")[0].tolist()
+        assert ids == tokenizer.encode("A film.<|end|>\n", specials=what).ids.tolist()
+        assert (tokenizer.token_to_id("<|end|>") in ids) == (what == "all")
 
 
 def test_show_without_colour(folder: Path) -> None:
@@ -379,6 +427,19 @@ def test_convert_verifies(folder: Path) -> None:
     assert found["differing"] == 0
     lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
     assert found["documents"] == len(lines)
+
+
+def test_convert_names_the_fingerprint_of_the_file(folder: Path) -> None:
+    """Ranks become merges, so the file is not the tokenizer that was read."""
+    found = run_json("convert", "ranks.tiktoken", "ranks.json", "--pattern", "gpt2", cwd=folder)
+    assert found["fingerprint"] == run_json("info", "ranks.json", cwd=folder)["fingerprint"]
+
+
+def test_convert_verifies_a_pattern_of_ones_own(folder: Path) -> None:
+    args = ["corpus.txt", "--vocab", "300", "--pattern", r"\w+|\W", "-o", "own.json"]
+    assert run("train-bpe", *args, cwd=folder).code == 0
+    found = run_json("convert", "own.json", "own.tiktoken", "--verify", "corpus.txt", cwd=folder)
+    assert found["differing"] == 0
 
 
 def test_convert_finds_a_difference(folder: Path) -> None:

@@ -73,9 +73,20 @@ def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)]
+)
+def test_truncated(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    packed = tmp_path / f"mixed.txt{suffix}"
+    packed.write_bytes(pack((FIXTURES / "mixed.txt").read_bytes())[:-20])
+    with pytest.raises(sentitok.FormatError, match=f"{re.escape(str(packed))}: damaged or truncated"):
+        list(documents([packed]))
+
+
+@pytest.mark.parametrize(
     ("name", "format", "message"),
     [
         ("reviews.jsonl", "jsonl:body", "record 1 has no text in 'body'; it has text, label"),
+        ("reviews.csv", "jsonl:text", "reviews.csv, line 1: Expecting value"),
         ("reviews.csv", None, "which column? Give the format as csv:COLUMN"),
         ("code.txt", "pages", "format 'pages' is unknown"),
     ],
@@ -83,3 +94,13 @@ def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path)
 def test_errors(name: str, format: str | None, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         list(documents([FIXTURES / name], format))
+
+
+def test_a_field_may_be_long(tmp_path: Path) -> None:
+    text = "a long review " * 20_000
+    path = tmp_path / "x.csv"
+    path.write_text(f"text,label\n{text},1\n", "utf-8")
+    assert list(documents([path], "csv:text")) == [text]
+    counts = sentitok.count(path, format="csv:text")
+    assert counts is not None
+    assert counts.totals["bytes"] == len(text)

@@ -1,5 +1,6 @@
 """`Encoding` and `EncodingBatch`: arrays, offsets, padding."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,17 @@ def test_arrays(tokenizer: Tokenizer) -> None:
     assert len(encoding.tokens) == n
     assert encoding.tokens == [tokenizer.id_to_token(id) for id in encoding.ids.tolist()]
     assert repr(encoding).startswith(f"Encoding({n} ids: [")
+
+
+def test_html_shows_tokens_and_no_markup_of_theirs(tokenizer: Tokenizer) -> None:
+    text = "a <b>film</b>\n\u202e😀" + " x" * 3000
+    encoding = tokenizer.encode(text)
+    for shown in (encoding, pickle.loads(pickle.dumps(encoding))):
+        html = shown._repr_html_()
+        assert html.count("<span title=") == html.count("</span>") == 2000
+        assert f"{len(encoding)} tokens" in html
+        assert "<b>" not in html
+        assert "\u202e" not in html
 
 
 def test_empty(tokenizer: Tokenizer) -> None:

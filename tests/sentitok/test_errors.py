@@ -5,6 +5,7 @@ The mapping of every variant of the Rust error is tested beside it, in
 """
 
 import copy
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +69,12 @@ def tiktoken_ranks(directory: Path) -> object:
     return Tokenizer.from_file(path)
 
 
+def misspelt_pattern(directory: Path) -> object:
+    path = directory / "x.tiktoken"
+    path.write_text("IQ== 0\nIg== 1\n")
+    return Tokenizer.from_tiktoken(path, "cl100k_base")
+
+
 def counts_as_tokenizer(directory: Path) -> object:
     path = directory / "x.counts"
     WordCounts({"a": 1}).save(path)
@@ -125,9 +132,20 @@ CASES: list[tuple[str, Callable[[Path], object], type[BaseException], str]] = [
     ("bad pattern", lambda d: PreTokenizer(pattern="("), FormatError, 'pattern "("'),
     ("no tokenizer", lambda d: Tokenizer.from_bytes(b"{}"), FormatError, ""),
     ("ranks alone", tiktoken_ranks, FormatError, "from_tiktoken"),
+    ("pattern or misspelt name", misspelt_pattern, TrainError, "cl100k"),
     ("counts, not a tokenizer", counts_as_tokenizer, FormatError, "counts"),
     ("future version", future_counts, FormatError, "reads"),
 ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_no_file_takes_the_place_of_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for save in (train_bpe(texts=["a"], vocab_size=256).save, WordCounts({"a": 1}).save):
+        with pytest.raises(FileExistsError, match="a device or a pipe"):
+            save(pipe)
+        assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(("make", "error", "words"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
@@ -170,6 +188,7 @@ def test_format_belongs_to_files() -> None:
         (lambda t: t.encode("ab\ud800", errors="strict"), EncodeError, "lone surrogate at index 2"),
         (lambda t: t.encode(b"ab\xff", errors="strict"), EncodeError, "invalid UTF-8 at byte 2"),
         (lambda t: t.encode_segments([sentitok.Special("<s>")]), EncodeError, "with_specials"),
+        (lambda t: t.encode_segments("a text"), TypeError, "a list of segments"),
         (lambda t: t.windows("a", 4, 4), EncodeError, "leave no step"),
         (lambda t: t.encode_batch(["a"]).offsets(), EncodeError, "offsets=True"),
         (lambda t: t.encode_batch(["a film"]).pad(1), EncodeError, "pad to more"),

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from . import bench, compare, counts, encode, inspect, train
+from . import bench, compare, counts, doctor, encode, inspect, train_bpe, train_unigram, train_wordpiece
 from .command import Group, examples
 
 __all__ = ["app", "main"]
@@ -43,7 +43,8 @@ def _build() -> typer.Typer:
     ) -> None:
         """Train and run tokenizers: exact, deterministic, fast."""
 
-    for group in (train, counts, encode, inspect, compare, bench):
+    trainers = (train_bpe, train_wordpiece, train_unigram)
+    for group in (*trainers, counts, encode, inspect, compare, doctor, bench):
         group.register(built)
     return built
 

@@ -33,8 +33,8 @@ def exit_code(error: BaseException) -> int:
     """Returns the exit code of an error."""
     from sentitok import FormatError, TrainError
 
-    wrong_call = (UsageError, FormatError, TrainError, FileNotFoundError, IsADirectoryError)
-    if isinstance(error, (*wrong_call, NotADirectoryError, PermissionError)):
+    wrong_call = (UsageError, FormatError, TrainError, FileNotFoundError, FileExistsError)
+    if isinstance(error, (*wrong_call, IsADirectoryError, NotADirectoryError, PermissionError)):
         return 2
     # A plain `ValueError` or `TypeError` is the extension refusing an argument.
     return 2 if type(error) in (ValueError, TypeError, OverflowError) else 1
@@ -73,6 +73,8 @@ class _Plain:
             raise typer.BadParameter(f"{value!r} is not a whole number.", ctx, param) from None
         if self.lowest is not None and number < self.lowest:
             raise typer.BadParameter(f"{number} is below {self.lowest}.", ctx, param)
+        if number > sys.maxsize:
+            raise typer.BadParameter(f"{number} is above {sys.maxsize}.", ctx, param)
         return number
 
 
@@ -114,6 +116,16 @@ class Group(TyperGroup):
 class Command(TyperCommand):
     """A subcommand: see the head of this file."""
 
+    program = "sentitok"
+
+    def code(self, error: Exception) -> int:
+        """Returns the exit code of an error."""
+        return exit_code(error)
+
+    def line(self, error: Exception) -> str:
+        """Returns an error as one line."""
+        return _line(error)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Gives the parameters, with their quick readers."""
         return _read_plainly(super().get_params(ctx))
@@ -123,9 +135,11 @@ class Command(TyperCommand):
         values = ctx.params
         if values.get("as_json") and values.get("quiet"):
             raise typer.BadParameter("--json and --quiet exclude each other.", ctx=ctx)
+        if str(values.get("out") or values.get("target")) == "-":
+            raise typer.BadParameter("results go to files, not to stdout; name one instead of -.", ctx=ctx)
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _say
+                warnings.showwarning = self._say
                 result = super().invoke(ctx)
             sys.stdout.flush()
             return result
@@ -136,7 +150,7 @@ class Command(TyperCommand):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         except KeyboardInterrupt:
-            print("sentitok: stopped by Ctrl-C", file=sys.stderr)
+            print(f"{self.program}: stopped by Ctrl-C", file=sys.stderr)
             ctx.exit(130)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -146,13 +160,12 @@ class Command(TyperCommand):
 
                 traceback.print_exc()
             else:
-                print(f"sentitok: {_line(error)}", file=sys.stderr)
-            ctx.exit(exit_code(error))
+                print(f"{self.program}: {self.line(error)}", file=sys.stderr)
+            ctx.exit(self.code(error))
 
-
-def _say(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Shows what the library warns of, without the place in our own code."""
-    print(f"sentitok: {message}", file=sys.stderr)
+    def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        """Shows what the library warns of, without the place in our own code."""
+        print(f"{self.program}: {message}", file=sys.stderr)
 
 
 def _line(error: Exception) -> str:

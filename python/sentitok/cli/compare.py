@@ -7,6 +7,7 @@ extension's. `convert --verify` proves equality by encoding, document by documen
 import json
 import math
 import os
+import shlex
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ import typer
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .inspect import readable
 from .output import Output, lines, number, table
-from .train import Format, Threads
+from .train import Format, Threads, how_cut
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -29,7 +30,7 @@ _MEASURES = (
     ("continued_words", "continued", "{:.1%}"),
     ("single_token_retention", "retained", "{:.1%}"),
     ("unknown_rate", "unknown", "{:.2%}"),
-    ("renyi_efficiency", "Rényi", "{:.3f}"),
+    ("renyi_efficiency", "Rényi", "{:z.3f}"),
     ("vocabulary_use", "used", "{:.1%}"),
 )
 
@@ -82,7 +83,8 @@ def evaluate(
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
     """Tells the tokenizers at the front from the texts behind them, by name."""
     n = 0
-    while n < len(files) and (files[n].suffix in (".json", ".tiktoken", ".sentitok") or files[n].is_dir()):
+    kinds = (".json", ".tiktoken", ".model", ".sentitok")
+    while n < len(files) and (files[n].suffix in kinds or files[n].is_dir()):
         n += 1
     return files[:n], files[n:]
 
@@ -123,6 +125,7 @@ def convert(
         list[str] | None,
         typer.Option("--special", metavar="TOKEN=ID", help="A special token, for .tiktoken."),
     ] = None,
+    cased: Annotated[bool, typer.Option("--cased", help="For vocab.txt: text is not lowered first.")] = False,
     format: Format = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -134,23 +137,32 @@ def convert(
 
     output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
     specials = _specials(special)
-    tokenizer = load(source, pattern, specials)
+    tokenizer = load(source, pattern, specials, cased=cased)
     try:
         written = [os.fspath(file) for file in tokenizer.save(target, to)]
     except sentitok.FormatError as error:
         raise AnswerIsNoError(f"{source} cannot become {target}: {error}") from error
-    value: dict[str, Any] = {"written": written, "fingerprint": tokenizer.fingerprint}
-    pairs = [("written", ", ".join(written)), ("fingerprint", tokenizer.fingerprint)]
+    # Ranks that become merges have another fingerprint; a file of ranks alone has none.
+    ranks_alone = target.suffix == ".tiktoken" or to == "tiktoken"
+    fingerprint = (
+        tokenizer if ranks_alone else load(target, None, {}, cased=_is_cased(tokenizer))
+    ).fingerprint
+    value: dict[str, Any] = {"written": written, "fingerprint": fingerprint}
+    pairs = [("written", ", ".join(written)), ("fingerprint", fingerprint)]
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
-        back = load(target, pattern or tokenizer.pre_tokenizer.name, specials or added)
+        back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
         n_documents, differing, first = _differences(tokenizer, back, verify, format, threads)
         value |= {"documents": n_documents, "differing": differing, "first": first}
         pairs.append(("verified", f"{number(n_documents)} documents, {number(differing)} differ"))
         if first is not None:
             pairs += [(f"first, {name}", str(item)) for name, item in first.items()]
     else:
-        pairs.append(("next", f"sentitok convert {source} {target} --verify corpus.txt"))
+        given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
+        given += [f"--special {shlex.quote(item)}" for item in special or []]
+        given += [f"--to {to}"] if to else []
+        again = " ".join(["sentitok convert", str(source), str(target), *given, "--verify corpus.txt"])
+        pairs.append(("next", again))
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
         raise AnswerIsNoError(f"{number(value['differing'])} documents get other ids than from {source}")
@@ -166,19 +178,26 @@ def _specials(given: list[str] | None) -> dict[str, int]:
     return found
 
 
-def load(path: Path, pattern: str | None, specials: dict[str, int]) -> "Tokenizer":
-    """Loads a tokenizer; a `.tiktoken` file needs what it does not hold.
+def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bool = False) -> "Tokenizer":
+    """Loads a tokenizer; `.tiktoken` and `vocab.txt` need what they do not hold.
 
     Raises:
         UsageError: if the file holds no pattern and none was given.
     """
     from sentitok import Tokenizer
 
+    if path.suffix == ".txt":
+        return Tokenizer.from_bert_vocab(path, lowercase=not cased)
     if path.suffix != ".tiktoken":
         return Tokenizer.from_file(path)
     if pattern is None:
         raise UsageError(f"{path} does not say how text is cut; add --pattern r50k, cl100k or o200k")
     return Tokenizer.from_tiktoken(path, pattern, specials)
+
+
+def _is_cased(tokenizer: "Tokenizer") -> bool:
+    normalizer = tokenizer.normalizer
+    return normalizer is not None and (normalizer.name or "").endswith("-cased")
 
 
 def _differences(

@@ -89,11 +89,21 @@ def count(
     text = lines(
         [
             ("written" if not skipped else "found", f"{out} ({state})"),
+            *_changed(out),
             ("seconds", f"{output.seconds:.2f}"),
-            ("next", f"sentitok train-bpe --counts {out} --vocab 32000"),
+            ("next", f"sentitok train-bpe --counts {out} --vocab 32000")
+            if part is None or part[1] == 1
+            else ("next", f"sentitok merge-counts {out} ..., when all {part[1]} parts are there"),
         ]
     )
     output.result(found, text, str(out))
+
+
+def _changed(out: Path) -> list[tuple[str, str]]:
+    """What reading changed; it is said even if it is little."""
+    totals = counts_header(out).get("totals", {})
+    kept = ("documents", "bytes", "pieces")
+    return _totals({name: value for name, value in totals.items() if value and name not in kept})
 
 
 def _check_pipeline(out: Path, splitter: "PreTokenizer") -> None:

@@ -4,6 +4,7 @@ Files become token shards (`docs/formats.md`), written by the extension; one
 text, from `--text` or stdin, becomes ids on stdout.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,15 +69,17 @@ def encode(
         raise UsageError("give --text or files, one of the two")
     if bool(src) != (out is not None):
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
-    if src and (specials != "none" or add_special_tokens):
-        raise UsageError(
-            "--specials and --add-special-tokens are for one text; "
-            "shards hold plain text, and --separator TOKEN ends each document"
-        )
+    check_specials(specials)
     part = shard(shard_text)
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
+        was_there = not restart and _is_complete(out)
+        if was_there and any(path == "-" or Path(path).is_fifo() for path in src):
+            raise UsageError(
+                f"{out} is complete, and whether it was made of the same pipe cannot be told; "
+                "give another -o, or --restart"
+            )
         with output.progress() as progress:
             manifest = sentitok.encode_files(
                 src,
@@ -85,6 +88,8 @@ def encode(
                 format=format,
                 layout=layout,  # type: ignore[arg-type]  # the extension names the choices
                 separator=separator,
+                add_special_tokens=add_special_tokens,
+                specials=specials,  # type: ignore[arg-type]
                 invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
                 shard=part,
                 shard_tokens=shard_tokens,
@@ -92,7 +97,7 @@ def encode(
                 threads=threads,
                 progress=progress,
             )
-        _report(manifest, out, tokenizer_file, output)
+        _report(manifest, was_there, out, tokenizer_file, output)
         return
     given: str | bytes = sys.stdin.buffer.read() if text is None else text
     encoding = tokenizer.encode(
@@ -105,18 +110,48 @@ def encode(
     output.result({"ids": ids, "tokens": encoding.tokens}, line, line)
 
 
-def _report(manifest: dict[str, Any], out: Path, tokenizer_file: Path, output: Output) -> None:
+def check_specials(what: str) -> None:
+    """Refuses what `--specials` cannot be.
+
+    Raises:
+        UsageError: if it is none of the three words.
+    """
+    if what not in ("none", "all", "raise"):
+        raise UsageError(f"--specials {what}: it is none, all or raise")
+
+
+def _is_complete(out: Path) -> bool:
+    """Whether an earlier run wrote everything; what else is there, the extension checks."""
+    try:
+        manifest = json.loads((out / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("complete") is True
+
+
+def _report(
+    manifest: dict[str, Any], was_there: bool, out: Path, tokenizer_file: Path, output: Output
+) -> None:
     n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
     pairs = [
         ("layout", f"{manifest['layout']}, {manifest['dtype']}"),
         ("documents", number(manifest["documents"])),
         ("tokens", number(manifest["tokens"])),
         ("tokenizer", manifest["tokenizer_sha256"]),
-        ("written", f"{out} ({bytes_text(n_bytes)})"),
+        ("found", f"{out} (was complete, left alone; --restart encodes again)")
+        if was_there
+        else ("written", f"{out} ({bytes_text(n_bytes)})"),
         ("seconds", f"{output.seconds:.2f}"),
-        ("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"),
     ]
-    value = {"directory": str(out), "manifest": manifest, "seconds": round(output.seconds, 3)}
+    # The other layouts have readers of their own.
+    if manifest["layout"] == "sentitok":
+        pairs.append(("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"))
+    value = {
+        "directory": str(out),
+        "skipped": was_there,
+        "manifest": manifest,
+        "seconds": round(output.seconds, 3),
+    }
     output.result(value, lines(pairs), str(out))
 
 

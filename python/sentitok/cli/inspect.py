@@ -13,7 +13,7 @@ import typer
 
 from .command import AsJson, Command, Quiet, Traceback, examples
 from .counts import COUNTS_MAGIC, counts_header
-from .encode import Specials, TokenizerFile
+from .encode import Specials, TokenizerFile, check_specials
 from .output import Output, bytes_text, colour, lines, number
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ def _token_bytes(tokenizer: "Tokenizer", id: int) -> bytes:
     return found
 
 
+def _shown_bytes(tokenizer: "Tokenizer", ids: list[int]) -> list[bytes]:
+    """What the tokens stand for: `▁` is a space where tokens are characters."""
+    tokens = [_token_bytes(tokenizer, id) for id in ids]
+    if tokenizer.info()["unit"] != "chars":
+        return tokens
+    return [token.replace("▁".encode(), b" ") for token in tokens]
+
+
 def paint(spelled: list[str], *, in_colour: bool) -> str:
     """Sets tokens side by side, told apart by background or by a bar."""
     if not in_colour:
@@ -69,12 +77,13 @@ def show(
     """Show the tokens of a text: coloured, white space visible, ids below."""
     import sentitok
 
+    check_specials(specials)
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
     given: str | bytes = sys.stdin.buffer.read() if text is None else text
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension
     ids = encoding.ids.tolist()
-    raw = [_token_bytes(tokenizer, id) for id in ids]
+    raw = _shown_bytes(tokenizer, ids)
     if as_json:
         offsets = encoding.offsets("chars").tolist()
         special = encoding.special_tokens_mask.tolist()
@@ -91,10 +100,11 @@ def show(
         ]
         output.result({"tokens": tokens}, "", "")
         return
-    output.result({}, _page(raw, ids, in_colour=colour(sys.stdout)), " ".join(map(str, ids)))
+    n_bytes = len(given if isinstance(given, bytes) else given.encode("utf-8", "replace"))
+    output.result({}, _page(raw, ids, n_bytes, in_colour=colour(sys.stdout)), " ".join(map(str, ids)))
 
 
-def _page(raw: list[bytes], ids: list[int], *, in_colour: bool) -> str:
+def _page(raw: list[bytes], ids: list[int], n_bytes: int, *, in_colour: bool) -> str:
     """Lays out line after line: tokens, and below them their ids."""
     page = []
     start = 0
@@ -105,7 +115,6 @@ def _page(raw: list[bytes], ids: list[int], *, in_colour: bool) -> str:
         page.append(paint([readable(token) for token in raw[start:end]], in_colour=in_colour))
         page.append(_ids(ids[start:end], in_colour))
         start = end
-    n_bytes = sum(map(len, raw))
     rate = f", {n_bytes / len(ids):.2f} bytes per token" if ids else ""
     return "\n".join([*page, f"{number(len(ids))} tokens{rate}"])
 

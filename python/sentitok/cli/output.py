@@ -17,7 +17,14 @@ from typing import Any, TextIO
 Progress = Callable[[str, int, int], None]
 
 # What the stages of the progress callback are doing, in words.
-_STAGES = {"count": "counting", "spill": "spilling", "merge": "merging", "encode": "encoding"}
+_STAGES = {
+    "count": "counting",
+    "spill": "spilling",
+    "merge": "merging",
+    "seed": "seeking pieces",
+    "prune": "dropping pieces",
+    "encode": "encoding",
+}
 # Stages that count bytes; the others count things.
 _IN_BYTES = {"count", "encode"}
 

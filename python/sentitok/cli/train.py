@@ -1,16 +1,19 @@
-"""`sentitok train-bpe`: arguments -> `sentitok.train_bpe`, and a summary.
+"""What the three `train-*` commands share: flags, what they check, the summary.
 
-Not for training itself, which is one call into the extension.
+Not for training itself, which is one call into the extension; the commands are
+in `train_bpe`, `train_wordpiece` and `train_unigram`.
 """
 
+import errno
 import os
+import shlex
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import UsageError
 from .output import Output, bytes_text, lines, number, peak_memory
 
 if TYPE_CHECKING:
@@ -48,6 +51,29 @@ Threads = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="N", help="Threads; the result is the same for any.")
 ]
 
+Counts = Annotated[
+    list[Path] | None, typer.Option("--counts", metavar="FILE", help="Train from counts; repeatable.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the tokenizer goes.")]
+Vocab = Annotated[int, typer.Option("--vocab", min=1, metavar="N", help="Size, never exceeded.")]
+MinFrequency = Annotated[
+    int, typer.Option("--min-frequency", min=0, metavar="N", help="Merge no rarer pair.")
+]
+NormalizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--normalizer",
+        metavar="NAME",
+        help="What text becomes first: nfkc, lowercase, hf-bert, ..., several with + between, or none.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only estimate: files, bytes, distinct pieces, memory.")
+]
+
+# What a tokenizer's file may end in; without a suffix it is a directory.
+_SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
+
 # Bytes of the sources' beginning on which the summary measures bytes per token.
 _SAMPLE_BYTES = 1 << 20
 
@@ -69,12 +95,8 @@ def sources(paths: list[str] | None) -> Any:
     return paths[0] if len(paths) == 1 else paths
 
 
-def _alphabet(value: str | None) -> Any:
-    # `bytes` and `none` are names; anything else lists the characters.
-    return value if value in (None, "bytes", "none") else list(str(value))
-
-
-def _counts(paths: list[Path] | None) -> "WordCounts | None":
+def add_counts(paths: list[Path] | None) -> "WordCounts | None":
+    """Adds up the counts of files; `None` for none."""
     from sentitok import WordCounts
 
     if not paths:
@@ -106,121 +128,35 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
     return n_bytes / n_tokens if n_tokens else None
 
 
-def train_bpe(
-    src: Sources = None,
-    vocab: Annotated[int, typer.Option("--vocab", min=1, metavar="N", help="Size, never exceeded.")] = 32_000,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Where the tokenizer goes.")
-    ] = Path("tokenizer.json"),
-    counts: Annotated[
-        list[Path] | None, typer.Option("--counts", metavar="FILE", help="Train from counts; repeatable.")
-    ] = None,
-    extend: Annotated[
-        Path | None, typer.Option("--extend", metavar="FILE", help="Go on from this tokenizer; its ids stay.")
-    ] = None,
-    pre_tokenizer_name: Annotated[
-        str | None,
-        typer.Option(
-            "--pre-tokenizer",
-            metavar="NAME",
-            help="Where text is cut: gpt2, cl100k, o200k, ...; else as the counts or the base were, or gpt2.",
-        ),
-    ] = None,
-    pattern: Pattern = None,
-    look_around: LookAround = False,
-    special: Annotated[
-        list[str] | None, typer.Option("--special", metavar="TOKEN", help="A special token; repeatable.")
-    ] = None,
-    min_frequency: Annotated[
-        int, typer.Option("--min-frequency", min=0, metavar="N", help="Merge no rarer pair.")
-    ] = 0,
-    initial_alphabet: Annotated[
-        str | None,
-        typer.Option("--initial-alphabet", metavar="WHAT", help="bytes, none, or the characters."),
-    ] = None,
-    limit_alphabet: Annotated[
-        int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
-    ] = None,
-    max_token_length: Annotated[
-        int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
-    ] = None,
-    continuing_subword_prefix: Annotated[
-        str | None, typer.Option("--continuing-subword-prefix", metavar="TEXT", help="Such as ##.")
-    ] = None,
-    end_of_word_suffix: Annotated[
-        str | None, typer.Option("--end-of-word-suffix", metavar="TEXT", help="Such as </w>.")
-    ] = None,
-    byte_fallback: Annotated[
-        bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
-    ] = False,
-    unit: Annotated[
-        str | None, typer.Option("--unit", metavar="UNIT", help="What is merged: bytes or chars.")
-    ] = None,
-    unk_token: Annotated[
-        str | None, typer.Option("--unk-token", metavar="TOKEN", help="Stands for unknown characters.")
-    ] = None,
-    tie_break: Annotated[
-        str, typer.Option("--tie-break", metavar="RULE", help="huggingface, bytes or sentencepiece.")
-    ] = "huggingface",
-    format: Format = None,
-    invalid_utf8: InvalidUtf8 = "error",
-    max_memory: MaxMemory = None,
-    max_piece_bytes: MaxPieceBytes = None,
-    threads: Threads = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only estimate: files, bytes, distinct pieces, memory.")
-    ] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
+def check_out(out: Path) -> None:
+    """Finds a wrong `-o` before the work, not after it.
+
+    Raises:
+        UsageError: if no tokenizer can have this name.
+        OSError: if no file can be made there.
+    """
+    if out.exists() and not (out.is_file() or out.is_dir()):
+        raise UsageError(f"{out} is a device or a pipe, which a file would replace; name a file")
+    if out.suffix not in ("", *_SUFFIXES) and not out.is_dir():
+        raise UsageError(f"-o {out}: its suffix means no format; end it in {', '.join(_SUFFIXES)}")
+    if not out.suffix and out.is_file():
+        raise UsageError(f"{out} is a file; without a suffix it would be a directory: end it in .json")
+    folder = next(folder for folder in out.absolute().parents if folder.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def finish(
+    tokenizer: "Tokenizer", src: list[str] | None, asked: int, out: Path, output: Output, format: str | None
 ) -> None:
-    """Train a byte-level BPE tokenizer on text, or from counts."""
-    import sentitok
-
-    output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
-    if bool(src) == bool(counts):
-        raise UsageError("give text files or --counts, one of the two; see sentitok train-bpe --help")
-    splitter = None
-    if pre_tokenizer_name is not None or pattern is not None or look_around:
-        splitter = pre_tokenizer(pre_tokenizer_name or "gpt2", pattern, look_around)
-    if dry_run:
-        from .estimate import estimate
-
-        if counts:
-            raise UsageError("--dry-run estimates text; counts are already as small as they get")
-        splitter = splitter or pre_tokenizer("gpt2", None, False)
-        estimate(src or [], splitter, format, invalid_utf8, vocab, output)
-        return
-    with output.progress() as progress:
-        tokenizer = sentitok.train_bpe(
-            sources(src) if src else None,
-            counts=_counts(counts),
-            vocab_size=vocab,
-            min_frequency=min_frequency,
-            special_tokens=special or (),
-            pre_tokenizer=splitter,
-            initial_alphabet=_alphabet(initial_alphabet),
-            limit_alphabet=limit_alphabet,
-            max_token_length=max_token_length,
-            continuing_subword_prefix=continuing_subword_prefix,
-            end_of_word_suffix=end_of_word_suffix,
-            byte_fallback=byte_fallback,
-            unit=unit,  # type: ignore[arg-type]  # the extension names the choices
-            unk_token=unk_token,
-            tie_break=tie_break,  # type: ignore[arg-type]
-            extend=None if extend is None else sentitok.Tokenizer.from_file(extend),
-            format=format,
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
-            max_memory=size(max_memory, "--max-memory"),
-            max_piece_bytes=max_piece_bytes,
-            threads=threads,
-            progress=progress,
-        )
+    """Saves a trained tokenizer and prints what came of it."""
     written = tokenizer.save(out)
     summary = _summary(tokenizer, written, output)
-    if not quiet:
+    if not output.quiet:
         summary["bytes_per_token"] = _bytes_per_token(tokenizer, src, format)
-    text = _text(summary, vocab, out) if output.human else ""
+    text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
     output.result({"tokenizer": str(out), **summary}, text, str(out))
 
 
@@ -244,11 +180,25 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
     return summary
 
 
-def _text(summary: dict[str, Any], asked: int, out: Path) -> str:
+def _next(tokenizer: "Tokenizer", out: Path) -> str:
+    if out.suffix != ".tiktoken":
+        return f'sentitok show "some text" --tokenizer {out}'
+    # The file does not say how text is cut.
+    pattern = shlex.quote(how_cut(tokenizer))
+    return f"sentitok convert {out} {out.with_suffix('.json')} --pattern {pattern}"
+
+
+def how_cut(tokenizer: "Tokenizer") -> str:
+    """What `--pattern` means this tokenizer's pre-tokenizer: a name, or a pattern of one's own."""
+    splitter = tokenizer.pre_tokenizer
+    return splitter.pattern or splitter.name if splitter.name == "regex" else splitter.name
+
+
+def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     """Writes the summary for people."""
     stop = summary.get("stop", "")
     pairs = [("vocabulary", f"{number(summary['vocab_size'])} of {number(asked)}; {stop}")]
-    if "merges" in summary:
+    if summary.get("merges"):
         pairs.append(("merges", number(summary["merges"])))
     totals = dict(summary.get("totals", {}))
     read = [f"{number(totals.pop(key))} {key}" for key in ("documents", "bytes") if key in totals]
@@ -267,19 +217,5 @@ def _text(summary: dict[str, Any], asked: int, out: Path) -> str:
         pairs.append(("peak memory", bytes_text(summary["peak_memory_bytes"])))
     pairs.append(("fingerprint", summary["fingerprint"]))
     pairs.append(("written", ", ".join(summary["files"])))
-    pairs.append(("next", f'sentitok show "some text" --tokenizer {out}'))
+    pairs.append(("next", following))
     return lines(pairs)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command of this file."""
-    app.command(
-        "train-bpe",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
-            'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
-            "sentitok train-bpe corpus.txt --vocab 2000 --dry-run",
-        ),
-    )(train_bpe)

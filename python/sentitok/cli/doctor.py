@@ -1,0 +1,189 @@
+"""`sentitok doctor` and `sentitok prune`: useless tokens, and a vocabulary without them.
+
+Not for judging quality (`sentitok eval`). What no text can become follows from
+the tokenizer alone (`Tokenizer.doctor`); what a text does not use, from the text.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
+from .inspect import readable
+from .output import Output, lines, number
+from .train import Format, Threads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sentitok import Tokenizer
+
+# Tokens listed for people; --json lists all.
+_LISTED = 12
+
+_MEANING = {
+    "unreachable": "the model makes them of no piece",
+    "split": "the normalizer changes their text or the splitter cuts it",
+    "partial": "no whole characters; a byte-level model needs some",
+    "gaps": "ids without a token",
+    "unused": "not in the text given",
+}
+
+
+def doctor(
+    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="The tokenizer to look at.")],
+    texts: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Texts: which tokens do they use?")
+    ] = None,
+    format: Format = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """List tokens that no text can become and, given texts, those they never use."""
+    import sentitok
+
+    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
+    found = tokenizer.doctor()
+    if texts:
+        used = _frequency(tokenizer, texts, format, threads)
+        found["unused"] = [
+            id
+            for id, count in enumerate(used.tolist())
+            if not count and tokenizer.id_to_token(id) is not None
+        ]
+    pairs = [("vocabulary", number(tokenizer.vocab_size))]
+    for name, ids in found.items():
+        pairs.append((name, f"{number(len(ids))}: {_MEANING[name]}"))
+        if ids and name != "gaps":
+            pairs.append(("", _some(tokenizer, ids)))
+    target = tokenizer_file.with_suffix(".pruned.json")
+    if texts and found["unused"]:
+        files = " ".join(map(str, texts))
+        pairs.append(("next", f"sentitok prune {tokenizer_file} {files} -o {target}"))
+    useless = len(found["unreachable"]) + len(found["split"])
+    output.result({"vocab_size": tokenizer.vocab_size, **found}, lines(pairs), str(useless))
+
+
+def _some(tokenizer: "Tokenizer", ids: list[int]) -> str:
+    shown = [readable(tokenizer.id_to_bytes(id) or b"") for id in ids[:_LISTED]]
+    return "  ".join([*shown, "..."] if len(ids) > _LISTED else shown)
+
+
+def _frequency(
+    tokenizer: "Tokenizer", texts: list[Path], format: str | None, threads: int | None
+) -> "NDArray[np.int64]":
+    """Counts how often each id stands in texts; one count for each id there can be."""
+    from itertools import islice
+
+    import numpy as np
+
+    from sentitok.documents import documents
+
+    size = 1 + max(tokenizer.vocab().values(), default=0)
+    frequency = np.zeros(size, dtype=np.int64)
+    rest = documents(texts, format)
+    while batch := list(islice(rest, 4096)):
+        encoded = tokenizer.encode_batch(batch, add_special_tokens=False, specials="all", threads=threads)
+        frequency += np.bincount(encoded.ids, minlength=size)
+    return frequency
+
+
+def prune(
+    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="The tokenizer to prune.")],
+    texts: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts whose tokens stay.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where the smaller tokenizer goes.")
+    ] = Path("tokenizer.pruned.json"),
+    vocab: Annotated[
+        int | None,
+        typer.Option("--vocab", min=1, metavar="N", help="Keep at most N tokens, the most frequent first."),
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option("--min-count", min=1, metavar="N", help="Keep tokens that stand at least N times.")
+    ] = 1,
+    id_map: Annotated[
+        Path | None,
+        typer.Option("--id-map", metavar="FILE", help="Where the map of ids goes; default OUT.ids.npy."),
+    ] = None,
+    format: Format = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Take out tokens that texts do not use; writes the map of ids for the embeddings."""
+    import numpy as np
+
+    import sentitok
+
+    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
+    frequency = _frequency(tokenizer, texts, format, threads)
+    # Of equal counts the lower id stays, so the result does not depend on the sort.
+    order = np.argsort(-frequency, kind="stable")
+    kept = order[frequency[order] >= min_count]
+    pruned, ids = tokenizer.prune(kept[:vocab])
+    if vocab is not None and pruned.vocab_size > vocab:
+        pruned, ids = _shrink(tokenizer, kept, vocab)
+    written = [str(file) for file in pruned.save(out)]
+    map_file = id_map or out.with_suffix(".ids.npy")
+    np.save(map_file, ids)
+    removed = int((ids < 0).sum())
+    value: dict[str, Any] = {
+        "written": [*written, str(map_file)],
+        "vocab_size": pruned.vocab_size,
+        "removed": removed,
+        "fingerprint": pruned.fingerprint,
+    }
+    pairs = [
+        ("vocabulary", f"{number(tokenizer.vocab_size)} -> {number(pruned.vocab_size)}"),
+        ("written", ", ".join(written)),
+        ("id map", f"{map_file}: the new id of each old one, -1 where taken out"),
+        ("fingerprint", pruned.fingerprint),
+        ("next", f"embedding = embedding[np.load({str(map_file)!r}) >= 0]"),
+    ]
+    output.result(value, lines(pairs), str(out))
+
+
+def _shrink(
+    tokenizer: "Tokenizer", kept: "NDArray[np.int64]", size: int
+) -> "tuple[Tokenizer, NDArray[np.int64]]":
+    """Prunes to at most `size`: what tokens are made of stays too, so fewer may be chosen.
+
+    Raises:
+        UsageError: if what cannot be taken out is already more.
+    """
+    low, high = 0, min(len(kept), size)
+    best = tokenizer.prune(kept[:0])
+    if best[0].vocab_size > size:
+        raise UsageError(f"--vocab {size}: {best[0].vocab_size} tokens cannot be taken out; ask for as many")
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = tokenizer.prune(kept[:middle])
+        if found[0].vocab_size <= size:
+            low, best = middle, found
+        else:
+            high = middle - 1
+    return best
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "doctor",
+        cls=Command,
+        epilog=examples("sentitok doctor tokenizer.json", "sentitok doctor tokenizer.json corpus.txt"),
+    )(doctor)
+    app.command(
+        "prune",
+        cls=Command,
+        epilog=examples(
+            "sentitok prune tokenizer.json corpus.txt",
+            "sentitok prune tokenizer.json corpus.txt -o small.json --vocab 500",
+        ),
+    )(prune)

@@ -1,0 +1,157 @@
+"""`sentitok train-bpe`: arguments -> `sentitok.train_bpe`, and a summary."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .output import Output
+from .train import (
+    Counts,
+    DryRun,
+    Format,
+    InvalidUtf8,
+    LookAround,
+    MaxMemory,
+    MaxPieceBytes,
+    MinFrequency,
+    NormalizerName,
+    Out,
+    Pattern,
+    Sources,
+    Threads,
+    Vocab,
+    add_counts,
+    check_out,
+    finish,
+    pre_tokenizer,
+    sources,
+)
+
+
+def _alphabet(value: str | None) -> Any:
+    # `bytes` and `none` are names; anything else lists the characters.
+    return value if value in (None, "bytes", "none") else list(str(value))
+
+
+def train_bpe(
+    src: Sources = None,
+    vocab: Vocab = 32_000,
+    out: Out = Path("tokenizer.json"),
+    counts: Counts = None,
+    extend: Annotated[
+        Path | None, typer.Option("--extend", metavar="FILE", help="Go on from this tokenizer; its ids stay.")
+    ] = None,
+    normalizer: NormalizerName = None,
+    pre_tokenizer_name: Annotated[
+        str | None,
+        typer.Option(
+            "--pre-tokenizer",
+            metavar="NAME",
+            help="Where text is cut: gpt2, cl100k, o200k, ...; else as the counts or the base were, or gpt2.",
+        ),
+    ] = None,
+    pattern: Pattern = None,
+    look_around: LookAround = False,
+    special: Annotated[
+        list[str] | None, typer.Option("--special", metavar="TOKEN", help="A special token; repeatable.")
+    ] = None,
+    min_frequency: MinFrequency = 0,
+    initial_alphabet: Annotated[
+        str | None,
+        typer.Option("--initial-alphabet", metavar="WHAT", help="bytes, none, or the characters."),
+    ] = None,
+    limit_alphabet: Annotated[
+        int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
+    ] = None,
+    max_token_length: Annotated[
+        int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
+    ] = None,
+    continuing_subword_prefix: Annotated[
+        str | None, typer.Option("--continuing-subword-prefix", metavar="TEXT", help="Such as ##.")
+    ] = None,
+    end_of_word_suffix: Annotated[
+        str | None, typer.Option("--end-of-word-suffix", metavar="TEXT", help="Such as </w>.")
+    ] = None,
+    byte_fallback: Annotated[
+        bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
+    ] = False,
+    unit: Annotated[
+        str | None, typer.Option("--unit", metavar="UNIT", help="What is merged: bytes or chars.")
+    ] = None,
+    unk_token: Annotated[
+        str | None, typer.Option("--unk-token", metavar="TOKEN", help="Stands for unknown characters.")
+    ] = None,
+    tie_break: Annotated[
+        str, typer.Option("--tie-break", metavar="RULE", help="huggingface, bytes or sentencepiece.")
+    ] = "huggingface",
+    format: Format = None,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_memory: MaxMemory = None,
+    max_piece_bytes: MaxPieceBytes = None,
+    threads: Threads = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Train a byte-level BPE tokenizer on text, or from counts."""
+    import sentitok
+
+    output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
+    if bool(src) == bool(counts):
+        raise UsageError("give text files or --counts, one of the two; see sentitok train-bpe --help")
+    splitter = None
+    if pre_tokenizer_name is not None or pattern is not None or look_around:
+        splitter = pre_tokenizer(pre_tokenizer_name or "gpt2", pattern, look_around)
+    if dry_run:
+        from .estimate import estimate
+
+        if counts:
+            raise UsageError("--dry-run estimates text; counts are already as small as they get")
+        splitter = splitter or pre_tokenizer("gpt2", None, False)
+        estimate(src or [], splitter, format, invalid_utf8, vocab, output)
+        return
+    check_out(out)
+    with output.progress() as progress:
+        tokenizer = sentitok.train_bpe(
+            sources(src) if src else None,
+            counts=add_counts(counts),
+            vocab_size=vocab,
+            min_frequency=min_frequency,
+            special_tokens=special or (),
+            normalizer=normalizer,
+            pre_tokenizer=splitter,
+            initial_alphabet=_alphabet(initial_alphabet),
+            limit_alphabet=limit_alphabet,
+            max_token_length=max_token_length,
+            continuing_subword_prefix=continuing_subword_prefix,
+            end_of_word_suffix=end_of_word_suffix,
+            byte_fallback=byte_fallback,
+            unit=unit,  # type: ignore[arg-type]  # the extension names the choices
+            unk_token=unk_token,
+            tie_break=tie_break,  # type: ignore[arg-type]
+            extend=None if extend is None else sentitok.Tokenizer.from_file(extend),
+            format=format,
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_memory=size(max_memory, "--max-memory"),
+            max_piece_bytes=max_piece_bytes,
+            threads=threads,
+            progress=progress,
+        )
+    finish(tokenizer, src, vocab, out, output, format)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "train-bpe",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
+            'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
+            "sentitok train-bpe corpus.txt --vocab 2000 --dry-run",
+        ),
+    )(train_bpe)

@@ -1,0 +1,112 @@
+"""`sentitok train-unigram`: arguments -> `sentitok.train_unigram`, and a summary."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .output import Output
+from .train import (
+    Counts,
+    Format,
+    InvalidUtf8,
+    MaxMemory,
+    MaxPieceBytes,
+    NormalizerName,
+    Out,
+    Sources,
+    Threads,
+    Vocab,
+    add_counts,
+    check_out,
+    finish,
+    sources,
+)
+
+
+def train_unigram(
+    src: Sources = None,
+    vocab: Vocab = 8_000,
+    out: Out = Path("tokenizer.json"),
+    counts: Counts = None,
+    normalizer: NormalizerName = None,
+    pre_tokenizer: Annotated[
+        str | None,
+        typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: bert, metaspace, ..."),
+    ] = None,
+    special: Annotated[
+        list[str] | None,
+        typer.Option("--special", metavar="TOKEN", help="A special token beside <s> and </s>; repeatable."),
+    ] = None,
+    user_defined: Annotated[
+        list[str] | None,
+        typer.Option("--user-defined", metavar="TEXT", help="Text that is always one token; repeatable."),
+    ] = None,
+    byte_fallback: Annotated[
+        bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
+    ] = False,
+    character_coverage: Annotated[
+        float,
+        typer.Option("--character-coverage", metavar="SHARE", help="Characters covered; the rarest go."),
+    ] = 0.9995,
+    max_piece_length: Annotated[
+        int, typer.Option("--max-piece-length", min=1, metavar="N", help="Characters of a piece at most.")
+    ] = 16,
+    split_digits: Annotated[
+        bool, typer.Option("--split-digits", help="Each digit is a piece of its own.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="full, or sentencepiece for its very pieces.")
+    ] = "full",
+    format: Format = None,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_memory: MaxMemory = None,
+    max_piece_bytes: MaxPieceBytes = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Train a Unigram tokenizer, as SentencePiece has, on text or from counts."""
+    import sentitok
+
+    output = Output("sentitok.train-unigram/1", as_json=as_json, quiet=quiet)
+    if bool(src) == bool(counts):
+        raise UsageError("give text files or --counts, one of the two; see sentitok train-unigram --help")
+    check_out(out)
+    with output.progress() as progress:
+        tokenizer = sentitok.train_unigram(
+            sources(src) if src else None,
+            counts=add_counts(counts),
+            vocab_size=vocab,
+            special_tokens=["<s>", "</s>", *(special or [])],
+            user_defined_symbols=user_defined or (),
+            normalizer=normalizer,
+            pre_tokenizer=pre_tokenizer,
+            byte_fallback=byte_fallback,
+            character_coverage=character_coverage,
+            max_piece_length=max_piece_length,
+            split_digits=split_digits,
+            method=method,  # type: ignore[arg-type]  # the extension names the choices
+            format=format,
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_memory=size(max_memory, "--max-memory"),
+            max_piece_bytes=max_piece_bytes,
+            threads=threads,
+            progress=progress,
+        )
+    finish(tokenizer, src, vocab, out, output, format)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "train-unigram",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok train-unigram corpus.txt --vocab 1000 -o unigram.json",
+            "sentitok train-unigram reviews.jsonl --vocab 500 -o unigram.model",
+        ),
+    )(train_unigram)

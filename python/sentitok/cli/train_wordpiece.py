@@ -1,0 +1,113 @@
+"""`sentitok train-wordpiece`: arguments -> `sentitok.train_wordpiece`, and a summary."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .output import Output
+from .train import (
+    Counts,
+    Format,
+    InvalidUtf8,
+    MaxMemory,
+    MaxPieceBytes,
+    MinFrequency,
+    NormalizerName,
+    Out,
+    Sources,
+    Threads,
+    Vocab,
+    add_counts,
+    check_out,
+    finish,
+    sources,
+)
+
+# The tokens that BERT frames and masks text with, in the order of its ids.
+_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def train_wordpiece(
+    src: Sources = None,
+    vocab: Vocab = 30_522,
+    out: Out = Path("tokenizer.json"),
+    counts: Counts = None,
+    score: Annotated[
+        str, typer.Option("--score", metavar="NAME", help="likelihood, pmi, or frequency (Hugging Face's).")
+    ] = "likelihood",
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase/--cased", help="Lower letters, drop accents.")
+    ] = True,
+    normalizer: NormalizerName = None,
+    pre_tokenizer: Annotated[
+        str | None,
+        typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: bert, metaspace, ..."),
+    ] = None,
+    special: Annotated[
+        list[str] | None,
+        typer.Option("--special", metavar="TOKEN", help="A special token beside BERT's five; repeatable."),
+    ] = None,
+    min_frequency: MinFrequency = 0,
+    limit_alphabet: Annotated[
+        int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
+    ] = None,
+    max_token_length: Annotated[
+        int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
+    ] = None,
+    continuing_subword_prefix: Annotated[
+        str,
+        typer.Option("--continuing-subword-prefix", metavar="TEXT", help="What goes on with a word has it."),
+    ] = "##",
+    format: Format = None,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_memory: MaxMemory = None,
+    max_piece_bytes: MaxPieceBytes = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Train a WordPiece tokenizer, as BERT has, on text or from counts."""
+    import sentitok
+
+    output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)
+    if bool(src) == bool(counts):
+        raise UsageError("give text files or --counts, one of the two; see sentitok train-wordpiece --help")
+    check_out(out)
+    with output.progress() as progress:
+        tokenizer = sentitok.train_wordpiece(
+            sources(src) if src else None,
+            counts=add_counts(counts),
+            vocab_size=vocab,
+            score=score,  # type: ignore[arg-type]  # the extension names the choices
+            lowercase=lowercase,
+            min_frequency=min_frequency,
+            special_tokens=[*_BERT, *(special or [])],
+            normalizer=normalizer,
+            pre_tokenizer=pre_tokenizer,
+            limit_alphabet=limit_alphabet,
+            max_token_length=max_token_length,
+            continuing_subword_prefix=continuing_subword_prefix,
+            format=format,
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_memory=size(max_memory, "--max-memory"),
+            max_piece_bytes=max_piece_bytes,
+            threads=threads,
+            progress=progress,
+        )
+    finish(tokenizer, src, vocab, out, output, format)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "train-wordpiece",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok train-wordpiece corpus.txt --vocab 1000 -o wordpiece.json",
+            "sentitok train-wordpiece reviews.jsonl --vocab 500 -o vocab.txt",
+        ),
+    )(train_wordpiece)

@@ -1,0 +1,72 @@
+"""Runs and files that the tests of reports, figures and commands share."""
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fake_run
+import sentitok
+from sentimodels.data import Table, read_table, split
+from sentimodels.data.writers import write_table
+from sentimodels.predictions import predict
+
+SENTENCES = Path(__file__).resolve().parent / "data" / "sentences"
+
+
+@pytest.fixture
+def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes run directories load as `FakeClassifier`."""
+    module = ModuleType("sentimodels.classifier")
+    module.Classifier = fake_run.FakeClassifier  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentimodels.classifier", module)
+
+
+@pytest.fixture(scope="session")
+def sentences() -> Table:
+    """1,000 labelled sentences."""
+    return read_table(SENTENCES / "yelp_labelled.txt")
+
+
+@pytest.fixture(scope="session")
+def parts(sentences: Table) -> dict[str, Table]:
+    """The same in two parts; three rows of valid are copied from train."""
+    made = split(sentences, (0.8, 0.2), 1)
+    train, valid = made["train"], made["valid"]
+    copied = Table.of(
+        [*valid.texts, *(text.upper() for text in train.texts[:3])],
+        [*valid.labelled(), *train.labelled()[:3]],
+    )
+    return {"train": train, "valid": copied}
+
+
+@pytest.fixture(scope="session")
+def made(parts: dict[str, Table], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples of `--help` name: files and two runs."""
+    path = tmp_path_factory.mktemp("made")
+    for name, table in parts.items():
+        write_table(table, path / f"{name}.csv")
+    write_table(Table.of(parts["valid"].texts), path / "test.csv")
+    write_table(parts["train"], path / "reviews.csv")
+    (path / "trees.txt").write_text("(3 (2 a) (4 good))\n(1 (1 bad) (2 .))\n", "utf-8")
+    sentitok.train_bpe(texts=["good bad film"], vocab_size=300).save(path / "tokenizer.json")
+    train, valid = read_table(path / "train.csv"), read_table(path / "valid.csv")
+    half = frozenset(sorted(set(" ".join(train.texts).split()))[::2])
+    fake_run.make_run(path / "runs" / "gpt", train, strength=3.0, temperature=1.5)
+    fake_run.make_run(path / "runs" / "lstm", train, words=half)
+    for name in ("gpt", "lstm"):
+        run = fake_run.FakeClassifier.load(path / "runs" / name)
+        # As `senti evaluate` writes it in this folder.
+        found = predict(run, replace(valid, source=Path("valid.csv")), temperature=run.temperature)
+        found.save(path / f"{name}.npz")
+    return path
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, fake_classifier: None) -> Path:
+    """A copy of it, so that tests do not see each other."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path

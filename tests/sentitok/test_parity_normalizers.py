@@ -1,0 +1,73 @@
+"""The normalizers of tokenizer.json against tokenizers 0.23.3.
+
+A byte-level model keeps every byte, so equal ids mean equal normalized text.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+from oracles.normalizer_texts import code_points, odd_texts
+from sentitok import Tokenizer
+
+
+def bert(clean: bool, chinese: bool, strip: bool | None, lower: bool) -> dict[str, Any]:
+    return {
+        "type": "BertNormalizer",
+        "clean_text": clean,
+        "handle_chinese_chars": chinese,
+        "strip_accents": strip,
+        "lowercase": lower,
+    }
+
+
+def strip(left: bool, right: bool) -> dict[str, Any]:
+    return {"type": "Strip", "strip_left": left, "strip_right": right}
+
+
+NORMALIZERS: dict[str, dict[str, Any]] = {
+    **{name: {"type": name} for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt")},
+    "Strip": strip(True, True),
+    "Strip left": strip(True, False),
+    "Strip right": strip(False, True),
+    "bert, uncased": bert(True, True, None, True),
+    "bert, cased": bert(True, True, None, False),
+    "bert, accents only": bert(False, False, True, False),
+    "bert, lower only": bert(False, True, False, True),
+    "albert": {
+        "type": "Sequence",
+        "normalizers": [{"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A byte-level tokenizer on disk."""
+    path = tmp_path_factory.mktemp("normalizers") / "tokenizer.json"
+    tokenizer.save(path)
+    return path
+
+
+def agree(saved: Path, name: str, texts: list[str]) -> None:
+    contents = json.loads(saved.read_text("utf-8"))
+    contents["normalizer"] = NORMALIZERS[name]
+    path = saved.with_name(f"{name}.json")
+    path.write_text(json.dumps(contents), "utf-8")
+    ours, theirs = Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(str(path))
+    for text, expected in zip(texts, theirs.encode_batch(texts, add_special_tokens=False), strict=True):
+        assert ours.encode(text, add_special_tokens=False).ids.tolist() == expected.ids, text
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_code_points_and_odd_texts(saved: Path, name: str) -> None:
+    agree(saved, name, [*code_points(53), *odd_texts(3000)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_every_code_point(saved: Path, name: str) -> None:
+    agree(saved, name, list(code_points(1)))

@@ -1,0 +1,218 @@
+"""Unigram against sentencepiece and tokenizers: T5, XLNet and a small model."""
+
+import base64
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sentencepiece
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import models, normalizers, pre_tokenizers
+
+import shared_data
+from oracles import unigram
+from sentitok import Tokenizer
+
+MODELS = {
+    "t5": "t5/spiece.model",
+    "xlnet": "xlnet-base-cased/spiece.model",
+    "botchan": "sentencepiece-botchan-1000/test_model.model",
+}
+#: Where a character is looked at: alone, in words, beside spaces and marks.
+CONTEXTS = [
+    *[("", ""), ("a", "b"), (" ", " "), ("a ", "b")],
+    *[("▁", "▁"), ("\u0301", "\u0301"), ("é", "\u0301x"), ("中", "文")],
+]
+
+
+def path_of(name: str) -> Path:
+    return shared_data.folder() / "vocabs" / MODELS[name]
+
+
+def reference(name: str) -> sentencepiece.SentencePieceProcessor:
+    return sentencepiece.SentencePieceProcessor(model_file=str(path_of(name)))
+
+
+def chunks(texts: list[str], n_bytes: int = 8_000_000) -> Iterator[list[str]]:
+    """Runs of texts; the references keep an object a token."""
+    chunk: list[str] = []
+    size = 0
+    for text in texts:
+        chunk.append(text)
+        size += len(text)
+        if size > n_bytes:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def assert_equal(ours: Tokenizer, texts: list[str], expected: list[list[int]], where: str) -> None:
+    batch = ours.encode_batch(texts)
+    ends = batch.row_offsets
+    for row, (text, ids) in enumerate(zip(texts, expected, strict=True)):
+        found = batch.ids[ends[row] : ends[row + 1]]
+        assert np.array_equal(found, ids), f"{where}: {text[:200]!r}"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ids_equal_sentencepiece(name: str) -> None:
+    theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
+    for collection, documents in shared_data.collections():
+        for chunk in chunks(documents):
+            assert_equal(ours, chunk, theirs.encode(chunk), f"{name}, {collection}")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_long_text(name: str) -> None:
+    """Sums begin again at 0 where they have grown large, and words keep their cuts."""
+    theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
+    text = " ".join(shared_data.declarations())
+    assert ours.encode(text).ids.tolist() == theirs.encode(text)
+
+
+@pytest.mark.parametrize(("before", "after"), CONTEXTS)
+def test_every_character(before: str, after: str) -> None:
+    points = (point for point in range(0x110000) if not 0xD800 <= point < 0xE000)
+    texts = [before + chr(point) + after for point in points]
+    for name in ("t5", "botchan"):
+        theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
+        for chunk in chunks(texts, 400_000):
+            assert_equal(ours, chunk, theirs.encode(chunk), name)
+
+
+def test_conformance_files() -> None:
+    ours = Tokenizer.from_sentencepiece(path_of("xlnet"))
+    texts = shared_data.text("tokenizer-conformance", "mixed_input.txt").split("\n")
+    rows = shared_data.text("tokenizer-conformance", "mixed_tokens_xlnet_base_cased.txt").split("\n")
+    for text, row in zip(texts, rows, strict=True):
+        if row:
+            assert ours.encode(text).ids.tolist() == [int(id) for id in row.split(",")], text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_text_comes_back_as_theirs(name: str) -> None:
+    theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
+    size = theirs.vocab_size()
+    rng = np.random.default_rng(1)
+    for length in (0, 1, 2, 5, 20):
+        for ids in rng.integers(0, size, (200, length)).tolist():
+            assert ours.decode(ids) == theirs.decode(ids), ids
+    special = [id for id in range(size) if is_special(theirs, id)]
+    space = [id for id in range(size) if theirs.id_to_piece(id) in ("▁", "▁the")]
+    for ids in rng.choice(special + space, (300, 4)).tolist():
+        assert ours.decode(ids) == theirs.decode(ids), ids
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_offsets_tile_the_text(name: str) -> None:
+    ours = Tokenizer.from_sentencepiece(path_of(name))
+    for text in shared_data.text("tokenizer-conformance", "mixed_input.txt").split("\n"):
+        spans = ours.encode(text).offsets("chars")
+        assert (spans[1:, 0] >= spans[:-1, 0]).all(), text
+        assert (spans[:, 0] <= spans[:, 1]).all(), text
+        assert not len(spans) or spans[-1, 1] <= len(text), text
+
+
+def test_n_best_and_samples() -> None:
+    theirs, ours = reference("t5"), Tokenizer.from_sentencepiece(path_of("t5"))
+    for text in ("hello internationalization", "Unigram language models", "The quick brown fox"):
+        expected = theirs.nbest_encode_as_ids(text, 8)
+        found = ours.n_best(text, 8)
+        assert [ids.tolist() for ids, _ in found] == expected, text
+        assert found[0][0].tolist() == ours.encode(text).ids.tolist()
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True)
+        first = ours.sample(text, alpha=0.1, seed=1).tolist()
+        assert first == ours.sample(text, alpha=0.1, seed=1).tolist()
+        drawn = {tuple(ours.sample(text, alpha=0.1, seed=seed).tolist()) for seed in range(50)}
+        assert len(drawn) > 10
+        assert {ours.decode(list(ids)) for ids in drawn} == {text}
+
+
+def hugging_face(name: str, split: bool) -> tokenizers.Tokenizer:
+    """The same pieces and rules, in tokenizers."""
+    theirs = reference(name)
+    pieces = [(theirs.id_to_piece(id), theirs.get_score(id)) for id in range(theirs.vocab_size())]
+    tokenizer = tokenizers.Tokenizer(models.Unigram(pieces, theirs.unk_id(), False))
+    tokenizer.normalizer = normalizers.Precompiled(charsmap(path_of(name).read_bytes()))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always", split)
+    return tokenizer
+
+
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a protocol buffer."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        number = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+
+    while at < len(message):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+            continue
+        size = varint() if tag & 7 == 2 else {1: 8, 5: 4}[tag & 7]
+        yield tag >> 3, message[at : at + size]
+        at += size
+
+
+def charsmap(model: bytes) -> bytes:
+    """The rules of a `.model` file."""
+    normalizer = next(value for number, value in fields(model) if number == 3)
+    return bytes(next(value for number, value in fields(normalizer) if number == 2))
+
+
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_ids_equal_tokenizers(name: str, split: bool, tmp_path: Path) -> None:
+    theirs = hugging_face(name, split)
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    saved = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+    assert base64.b64decode(saved["normalizer"]["precompiled_charsmap"])
+    ours = Tokenizer.from_file(tmp_path / "tokenizer.json")
+    for collection, documents in shared_data.collections():
+        documents = documents[: 6000 if split else 500]
+        expected = [row.ids for row in theirs.encode_batch_fast(documents, add_special_tokens=False)]
+        assert_equal(ours, documents, expected, f"{name}, {collection}")
+
+
+@functools.cache
+def both(name: str) -> tuple[unigram.Model, sentencepiece.SentencePieceProcessor, Tokenizer]:
+    """The oracle, the reference and ours."""
+    theirs = reference(name)
+    ids = range(theirs.vocab_size())
+    special = {id: "unknown" if theirs.is_unknown(id) else "control" for id in ids if is_special(theirs, id)}
+    model = unigram.Model(
+        [theirs.id_to_piece(id) for id in ids],
+        [theirs.get_score(id) for id in ids],
+        [special.get(id, "normal") for id in ids],
+    )
+    return model, theirs, Tokenizer.from_sentencepiece(path_of(name))
+
+
+def is_special(theirs: sentencepiece.SentencePieceProcessor, id: int) -> bool:
+    return bool(theirs.is_unknown(id) or theirs.is_control(id))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.sampled_from("abcdest  .éЖ中😊"), max_size=30))
+def test_the_oracle_is_right(text: str) -> None:
+    model, theirs, ours = both("botchan")
+    expected = unigram.encode(model, theirs.normalize(text))
+    assert theirs.encode(text) == expected
+    assert ours.encode(text).ids.tolist() == expected
