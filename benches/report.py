@@ -1,10 +1,7 @@
 """Runs all measurements and writes docs/benchmarks.md: `make bench`.
 
-Every measurement is a process of its own (`worker.py`), repeated in turns with
-its rivals, so that a busy minute of the machine hits all of them; the table
-gives medians. What a library got is compared before its time is shown, and rows
-we lose stay in. `python benches/report.py train encode` runs only those
-sections and prints them.
+How a figure is made: `measure.py`. `python benches/report.py train encode` runs
+only those sections and prints them.
 """
 
 import json
@@ -14,16 +11,25 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import corpora
+import subwords
+from measure import (
+    ENCODE_HEAD,
+    ROUNDS,
+    Row,
+    encode_rows,
+    markdown,
+    median,
+    megabytes,
+    train_table,
+    worker,
+)
 
-ROUNDS = 3
 TRAIN_RIVALS = ("sentitok", "tokenizers", "ffbpe", "gigatoken", "rustbpe", "bpeasy", "sentencepiece")
 ENCODE_RIVALS = ("sentitok", "tokenizers", "tiktoken", "gigatoken")
 ENCODE_BYTES = 4_000_000
@@ -36,68 +42,6 @@ VOCABULARIES = (
     ("o200k", "o200k_base.tiktoken", {"<|endoftext|>": 199999}),
 )
 
-Row = dict[str, Any]
-
-
-def worker(job: Row, threads: int | None = None) -> Row:
-    """Runs one job in its own process.
-
-    Raises:
-        RuntimeError: if the process failed; its words are the message.
-    """
-    environment = dict(os.environ)
-    if threads is not None:
-        environment["RAYON_NUM_THREADS"] = str(threads)
-        environment["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("worker.py"))],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "killed")
-    result: Row = json.loads(done.stdout)
-    return result
-
-
-def installed(names: Iterable[str]) -> list[str]:
-    return [name for name in names if find_spec(name)]
-
-
-def in_turns(names: Sequence[str], run: Callable[[str], Row]) -> dict[str, list[Row] | str]:
-    """Runs each library `ROUNDS` times, in turns; a failure is its row."""
-    found: dict[str, list[Row] | str] = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        for name in names:
-            rows = found[name]
-            if isinstance(rows, str):
-                continue
-            print(f"  {name}", file=sys.stderr)
-            try:
-                row = run(name)
-                if "refused" in row:
-                    raise RuntimeError(row["refused"])
-                rows.append(row)
-            except RuntimeError as error:
-                found[name] = str(error)
-    return found
-
-
-def median(rows: list[Row], key: str) -> float:
-    return statistics.median(float(row[key]) for row in rows)
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
-def megabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 1e6:.0f} MB"
-
 
 @dataclass(frozen=True)
 class Bench:
@@ -105,47 +49,14 @@ class Bench:
 
     folder: Path
 
-    def train_table(self, corpus: corpora.Corpus, vocab_size: int) -> str:
-        """Trains all libraries on one text."""
-
-        def run(name: str) -> Row:
-            job = {"task": "train", "rival": name, "path": str(corpus.path), "vocab_size": vocab_size}
-            return worker({**job, "tokens": str(self.folder / f"{name}.json")})
-
-        names = installed(TRAIN_RIVALS)
-        found = in_turns(names, run)
-        reference = (
-            self._tokens("tokenizers") if not isinstance(found.get("tokenizers"), str | None) else None
-        )
-        ours = found["sentitok"]
-        base = median(ours, "seconds") if not isinstance(ours, str) else None
-        cells = []
-        for name in names:
-            rows = found[name]
-            if isinstance(rows, str):
-                cells.append([name, "-", "-", "-", "-", rows])
-                continue
-            seconds = median(rows, "seconds")
-            shared = "-"
-            if reference is not None:
-                shared = f"{len(reference & self._tokens(name)) / len(reference):.2%}"
-            ratio = "-" if base is None else f"{seconds / base:.2f}"
-            memory = megabytes(median(rows, "peak_memory_bytes"))
-            cpu = f"{median(rows, 'cpu_seconds'):.2f}"
-            cells.append([f"{name} {rows[0]['version']}", f"{seconds:.2f}", ratio, cpu, memory, shared])
-        title = f"### {corpus.name}: {megabytes(corpus.n_bytes)}, {vocab_size:,} tokens\n\n"
-        head = ["library", "seconds", "times ours", "CPU s", "peak memory", "tokens shared with tokenizers"]
-        return title + markdown(head, cells)
-
-    def _tokens(self, name: str) -> set[str]:
-        return set(json.loads((self.folder / f"{name}.json").read_text("utf-8")))
-
     def train(self) -> str:
         """Section: training speed and memory."""
-        parts = [self.train_table(corpora.english(), 32_000)]
-        chinese = corpora.chinese()
-        if chinese is not None:
-            parts.append(self.train_table(chinese, 10_000))
+        texts = [(corpora.english(), 32_000), (corpora.chinese(), 10_000)]
+        parts = [
+            train_table(self.folder, corpus, "bpe", vocab_size, TRAIN_RIVALS, "tokenizers")
+            for corpus, vocab_size in texts
+            if corpus is not None
+        ]
         text = (
             "From the path of the file to the trained model. *Tokens shared*: the part of the tokens of "
             "tokenizers that the library found too; below 100 % it solved another problem (another split, "
@@ -207,55 +118,18 @@ class Bench:
             cells = []
             for name, ranks, specials in VOCABULARIES:
                 job = self.vocabulary(name, data / "vocabs" / ranks, specials)
-                cells += self._encode_rows(name, {**job, "documents": str(documents)}, part.n_bytes)
-            head = [
-                "vocabulary, library",
-                "ids",
-                "cold MB/s",
-                "times ours",
-                "warm MB/s",
-                "load s",
-                "peak memory",
-            ]
-            parts.append(f"### {part.name}: {megabytes(part.n_bytes)}\n\n" + markdown(head, cells))
+                job["documents"] = str(documents)
+                cells += encode_rows(self.folder, name, job, part.n_bytes, ENCODE_RIVALS)
+            parts.append(f"### {part.name}: {megabytes(part.n_bytes)}\n\n" + markdown(ENCODE_HEAD, cells))
         text = (
             "One thread, lines as documents, each library's batch call. *Cold*: the first pass over the text "
             "in the process. *Warm*: the second. *Times ours*: cold time divided by ours.\n\n"
         )
         return "## Encoding\n\n" + text + "\n\n".join(parts)
 
-    def _encode_rows(self, vocabulary: str, job: Row, n_bytes: int) -> list[list[str]]:
-        import numpy as np
-
-        def run(name: str) -> Row:
-            ids = str(self.folder / f"ids-{name}.npz")
-            return worker({**job, "task": "encode", "rival": name, "ids": ids}, threads=1)
-
-        names = installed(ENCODE_RIVALS)
-        found = in_turns(names, run)
-        ours = found["sentitok"]
-        cells = []
-        for name in names:
-            rows = found[name]
-            if isinstance(rows, str):
-                cells.append([f"{vocabulary}, {name}", "-", "-", "-", "-", "-", rows[:60]])
-                continue
-            mine, theirs = (np.load(self.folder / f"ids-{n}.npz") for n in ("sentitok", name))
-            same = all(np.array_equal(mine[key], theirs[key]) for key in ("ids", "lengths"))
-            cold = median(rows, "cold_s")
-            ratio = "-" if isinstance(ours, str) else f"{cold / median(ours, 'cold_s'):.1f}"
-            cells.append(
-                [
-                    f"{vocabulary}, {name}",
-                    "equal" if same else "**differ**",
-                    f"{n_bytes / 1e6 / cold:.1f}",
-                    ratio,
-                    f"{n_bytes / 1e6 / median(rows, 'warm_s'):.1f}",
-                    f"{median(rows, 'load_s'):.3f}",
-                    megabytes(median(rows, "peak_memory_bytes")),
-                ]
-            )
-        return cells
+    def subwords(self) -> str:
+        """Section: WordPiece, Unigram and SentencePiece models."""
+        return subwords.section(self.folder)
 
     def hostile(self) -> str:
         """Section: texts that break quadratic algorithms."""
@@ -337,7 +211,7 @@ def quietness(before: float | None) -> str:
     return words
 
 
-SECTIONS = ("train", "growth", "encode", "hostile", "start")
+SECTIONS = ("train", "growth", "encode", "subwords", "hostile", "start")
 
 
 def main(wanted: Sequence[str]) -> None:

@@ -2,8 +2,7 @@
 
 A process of its own has cold caches and a peak memory that is its own. The job
 is a JSON object with a `task`; the result is one JSON object on stdout.
-Training is timed from the path of the text to the trained model, by the
-quickest road each library documents for a file.
+How each library trains: `trainers.py`.
 """
 
 import json
@@ -15,112 +14,13 @@ from typing import Any
 
 from sentitok.cli import rivals
 from sentitok.cli.output import peak_memory
-
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-# A trainer takes the path and the size; what it returns lists the tokens, and
-# is called when the clock has stopped.
-Tokens = Callable[[], set[bytes]]
-Train = Callable[[str, int], Tokens]
-
-
-def _from_byte_level(vocab: dict[str, int]) -> set[bytes]:
-    """Tokens as bytes, from the spelling of GPT-2's files."""
-    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    moved = [byte for byte in range(256) if byte not in kept]
-    table = {chr(byte): byte for byte in kept} | {chr(256 + i): byte for i, byte in enumerate(moved)}
-    return {bytes(table[char] for char in token) for token in vocab}
-
-
-def train_sentitok(path: str, vocab_size: int) -> Tokens:
-    import sentitok
-
-    tokenizer = sentitok.train_bpe(path, vocab_size=vocab_size)
-    return lambda: _from_byte_level(tokenizer.vocab())
-
-
-def train_tokenizers(path: str, vocab_size: int) -> Tokens:
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train([path], trainer)
-    return lambda: _from_byte_level(tokenizer.get_vocab())
-
-
-def train_ffbpe(path: str, vocab_size: int) -> Tokens:
-    import ffbpe
-
-    with open(path, encoding="utf-8", newline="") as file:
-        model = ffbpe.train_bpe(file, vocab_size=vocab_size)
-    return lambda: {bytes(token) for token in dict(model.vocab)}
-
-
-def train_gigatoken(path: str, vocab_size: int) -> Tokens:
-    import gigatoken
-
-    vocab, _ = gigatoken.train_bpe(gigatoken.TextFileSource([path]), vocab_size, [], "huggingface")
-    return lambda: {bytes(token) for token in vocab.values()}
-
-
-def train_rustbpe(path: str, vocab_size: int) -> Tokens:
-    import rustbpe
-
-    tokenizer = rustbpe.Tokenizer()
-    with open(path, encoding="utf-8", newline="\n") as file:
-        tokenizer.train_from_iterator(file, vocab_size, pattern=GPT2)
-    return lambda: {bytes(token) for token, _ in tokenizer.get_mergeable_ranks()}
-
-
-def train_bpeasy(path: str, vocab_size: int) -> Tokens:
-    import bpeasy
-
-    with open(path, encoding="utf-8", newline="\n") as file:
-        vocab = bpeasy.train_bpe(file, GPT2, 128, vocab_size)
-    return lambda: {bytes(token) for token in vocab}
-
-
-def train_sentencepiece(path: str, vocab_size: int) -> Tokens:
-    import io
-
-    import sentencepiece
-
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        input=path,
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=vocab_size,
-        num_threads=os.cpu_count() or 1,
-        max_sentence_length=1 << 20,
-        minloglevel=2,
-    )
-
-    def tokens() -> set[bytes]:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-        pieces = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
-        return {piece.replace("▁", " ").encode() for piece in pieces}
-
-    return tokens
-
-
-TRAINERS: dict[str, Train] = {
-    "sentitok": train_sentitok,
-    "tokenizers": train_tokenizers,
-    "ffbpe": train_ffbpe,
-    "gigatoken": train_gigatoken,
-    "rustbpe": train_rustbpe,
-    "bpeasy": train_bpeasy,
-    "sentencepiece": train_sentencepiece,
-}
+from trainers import TRAINERS
 
 
 def train(job: dict[str, Any]) -> dict[str, Any]:
     """Trains one library; the tokens go to a file for comparison."""
     started, cpu_started = time.perf_counter(), time.process_time()
-    tokens = TRAINERS[job["rival"]](job["path"], job["vocab_size"])
+    tokens = TRAINERS[job["model"]][job["rival"]](job["path"], job["vocab_size"])
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
     peak = peak_memory()
     with open(job["tokens"], "w", encoding="utf-8") as file:
@@ -129,7 +29,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
         "peak_memory_bytes": peak,
-        "version": rivals.release(job["rival"]),
+        "version": rivals.release(job["rival"].split(",")[0]),
     }
 
 

@@ -33,7 +33,11 @@ use units::chars;
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
+
+/// Tokens of which tables are made by one thread; fewer are not worth two.
+const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,17 +182,23 @@ impl Bpe {
                 made.pairs
             }
         };
-        let atoms = match options.unit {
-            Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
-            Unit::Chars => Atoms::default(),
-        };
         let plain_bytes = options.unit == Unit::Bytes
             && !byte_ids.contains(&TokenId::MAX)
             && options.continuing_subword_prefix.is_none()
             && options.end_of_word_suffix.is_none();
         let cut_by = if plain_bytes { Some(&vocab) } else { symbols.as_ref() };
+        let make_atoms = || match options.unit {
+            Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
+            Unit::Chars => Atoms::default(),
+        };
+        let make_cuts = || cut_by.map(Cuts::new);
+        let (atoms, cuts) = if vocab.len() < PARALLEL_TOKENS {
+            (make_atoms(), make_cuts())
+        } else {
+            parallel::both(make_atoms, make_cuts)
+        };
         Ok(Self {
-            cuts: cut_by.map(Cuts::new),
+            cuts,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
             byte_ids: Box::new(byte_ids),

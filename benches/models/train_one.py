@@ -5,7 +5,6 @@ test labels are rebuilt from the SST trees for scoring only: the loaders refuse 
 """
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from sentimodels.data.table import Table
 from sentimodels.metrics import scores
 from sentimodels.predictions import binary_view, predict
 from sentimodels.run import Tables, train
+from sentitok.cli.output import peak_memory
 
 SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
 
@@ -72,12 +72,12 @@ def main() -> None:
     began = time.perf_counter()
     about = train(config, Path(job["run"]), tables=found, baseline=False)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_memory()
     result = {
         "name": job["name"],
         "seed": job["seed"],
         "seconds": seconds,
-        "peak_memory_bytes": peak if sys.platform == "darwin" else peak * 1024,
+        "peak_memory_bytes": peak,
         "vocabulary": load_run(Path(job["run"])).encoder.vocab_size,
         **{key: value for key, value in about.items() if key != "seconds"},
         "stages": about["seconds"],

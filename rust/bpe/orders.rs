@@ -1,12 +1,10 @@
 //! From an order of merging to the table of pairs.
 
+use super::PARALLEL_TOKENS;
 use super::pairs::{Merged, PairTable};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
-
-/// Tokens of which tables are made by one thread; fewer are not worth two.
-const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// All ways to cut a token into two tokens, ranked by the token's id.
 ///

@@ -4,14 +4,18 @@
 //! means rank order, so a tokenizer with a list of merges is written only where
 //! both orders are proven to be the same.
 
+use std::ops::Range;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use memchr::{memchr, memchr_iter};
 
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::byte_level;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 use crate::template::Template;
@@ -20,6 +24,9 @@ use crate::vocab::{TokenId, Vocab};
 
 /// The format's name in messages.
 const NAME: &str = ".tiktoken";
+
+/// Bytes of a file that are parsed by one thread; less is not worth two.
+const PARALLEL_BYTES: usize = 1 << 18;
 
 /// The pre-tokenizer that a name or a pattern means. A pattern with
 /// look-around, as tiktoken's have, runs with a step limit.
@@ -52,19 +59,17 @@ pub fn read(
     pre_tokenizer: PreTokenizer,
     special_tokens: &[(String, TokenId)],
 ) -> Result<Parts> {
-    let mut slab = Vec::with_capacity(bytes.len());
-    let mut entries = Vec::new();
-    let lines = bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        let start = slab.len();
-        let rank = parse_line(line, &mut slab).map_err(|reason| at_line(number, &reason))?;
-        entries.push((start..slab.len(), rank));
-    }
-    let vocab = Vocab::from_pairs(entries.into_iter().map(|(range, rank)| (&slab[range], rank)).collect())
-        .map_err(|error| match error {
-            Error::Format { reason, .. } => Error::format(NAME, reason),
-            other => other,
-        })?;
+    let parsed = parallel::in_chunks(bytes.len(), PARALLEL_BYTES, |range| parse_lines(bytes, range));
+    let parsed = parsed.into_iter().collect::<std::result::Result<Vec<_>, _>>();
+    let parsed = parsed.map_err(|(at, reason)| at_line(memchr_iter(b'\n', &bytes[..at]).count(), &reason))?;
+    let tokens = |lines| {
+        let Lines { slab, entries }: &Lines = lines;
+        entries.iter().map(|(range, rank)| (&slab[range.clone()], *rank))
+    };
+    let vocab = Vocab::from_pairs(parsed.iter().flat_map(tokens).collect()).map_err(|error| match error {
+        Error::Format { reason, .. } => Error::format(NAME, reason),
+        other => other,
+    })?;
     if let Some(byte) = missing_byte(&vocab) {
         return Err(Error::format(
             NAME,
@@ -93,10 +98,37 @@ fn at_line(number: usize, reason: &str) -> Error {
     Error::format(format!("{NAME}, line {}", number + 1), reason)
 }
 
+/// The tokens of some lines, and their ranks.
+#[derive(Default)]
+struct Lines {
+    slab: Vec<u8>,
+    entries: Vec<(Range<usize>, TokenId)>,
+}
+
+/// Parses the lines that begin in `range`; an error comes with the line's start.
+fn parse_lines(bytes: &[u8], range: Range<usize>) -> std::result::Result<Lines, (usize, String)> {
+    let mut lines = Lines::default();
+    lines.slab.reserve(range.len() / 2);
+    lines.entries.reserve(range.len() / 16);
+    let end_of_line = |from: usize| memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |at| from + at);
+    let mut at = if range.start == 0 { 0 } else { end_of_line(range.start - 1) + 1 };
+    while at < range.end {
+        let end = end_of_line(at);
+        let line = bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]);
+        if !line.is_empty() {
+            let start = lines.slab.len();
+            let rank = parse_line(line, &mut lines.slab).map_err(|reason| (at, reason))?;
+            lines.entries.push((start..lines.slab.len(), rank));
+        }
+        at = end + 1;
+    }
+    Ok(lines)
+}
+
 /// Appends the token of a line and returns its rank.
 fn parse_line(line: &[u8], slab: &mut Vec<u8>) -> std::result::Result<TokenId, String> {
     let found = || format!("expected base64, a space and a rank, found {:?}", String::from_utf8_lossy(line));
-    let space = memchr::memchr(b' ', line).ok_or_else(found)?;
+    let space = memchr(b' ', line).ok_or_else(found)?;
     let (token, rank) = (&line[..space], &line[space + 1..]);
     let start = slab.len();
     STANDARD.decode_vec(token, slab).map_err(|error| format!("{error}: {}", found()))?;

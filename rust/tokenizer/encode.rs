@@ -201,6 +201,7 @@ impl Tokenizer {
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
+                    check_len(run.len())?;
                     let origin = Origin { start: 0, normalized: None, rewritten: None, base };
                     self.encode_piece(run, 0, run.len(), origin, worker, output);
                 }
@@ -239,6 +240,7 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
+        check_len(section.len())?;
         if output.spans.is_none()
             && output.limit == usize::MAX
             && !finder.cuts_normalized()
@@ -288,6 +290,7 @@ impl Tokenizer {
             || step.rewrite(text, at_start),
         );
         let text = rewritten.text(text);
+        check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
@@ -342,6 +345,17 @@ impl Output {
         if let Some(spans) = &mut self.spans {
             spans.truncate(self.limit - self.start);
         }
+    }
+}
+
+/// Models count bytes in 32 bits.
+fn check_len(bytes: usize) -> Result<()> {
+    match u32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Encode(format!(
+            "a text of {bytes} bytes; the limit is {} (4 GiB); split it into documents, or pass lines",
+            u32::MAX
+        ))),
     }
 }
 
