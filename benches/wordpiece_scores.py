@@ -1,16 +1,26 @@
 """What the three scores of WordPiece training give: `python benches/wordpiece_scores.py`.
 
 Trains on nine lines of ten and measures on the tenth: tokens per word
-(fertility), bytes per token, unknown words, and the length of the text in bits
-per byte under a unigram model of the tokens, which `likelihood` aims at. Words
-are cut by the slow definition in `tests/oracles`, so no encoder is trusted here.
+(fertility), bytes per token, unknown words, the length of the text in bits per
+byte under a unigram model of the tokens, which `likelihood` aims at, and what the
+tokens are good for: the accuracy of a logistic regression on them and their pairs,
+ten-fold on the labelled sentences of `tests/data`. Words are cut by the slow
+definition in `tests/oracles`, so no encoder is trusted here.
 """
 
 import math
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
+
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 import corpora
 import sentitok
@@ -28,6 +38,24 @@ def words(lines: list[str]) -> Counter[str]:
     return Counter(piece for line in lines for piece in bert.pieces(line.lower()))
 
 
+def accuracy(cut: Callable[[str], list[str]]) -> float:
+    """Ten-fold accuracy on the sentences of rt-polarity."""
+    folder = corpora.BUNDLED.parent / "sentences" / "rt-polarity"
+    bert = sentitok.PreTokenizer("bert")
+    rows: list[list[str]] = []
+    labels: list[int] = []
+    for label, name in enumerate(("neg", "pos")):
+        for line in (folder / f"rt-polarity.{name}").read_bytes().decode("latin-1").strip().split("\n"):
+            tokens = [token for word in bert.pieces(line.lower()) for token in cut(word)]
+            rows.append([*tokens, *map(" ".join, pairwise(tokens))])
+            labels.append(label)
+    model = make_pipeline(
+        TfidfVectorizer(analyzer=list, sublinear_tf=True), LogisticRegression(C=10, max_iter=1000)
+    )
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    return float(cross_val_score(model, rows, labels, cv=folds).mean())
+
+
 def measure(train: Counter[str], held_out: Counter[str], vocab_size: int, score: Score, least: int) -> str:
     """One row of the table."""
     tokenizer = sentitok.train_wordpiece(
@@ -35,10 +63,14 @@ def measure(train: Counter[str], held_out: Counter[str], vocab_size: int, score:
     )
     tokens = set(tokenizer.vocab())
 
+    @cache
+    def cut(word: str) -> list[str]:
+        return wordpiece.encode(word, tokens)
+
     def counted(texts: Counter[str]) -> Counter[str]:
         found: Counter[str] = Counter()
         for word, count in texts.items():
-            for token in wordpiece.encode(word, tokens):
+            for token in cut(word):
                 found[token] += count
         return found
 
@@ -49,7 +81,7 @@ def measure(train: Counter[str], held_out: Counter[str], vocab_size: int, score:
     fertility, unknown = n_tokens / held_out.total(), found["[UNK]"] / held_out.total()
     return (
         f"{score:10} {least:13} {len(tokens):8} {fertility:9.4f} {n_bytes / n_tokens:11.4f} "
-        f"{unknown:8.5f} {bits / n_bytes:14.4f}"
+        f"{unknown:8.5f} {bits / n_bytes:14.4f} {accuracy(cut):9.4f}"
     )
 
 
@@ -59,7 +91,7 @@ def main() -> None:
     train = words([line for at, line in enumerate(lines) if at % 10])
     held_out = words(lines[::10])
     print(f"{corpus.name}, {held_out.total()} words held out")
-    print("score      min_frequency   tokens fertility bytes/token  unknown unigram bits/B")
+    print("score      min_frequency   tokens fertility bytes/token  unknown unigram bits/B  accuracy")
     for vocab_size in (8000, 30_522):
         for score, least in CASES:
             print(measure(train, held_out, vocab_size, score, least))

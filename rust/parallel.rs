@@ -77,4 +77,11 @@ mod tests {
             assert_eq!(n_threads(asked), expected);
         }
     }
+
+    #[test]
+    fn results_are_in_order() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
+        let chunks = in_chunks(10, 1, |range| range.collect::<Vec<_>>());
+        assert_eq!(chunks.concat(), (0..10).collect::<Vec<_>>());
+    }
 }

@@ -254,3 +254,24 @@ fn check_list(model: &Bpe, merges: &[(TokenId, TokenId)], vocab: &Vocab) -> std:
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(file: &[u8], range: Range<usize>) -> Vec<(Vec<u8>, TokenId)> {
+        let Lines { slab, entries } = parse_lines(file, range).unwrap();
+        entries.into_iter().map(|(at, rank)| (slab[at].to_vec(), rank)).collect()
+    }
+
+    #[test]
+    fn each_line_is_read_once_wherever_the_file_is_cut() {
+        let file = b"IQ== 0\n\nIiI= 1\r\nIw== 2";
+        let whole = tokens(file, 0..file.len());
+        assert_eq!(whole, [(b"!".to_vec(), 0), (b"\"\"".to_vec(), 1), (b"#".to_vec(), 2)]);
+        for cut in 0..=file.len() {
+            assert_eq!([tokens(file, 0..cut), tokens(file, cut..file.len())].concat(), whole, "cut at {cut}");
+        }
+        assert_eq!(parse_lines(b"IQ== 0\nI!== 1\n", 3..14).err().map(|error| error.0), Some(7));
+    }
+}

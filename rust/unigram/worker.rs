@@ -3,9 +3,10 @@
 //! A text is cut into units, each from one `▁` to the next, where no piece can
 //! reach over the cut; the search runs in each, its sums going on from the one
 //! before. A unit's path is kept when it is the best whatever was before it up
-//! to a bound ([`Margin`]), so the memo never decides an id. It is
-//! direct-mapped and bounded, as that of [`crate::bpe::Worker`] is; units that
-//! hold unknown characters are searched each time.
+//! to a bound ([`Margin`]), so the memo never decides an id. It is bounded, two
+//! places a unit: with one, a fifth of a running text's units drove each other
+//! out (4 MB of reviews: 99,000 searches in the first pass, 49,000 in the next).
+//! Units that hold unknown characters are searched each time.
 
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
@@ -125,7 +126,7 @@ impl Worker {
                 at = unit_end;
                 continue;
             };
-            match self.memo.get(self.slot(key)).filter(|entry| entry.key == key) {
+            match self.find(key) {
                 Some(entry) if total.abs() <= f64::from(f32::from_bits(entry.limit & !COUNT)) => {
                     let n = (entry.limit & COUNT) as usize;
                     if output.unknown.is_some() {
@@ -222,29 +223,46 @@ impl Worker {
             self.long.extend(path.iter().map(|(id, _)| id));
         }
         self.misses += 1;
-        if self.misses > self.memo.len() && self.memo.len() < MAX_ENTRIES {
+        if self.misses > self.memo.len() / 2 && self.memo.len() < MAX_ENTRIES {
             self.grow();
         }
+        self.place(entry);
+    }
+
+    #[inline]
+    fn find(&self, key: u128) -> Option<&Entry> {
         let slot = self.slot(key);
-        if let Some(place) = self.memo.get_mut(slot) {
-            *place = entry;
+        self.memo.get(slot..slot + 2)?.iter().find(|entry| entry.key == key)
+    }
+
+    /// Puts an entry first of its two; what was first becomes the second.
+    fn place(&mut self, entry: Entry) {
+        let slot = self.slot(entry.key);
+        if let Some([first, second]) = self.memo.get_mut(slot..slot + 2) {
+            if first.key != entry.key {
+                *second = *first;
+            }
+            *first = entry;
         }
     }
 
     fn grow(&mut self) {
         let size = (self.memo.len() * 4).clamp(MIN_ENTRIES, MAX_ENTRIES);
         let old = std::mem::replace(&mut self.memo, vec![Entry::default(); size]);
-        for entry in old.into_iter().filter(|entry| entry.key != 0) {
-            let slot = self.slot(entry.key);
-            self.memo[slot] = entry;
+        // The second of two goes before the first, which then is first again.
+        for pair in old.chunks(2) {
+            for entry in pair.iter().rev().filter(|entry| entry.key != 0) {
+                self.place(*entry);
+            }
         }
     }
 
+    /// Where the two places of a unit begin.
     #[inline]
     fn slot(&self, key: u128) -> usize {
         let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // The high bits are the well-mixed ones; the size is a power of two.
-        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(1)
+        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(2)
     }
 }
 
