@@ -67,7 +67,7 @@ test-rust: $(STAMP)/dev
 	fi
 
 test-python: $(STAMP)/dev
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile
 
 # Every code point in every context, and all short strings: hours.
 test-slow: $(STAMP)/dev
