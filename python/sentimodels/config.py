@@ -87,6 +87,11 @@ class OptimConfig(Section):
     floor: float = Field(default=0.05, ge=0, le=1, description="Rate at the end, as a share of the highest.")
     clip: float = Field(default=1.0, ge=0, description="Largest norm of all gradients together; 0 for none.")
     lazy_rows: bool = Field(default=True, description="Move only the embedding rows that a step has met.")
+    rows_factor: float = Field(
+        default=1.0,
+        gt=0,
+        description="Rate of the rows that lazy_rows moves, as a multiple: they move only when met.",
+    )
     layer_decay: float = Field(
         default=1.0, gt=0, le=1, description="Factor of the rate for each layer further down."
     )

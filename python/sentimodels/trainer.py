@@ -30,11 +30,11 @@ from .training.average import Average
 from .training.device import device_of, use_bfloat16
 from .training.loss import distance, mixed, one_hot, summed
 from .training.optimizer import Optimizers, clip, is_table
-from .training.progress import Fit, Progress
+from .training.progress import Fit, Progress, write_record
 from .training.schedule import rate
 from .training.state import load_state, random_state, restore_random, save_state
 
-__all__ = ["Record", "Trainer"]
+__all__ = ["Record", "Trainer", "validation_scores"]
 
 Record = dict[str, Any]
 
@@ -340,7 +340,7 @@ class _Run:
         assert self.valid_labels is not None
         with self.average.applied() if self.average is not None else nullcontext():
             logits = text_logits(self.module, self.valid, device=self.device, bfloat16=self.bfloat16)
-            found = _scores(logits, self.valid_labels)
+            found = validation_scores(logits, self.valid_labels)
             at = self.progress
             # Of equals the earliest stays.
             if at.best is None or found["val_macro_f1"] > at.best:
@@ -363,14 +363,14 @@ class _Run:
         record = {"step": at.step, "epoch": round(at.epoch + at.position / self.n_batches, 4), **values}
         record |= {"seconds": round(at.seconds, 3), "tokens": at.tokens}
         if self.folder is not None:
-            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
+            write_record(self.folder, record)
         if self.trainer.on_record is not None:
             padding = 1 - at.tokens / at.places if at.places else 0.0
             self.trainer.on_record(record | {"total_steps": self.total, "padding": padding})
 
 
-def _scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Record:
+def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Record:
+    """Returns what a line of `metrics.jsonl` says of the validation texts."""
     from sklearn.metrics import f1_score
 
     answers = logits.argmax(1)
