@@ -300,8 +300,6 @@ def plan(config: RunConfig) -> dict[str, Any]:
     encoder = encoder_for(config, tables.train.texts)
     encoded = encoder.encode(tables.train.texts)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
-    n_batches = -(-len(encoded) // config.train.batch_size)
-    steps = config.train.epochs * -(-n_batches // config.train.accumulate)
     return {
         "arch": config.arch,
         "train_rows": len(tables.train),
@@ -311,7 +309,7 @@ def plan(config: RunConfig) -> dict[str, Any]:
         "tokens": int(encoded.lengths.sum()),
         "texts_cut": encoded.n_cut,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "steps": min(steps, config.train.max_steps or steps),
+        "steps": config.train.course(len(encoded)).steps,
     }
 
 

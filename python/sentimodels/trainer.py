@@ -140,9 +140,8 @@ class _Run:
         self.best: dict[str, Tensor] = {}
         self.progress = Progress()
         self.pending: list[tuple[int, Progress, Tensor]] = []
-        self.n_batches = -(-len(train) // self.config.batch_size)
-        per_epoch = -(-self.n_batches // self.config.accumulate)
-        self.total = min(self.config.epochs * per_epoch, self.config.max_steps or 1 << 62)
+        course = self.config.course(len(train))
+        self.batch_size, self.n_batches, self.total = course.batch_size, course.n_batches, course.steps
         self.class_weights, self.row_weights = self._weights()
 
     def _weights(self) -> tuple[Tensor | None, NDArray[np.float64] | None]:
@@ -247,7 +246,7 @@ class _Run:
         found = batches(
             self.train,
             self.labels,
-            batch_size=self.config.batch_size,
+            batch_size=self.batch_size,
             shuffle_seed=self.config.seed,
             epoch=self.progress.epoch,
             position=self.progress.position,
