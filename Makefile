@@ -37,6 +37,12 @@ $(STAMP)/demo: $(STAMP)/venv
 	$(PIP) install tokenizers
 	touch $@
 
+# What `senti` needs, PyTorch among it.
+$(STAMP)/models: $(STAMP)/built pyproject.toml
+	@echo "installing PyTorch for the classifier: about a minute"
+	$(BIN)/python scripts/extras.py models | xargs -d '\n' $(PIP) install
+	touch $@
+
 # What tests, linters and benches need beyond that.
 $(STAMP)/dev: $(STAMP)/built pyproject.toml
 	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
@@ -49,8 +55,11 @@ $(STAMP)/rivals: $(STAMP)/dev
 	done
 	touch $@
 
+# The tokenizer is shown before the large download that only the classifier needs.
 demo: $(STAMP)/built $(STAMP)/demo
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py tokenizer
+	@$(MAKE) --no-print-directory $(STAMP)/models
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier
 
 test: test-rust test-python
 

@@ -12,6 +12,7 @@ mod kind;
 pub mod protobuf;
 pub mod sentencepiece;
 pub mod sentencepiece_tokenizer;
+mod sentencepiece_trained;
 mod spelled;
 pub mod tiktoken;
 pub mod tokenizer_json;

@@ -32,6 +32,7 @@ mod stream;
 mod text;
 mod tokenizer;
 mod train;
+mod train_sentencepiece;
 mod train_unigram;
 mod train_wordpiece;
 mod word_counts;

@@ -1,26 +1,37 @@
-"""`make demo`: train, show, save, load elsewhere, compare.
+"""`make demo`: a tokenizer, then a classifier on top of it, from the files of the project alone.
+
+    demo.py tokenizer     train, show, save, load elsewhere, compare
+    demo.py classifier    split, train, report, classify a sentence
 
 Every step is a command anyone can type; it is printed before it runs.
 """
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
+REVIEWS = "tests/data/sentences/rt-polarity"
 TEXT = CORPUS / "pride-and-prejudice.txt"
 OUT = ROOT / "demo-output"
 SENTENCE = "It is a truth universally acknowledged — naïve 👍🏽, 日本語 and 12,345 reasons."
+OPINIONS = "a gripping, beautifully acted film\nan overlong and dull mess\n"
 
 
-def step(title: str, *command: str, **variables: str) -> None:
+def step(title: str, *command: str, stdin: str | None = None, **variables: str) -> None:
     """Prints a command, runs it, stops if it fails."""
     typed = " ".join([*(f"{name}={value}" for name, value in variables.items()), shlex.join(command)])
+    if stdin is not None:
+        typed = f"printf {shlex.quote(stdin).replace(chr(10), chr(92) + 'n')} | {typed}"
     print(f"\n== {title}\n$ {typed}", flush=True)
-    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **variables})
+    subprocess.run(
+        command, cwd=ROOT, check=True, input=stdin, text=True, env={**os.environ, **variables}
+    )  # fmt: skip
 
 
 def compare(tokenizer_file: Path) -> bool:
@@ -45,26 +56,56 @@ def compare(tokenizer_file: Path) -> bool:
     return equal
 
 
-def main() -> int:
-    OUT.mkdir(exist_ok=True)
-    tokenizer = OUT / "tokenizer.json"
+def colour() -> dict[str, str]:
+    """Colour also where the output is kept in a log, unless it is refused."""
+    return {} if os.environ.get("NO_COLOR") else {"FORCE_COLOR": "1"}
+
+
+def tokenizer() -> int:
+    """Trains a tokenizer on novels, shows it, and compares it with another library."""
+    target = OUT / "tokenizer.json"
     sources = [str(path.relative_to(ROOT)) for path in sorted(CORPUS.glob("*.txt"))]
-    target = str(tokenizer.relative_to(ROOT))
+    name = str(target.relative_to(ROOT))
     step(
         "Train on two novels and 23 languages",
-        "sentitok",
-        "train-bpe",
-        *sources,
-        "--vocab",
-        "8000",
-        "-o",
-        target,
+        *("sentitok", "train-bpe", *sources, "--vocab", "8000", "-o", name),
     )
-    # Colour also where the output is kept in a log, unless it is refused.
-    colour = {} if os.environ.get("NO_COLOR") else {"FORCE_COLOR": "1"}
-    step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", target, **colour)
-    step("What was saved", "sentitok", "info", target)
-    return 0 if compare(tokenizer) else 1
+    step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", name, **colour())
+    step("What was saved", "sentitok", "info", name)
+    return 0 if compare(target) else 1
+
+
+def classifier() -> int:
+    """Trains a classifier on sentences of film reviews, reports, and asks it."""
+    began = time.perf_counter()
+    for old in ("reviews", "runs"):
+        shutil.rmtree(OUT / old, ignore_errors=True)
+    parts, run = "demo-output/reviews", "demo-output/runs/lstm"
+    step(
+        "Divide 10,662 sentences of film reviews (Pang and Lee 2005, CC BY 4.0)",
+        *("senti", "data", "split", REVIEWS, "-o", parts, "--shares", "0.8,0.1,0.1", "--by", "hash"),
+    )
+    step(
+        "Train an LSTM on them from scratch, and TF-IDF beside it",
+        *("senti", "train", f"{parts}/train.csv", "--valid", f"{parts}/valid.csv"),
+        *("--arch", "lstm", "--preset", "micro", "--out", run),
+    )
+    step("The report on sentences it has not seen", "senti", "evaluate", run, f"{parts}/test.csv")
+    step("Classify", "senti", "predict", run, stdin=OPINIONS)
+    print(f"\nthe classifier took {time.perf_counter() - began:.0f} seconds", flush=True)
+    return 0
+
+
+def main() -> int:
+    OUT.mkdir(exist_ok=True)
+    parts = {"tokenizer": tokenizer, "classifier": classifier}
+    for name in sys.argv[1:] or parts:
+        if name not in parts:
+            print(f"demo.py: no part {name!r}; there are {', '.join(parts)}", file=sys.stderr)
+            return 2
+        if code := parts[name]():
+            return code
+    return 0
 
 
 if __name__ == "__main__":

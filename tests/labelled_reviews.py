@@ -54,7 +54,7 @@ def tree(arch: str, train_file: Path, /, **more: dict[str, Any]) -> dict[str, An
         "data": {"train": str(train_file), "vocab_size": 300},
         "model": {key: value for key, value in SMALL.items() if key in fields},
         "optim": {"lr": 0.01},
-        "train": {"threads": 1, "batch_size": 16},
+        "train": {"threads": 1, "batch_size": 16, "epochs": 3},
     }
     if arch in ("tfidf", "nb", "bow"):
         out["train"] = {"threads": 1}

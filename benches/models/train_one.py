@@ -5,6 +5,7 @@ test labels are rebuilt from the SST trees for scoring only: the loaders refuse 
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -45,13 +46,18 @@ def places(data: Path) -> dict[str, Table]:
     return {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
 
 
-def score(folder: Path, data: Path) -> dict[str, Any]:
-    """Scores of a run in the places of the standard report."""
+def score(folder: Path, data: Path, valid: Table) -> dict[str, Any]:
+    """Scores of a run in the places of the standard report.
+
+    The answers themselves are kept beside the run, for intervals and mixtures.
+    """
     classifier = Classifier.load(folder)
     record = TrainingRecord.load(folder)
     found: dict[str, Any] = {}
+    predict(classifier, valid).save(folder.with_suffix(".valid.npz"))
     for name, table in places(data).items():
         answers = predict(classifier, table).labelled()
+        answers.save(folder.with_suffix(f".{name}.npz"))
         found[name] = {key: scores(answers)[key] for key in SCORES}
         if name == "kaggle":
             unseen = answers.take(
@@ -69,20 +75,25 @@ def main() -> None:
     data = Path(job["data"])
     found = tables(data, job.get("limit"))
     config = resolve(job["tree"], {"train": {"seed": job["seed"]}})
-    began = time.perf_counter()
+    valid = found.valid
+    assert valid is not None
+    began, worked = time.perf_counter(), time.process_time()
     about = train(config, Path(job["run"]), tables=found, baseline=False)
-    seconds = time.perf_counter() - began
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - worked
     peak = peak_memory()
     result = {
         "name": job["name"],
         "seed": job["seed"],
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        # Of one minute, where a system tells it: above the threads of the run, others worked too.
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "peak_memory_bytes": peak,
         "vocabulary": load_run(Path(job["run"])).encoder.vocab_size,
         **{key: value for key, value in about.items() if key != "seconds"},
         "stages": about["seconds"],
         "versions": versions(),
-        **score(Path(job["run"]), data),
+        **score(Path(job["run"]), data, valid),
     }
     out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

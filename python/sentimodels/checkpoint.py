@@ -38,7 +38,7 @@ from .errors import CheckpointError
 from .models import build
 from .vocabulary import TextEncoder, load_encoder
 
-__all__ = ["Loaded", "begin_run", "finish_run", "load_config", "load_run", "verify", "versions"]
+__all__ = ["Loaded", "begin_run", "finish_run", "load_config", "load_run", "refuse_run", "verify", "versions"]
 
 WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
@@ -74,6 +74,16 @@ def versions() -> dict[str, str]:
     return found
 
 
+def refuse_run(folder: Path) -> None:
+    """Raises if the folder holds a run.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if (folder / "config.toml").exists():
+        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+
+
 def begin_run(
     folder: Path, config: RunConfig, encoder: TextEncoder, labels: Labels, record: TrainingRecord
 ) -> None:
@@ -82,8 +92,7 @@ def begin_run(
     Raises:
         CheckpointError: if the folder holds another run.
     """
-    if (folder / "config.toml").exists():
-        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+    refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     encoder.save(folder)
     write_atomically(folder / "labels.json", _json({"labels": list(labels.names)}))

@@ -9,6 +9,7 @@ weights in the same shape, and is enough to run again.
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,7 +73,7 @@ class OptimConfig(Section):
     name: Literal["adamw", "muon", "sgd"] = Field(
         default="adamw", description="adamw; muon: for matrices between layers, adamw for the rest; sgd."
     )
-    lr: float = Field(default=1e-3, gt=0, description="Highest rate.")
+    lr: float = Field(default=1.5e-3, gt=0, description="Highest rate.")
     muon_lr: float = Field(default=0.02, gt=0, description="Highest rate of the matrices that muon moves.")
     weight_decay: float = Field(
         default=0.01, ge=0, description="Decay of matrices; embeddings and biases have none."
@@ -87,6 +88,11 @@ class OptimConfig(Section):
     floor: float = Field(default=0.05, ge=0, le=1, description="Rate at the end, as a share of the highest.")
     clip: float = Field(default=1.0, ge=0, description="Largest norm of all gradients together; 0 for none.")
     lazy_rows: bool = Field(default=True, description="Move only the embedding rows that a step has met.")
+    rows_factor: float = Field(
+        default=4.0,
+        gt=0,
+        description="Rate of the rows that lazy_rows moves, as a multiple: they move only when met.",
+    )
     layer_decay: float = Field(
         default=1.0, gt=0, le=1, description="Factor of the rate for each layer further down."
     )
@@ -107,9 +113,13 @@ class TrainConfig(Section):
     """How long, with which loss, on what."""
 
     seed: int = Field(default=0, ge=0, description="Seed of weights, order and dropout.")
-    epochs: int = Field(default=3, ge=0, description="Passes over the texts.")
+    epochs: int | None = Field(
+        default=None, ge=0, description="Passes over the texts; without it 3, and more where texts are few."
+    )
     max_steps: int | None = Field(default=None, ge=1, description="Steps at most, whatever the epochs.")
-    batch_size: int = Field(default=64, ge=1, description="Rows a batch.")
+    batch_size: int | None = Field(
+        default=None, ge=1, description="Rows a batch; without it 128, and fewer where texts are few."
+    )
     accumulate: int = Field(default=1, ge=1, description="Batches a step.")
     label_smoothing: float = Field(
         default=0.0, ge=0, lt=1, description="Share of each label spread over all."
@@ -140,12 +150,35 @@ class TrainConfig(Section):
     )
     deterministic: bool = Field(default=False, description="Refuse kernels whose result may vary (GPU).")
 
+    def course(self, n_rows: int) -> "Course":
+        """Returns how many rows make a batch, and batches a run, for so many rows in all.
+
+        A thousand rows in batches of 128 would be 8 steps a pass: too few to learn from.
+        """
+        epochs, size = self.epochs, self.batch_size
+        if epochs is None:
+            epochs = min(20, max(3, -(-100_000 // max(1, n_rows))))
+        if size is None:
+            size = min(128, max(16, n_rows // 64))
+        n_batches = -(-n_rows // size)
+        steps = epochs * -(-n_batches // self.accumulate)
+        return Course(size, n_batches, min(steps, self.max_steps or steps))
+
     @field_validator("class_weights")
     @classmethod
     def _positive(cls, weights: Any) -> Any:
         if isinstance(weights, tuple) and (not weights or min(weights) <= 0):
             raise ValueError(f"class_weights {list(weights)}: one positive number for each class")
         return weights
+
+
+@dataclass(frozen=True)
+class Course:
+    """Rows a batch, batches a pass over the rows, and steps in all."""
+
+    batch_size: int
+    n_batches: int
+    steps: int
 
 
 class RunConfig(Section):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from .calibration import fit_temperature, softmax
-from .checkpoint import STATE, WEIGHTS, begin_run, finish_run, load_config
+from .checkpoint import STATE, WEIGHTS, begin_run, finish_run, load_config, refuse_run
 from .config import DataConfig, RunConfig, resolve
 from .data.encoded import Encoded
 from .data.guard import training_table
@@ -37,7 +37,8 @@ from .logits import text_logits
 from .metrics import majority, scores
 from .models import Fits, build
 from .predictions import Predictions
-from .trainer import Record, Trainer
+from .trainer import Record, Trainer, validation_scores
+from .training.progress import write_record
 from .vocabulary import TextEncoder, encoder_for, load_encoder, vectors_for
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
@@ -69,10 +70,19 @@ class Tables:
         self.test = None if data.test is None else self._read(data, data.test, read_table)
         for name, table in (("valid", self.valid), ("test", self.test)):
             if table is not None:
+                self._known(table)
                 self.notes += leaks(self.train, table).lines(name)
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
             self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+
+    def _known(self, table: Table) -> None:
+        """Refuses labels that are not in training, before anything is trained."""
+        if table.labels is not None:
+            try:
+                self.labels.encode(table.labelled())
+            except DataError as error:
+                raise DataError(f"{table.source}: {error}") from error
 
     def _read(self, data: DataConfig, path: str, reader: Callable[..., Table]) -> Table:
         columns = (data.text_column, data.label_column, data.group_column)
@@ -119,10 +129,9 @@ def train(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    refuse_run(out)  # before minutes are spent on it
     found = tables or read_tables(config)
     encoder = encoder_for(config, found.train.texts)
-    record = TrainingRecord.of(found.train, valid=found.valid, test=found.test)
-    begin_run(out, config, encoder, found.labels, record)
     return _train(config, out, found, encoder, False, on_record, on_note, should_stop, baseline)
 
 
@@ -178,11 +187,14 @@ def _train(
         valid_labels = tables.labels.encode(tables.valid.labelled())
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
+    trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    if not resumed:  # once nothing of the data or the settings can be refused any more
+        record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
+        begin_run(out, config, encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
     if isinstance(module, Fits) and not resumed:
         module.fit(encoded, labels, config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
-    trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
     fit = trainer.fit(
         module,
         encoded,
@@ -205,6 +217,9 @@ def _train(
     }
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
+        if not fit.steps:  # it learned by itself, so no step has told how it does
+            said = {"step": 0, "epoch": 0.0, **validation_scores(logits, valid_labels)}
+            write_record(out, said | {"seconds": round(fitted_s, 3), "tokens": 0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
         about["baselines"] = {"majority": majority(_predictions(tables, tables.valid, logits, 1.0))}
@@ -285,8 +300,6 @@ def plan(config: RunConfig) -> dict[str, Any]:
     encoder = encoder_for(config, tables.train.texts)
     encoded = encoder.encode(tables.train.texts)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
-    n_batches = -(-len(encoded) // config.train.batch_size)
-    steps = config.train.epochs * -(-n_batches // config.train.accumulate)
     return {
         "arch": config.arch,
         "train_rows": len(tables.train),
@@ -296,7 +309,7 @@ def plan(config: RunConfig) -> dict[str, Any]:
         "tokens": int(encoded.lengths.sum()),
         "texts_cut": encoded.n_cut,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "steps": min(steps, config.train.max_steps or steps),
+        "steps": config.train.course(len(encoded)).steps,
     }
 
 

@@ -30,11 +30,11 @@ from .training.average import Average
 from .training.device import device_of, use_bfloat16
 from .training.loss import distance, mixed, one_hot, summed
 from .training.optimizer import Optimizers, clip, is_table
-from .training.progress import Fit, Progress
+from .training.progress import Fit, Progress, write_record
 from .training.schedule import rate
 from .training.state import load_state, random_state, restore_random, save_state
 
-__all__ = ["Record", "Trainer"]
+__all__ = ["Record", "Trainer", "validation_scores"]
 
 Record = dict[str, Any]
 
@@ -140,9 +140,8 @@ class _Run:
         self.best: dict[str, Tensor] = {}
         self.progress = Progress()
         self.pending: list[tuple[int, Progress, Tensor]] = []
-        self.n_batches = -(-len(train) // self.config.batch_size)
-        per_epoch = -(-self.n_batches // self.config.accumulate)
-        self.total = min(self.config.epochs * per_epoch, self.config.max_steps or 1 << 62)
+        course = self.config.course(len(train))
+        self.batch_size, self.n_batches, self.total = course.batch_size, course.n_batches, course.steps
         self.class_weights, self.row_weights = self._weights()
 
     def _weights(self) -> tuple[Tensor | None, NDArray[np.float64] | None]:
@@ -247,7 +246,7 @@ class _Run:
         found = batches(
             self.train,
             self.labels,
-            batch_size=self.config.batch_size,
+            batch_size=self.batch_size,
             shuffle_seed=self.config.seed,
             epoch=self.progress.epoch,
             position=self.progress.position,
@@ -340,7 +339,7 @@ class _Run:
         assert self.valid_labels is not None
         with self.average.applied() if self.average is not None else nullcontext():
             logits = text_logits(self.module, self.valid, device=self.device, bfloat16=self.bfloat16)
-            found = _scores(logits, self.valid_labels)
+            found = validation_scores(logits, self.valid_labels)
             at = self.progress
             # Of equals the earliest stays.
             if at.best is None or found["val_macro_f1"] > at.best:
@@ -363,14 +362,14 @@ class _Run:
         record = {"step": at.step, "epoch": round(at.epoch + at.position / self.n_batches, 4), **values}
         record |= {"seconds": round(at.seconds, 3), "tokens": at.tokens}
         if self.folder is not None:
-            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
+            write_record(self.folder, record)
         if self.trainer.on_record is not None:
             padding = 1 - at.tokens / at.places if at.places else 0.0
             self.trainer.on_record(record | {"total_steps": self.total, "padding": padding})
 
 
-def _scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Record:
+def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Record:
+    """Returns what a line of `metrics.jsonl` says of the validation texts."""
     from sklearn.metrics import f1_score
 
     answers = logits.argmax(1)

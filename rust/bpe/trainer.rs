@@ -17,6 +17,7 @@ pub(crate) mod merger;
 mod replay;
 pub(crate) mod rewrite;
 pub(crate) mod scan;
+mod scored;
 pub(crate) mod tokens;
 mod window;
 
@@ -25,10 +26,11 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
+pub use scored::{ScoredTrained, SentencePieceBpeTrainer};
 
 use alphabet::Symbols;
 use layout::Layout;
-use merger::{End, Limits, Merger};
+use merger::{End, Limits, Merger, Reuse};
 use tokens::Tokens;
 
 /// The options of training.
@@ -222,8 +224,9 @@ impl BpeTrainer {
         };
         drop(pieces);
         let reuse_is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
+        let reuse = if reuse_is_literal { Reuse::Stop } else { Reuse::Merge };
         let mut merger = Merger::new(&mut layout, &mut tokens, self.tie_break, limits);
-        let (merges, stop) = match merger.run(reuse_is_literal, progress)? {
+        let (merges, stop) = match merger.run(reuse, progress)? {
             End::Stopped(stop) => (merger.into_merges(), stop),
             End::Reused => {
                 let merges = merger.into_merges();

@@ -25,10 +25,14 @@ const NAME: &str = "SentencePiece .model";
 /// # Errors
 /// [`Error::Format`] for what SentencePiece refuses, or what is not supported.
 pub fn read(bytes: &[u8]) -> Result<Parts> {
-    let file = read_file(bytes)?;
+    parts(&read_file(bytes)?)
+}
+
+/// The parts that a file describes.
+pub(super) fn parts(file: &SpModel) -> Result<Parts> {
     let model = match file.model_type() {
         ModelType::Unigram => Model::Unigram(file.unigram()?),
-        ModelType::Bpe => Model::Bpe(bpe(&file)?),
+        ModelType::Bpe => Model::Bpe(bpe(file)?),
     };
     Ok(Parts {
         pipeline: file.pipeline()?,
@@ -96,8 +100,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     if *tokenizer.template() != Template::default() {
         left_out.push("the special tokens around a text are left out".into());
     }
-    let name = if options.charsmap.is_empty() { "identity" } else { "user_defined" };
-    let file = SpModel::new(pieces, model_type, byte_fallback, name, &options)?;
+    let file = SpModel::new(pieces, model_type, byte_fallback, options.rules_name(), &options)?;
     Ok(Written { bytes: file.write(), left_out })
 }
 

@@ -50,6 +50,13 @@ impl Default for SentencePieceOptions {
     }
 }
 
+impl SentencePieceOptions {
+    /// The name of the rules, as files have it.
+    pub fn rules_name(&self) -> &'static str {
+        if self.charsmap.is_empty() { "identity" } else { "user_defined" }
+    }
+}
+
 /// The normalizer of a SentencePiece model.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "SentencePieceOptions", into = "SentencePieceOptions")]

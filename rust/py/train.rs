@@ -14,6 +14,7 @@ use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
 use super::tokenizer::PyTokenizer;
+use super::train_sentencepiece::{self, PieceOptions};
 use crate::bpe;
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
 use crate::error::{Error, Result};
@@ -143,16 +144,24 @@ fn train(
 /// `ByteLevel(add_prefix_space=False)` with its whole alphabet, id for id.
 /// `extend` keeps the ids of a base tokenizer and its pre-tokenizer. `unk_token`
 /// becomes the first special token unless it is one already.
+///
+/// `method="sentencepiece"` trains as SentencePiece does, over characters of
+/// which `character_coverage` are kept (0.9995), with `▁` for a space, its tie
+/// rule, its rules of what a piece may hold, and special tokens `<unk>`, `<s>`,
+/// `</s>`. Pieces have scores, no merges: saved as `.model` the tokenizer loads in
+/// SentencePiece. Options that belong to one method only are refused with the other.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = Vec::new(),
+    source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = None,
     normalizer = None, pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
     continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
-    unk_token = None, tie_break = "huggingface", extend = None, format = None, invalid_utf8 = "error",
+    unk_token = None, tie_break = None, extend = None, method = "merges", character_coverage = None,
+    required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
+    split_by_number = None, split_by_whitespace = None, split_digits = None, format = None, invalid_utf8 = "error",
     max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=(), normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break='huggingface', extend=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -162,7 +171,7 @@ pub(super) fn train_bpe(
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: usize,
     min_frequency: u64,
-    special_tokens: Vec<String>,
+    special_tokens: Option<Vec<String>>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     initial_alphabet: Option<&Bound<'_, PyAny>>,
@@ -173,8 +182,17 @@ pub(super) fn train_bpe(
     byte_fallback: bool,
     unit: Option<&str>,
     unk_token: Option<String>,
-    tie_break: &str,
+    tie_break: Option<&str>,
     extend: Option<&Bound<'_, PyTokenizer>>,
+    method: &str,
+    character_coverage: Option<f64>,
+    required_chars: Option<String>,
+    user_defined_symbols: Option<Vec<String>>,
+    max_piece_length: Option<usize>,
+    split_by_unicode_script: Option<bool>,
+    split_by_number: Option<bool>,
+    split_by_whitespace: Option<bool>,
+    split_digits: Option<bool>,
     format: Option<&str>,
     invalid_utf8: &str,
     max_memory: Option<u64>,
@@ -183,9 +201,56 @@ pub(super) fn train_bpe(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
+        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let pieces = PieceOptions {
+            character_coverage,
+            required_chars,
+            user_defined_symbols,
+            max_piece_length,
+            split_by_unicode_script,
+            split_by_number,
+            split_by_whitespace,
+            split_digits,
+        };
+        match method {
+            "merges" => pieces.refuse_any()?,
+            "sentencepiece" => {
+                for (option, is_given) in [
+                    ("initial_alphabet", initial_alphabet.is_some()),
+                    ("limit_alphabet", limit_alphabet.is_some()),
+                    ("max_token_length", max_token_length.is_some()),
+                    ("continuing_subword_prefix", continuing_subword_prefix.is_some()),
+                    ("end_of_word_suffix", end_of_word_suffix.is_some()),
+                    ("unit", unit.is_some_and(|unit| unit != "chars")),
+                    ("tie_break", tie_break.is_some_and(|rule| rule != "sentencepiece")),
+                    ("extend", extend.is_some()),
+                ] {
+                    train_sentencepiece::refuse_if(is_given, option, "merges")?;
+                }
+                let trainer = pieces.trainer(
+                    vocab_size,
+                    min_frequency,
+                    unk_token.unwrap_or_else(|| "<unk>".to_owned()),
+                    special_tokens,
+                    byte_fallback,
+                    threads,
+                );
+                let asked = pipeline::asked(normalizer, pre_tokenizer, None, || trainer.default_pipeline())?;
+                let given = Given::new(source, texts, counts, asked.as_ref(), || trainer.default_pipeline())?;
+                return trainer.train(py, given, asked.as_ref(), &reading, progress.as_ref());
+            }
+            other => {
+                return Err(Error::Option {
+                    option: "method",
+                    value: other.to_owned(),
+                    reason: "it is 'merges' or 'sentencepiece'".to_owned(),
+                }
+                .into());
+            }
+        }
+        let special_tokens = special_tokens.unwrap_or_default();
         let base = extend.map(|base| &*base.get().tokenizer);
         let asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
         let mut trainer = BpeTrainer {
             vocab_size,
             min_frequency,
@@ -195,7 +260,7 @@ pub(super) fn train_bpe(
             continuing_subword_prefix,
             end_of_word_suffix,
             byte_fallback,
-            tie_break: self::tie_break(tie_break)?,
+            tie_break: self::tie_break(tie_break.unwrap_or("huggingface"))?,
             threads,
             ..BpeTrainer::default()
         };

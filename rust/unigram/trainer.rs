@@ -18,9 +18,9 @@ mod lattices;
 mod logarithm;
 mod model;
 mod prune;
-mod rules;
+pub(crate) mod rules;
 mod seeds;
-mod segments;
+pub(crate) mod segments;
 mod team;
 
 pub use super::Kind;
@@ -227,13 +227,13 @@ impl UnigramTrainer {
     }
 
     /// The texts of special and byte tokens, by id.
-    fn special_texts(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn special_texts(&self) -> impl Iterator<Item = String> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
         let specials = self.special_tokens.iter().map(|token| token.0.clone());
         specials.chain(bytes.map(|byte| format!("<0x{byte:02X}>")))
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };

@@ -8,6 +8,7 @@ mod dataset;
 mod format;
 mod pre_tokenizer;
 mod sentencepiece;
+mod sentencepiece_bpe;
 mod tokenizer;
 mod unigram;
 mod unigram_trainer;

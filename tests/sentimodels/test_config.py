@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sentimodels.config import RunConfig, read_toml, resolve, set_value
+from sentimodels.config import RunConfig, TrainConfig, read_toml, resolve, set_value
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 
@@ -117,4 +117,18 @@ def test_toml_has_every_key() -> None:
     config = resolve({"arch": "mamba", "data": {"train": "x.csv"}})
     written = tomllib.loads(config.to_toml())
     assert written["model"].keys() == {k for k, v in config.model.model_dump().items() if v is not None}
-    assert written["train"]["epochs"] == config.train.epochs
+    assert written["train"]["seed"] == config.train.seed
+    assert "epochs" not in written["train"]  # unset: settled by the number of rows
+
+
+# (rows, batch, steps): what is not set is settled by the rows
+COURSES = [(1, 16, 20), (900, 16, 20 * 57), (8_530, 128, 12 * 67), (125_038, 128, 3 * 977)]
+
+
+@pytest.mark.parametrize(("n_rows", "batch_size", "steps"), COURSES)
+def test_few_texts_are_passed_over_more_often(n_rows: int, batch_size: int, steps: int) -> None:
+    course = TrainConfig().course(n_rows)
+    assert (course.batch_size, course.steps) == (batch_size, steps)
+    assert TrainConfig(max_steps=7).course(n_rows).steps == 7
+    given = TrainConfig(epochs=2, batch_size=10, accumulate=3).course(100)
+    assert (given.batch_size, given.n_batches, given.steps) == (10, 10, 8)

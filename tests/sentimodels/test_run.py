@@ -251,11 +251,58 @@ def test_a_class_with_one_row_and_an_empty_text_are_said(tmp_path: Path) -> None
     assert any("rare" in note or "one" in note for note in notes)
 
 
+def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
+    valid = tmp_path / "valid.csv"
+    valid.write_text("text,label\nfine film,pos\nodd film,neutral\n", encoding="utf-8")
+    for part in ("valid", "test"):
+        config = resolve(tree("bow", reviews, data={part: str(valid)}))
+        with pytest.raises(DataError, match=r"valid\.csv: unknown label 'neutral' at row 2.*'neg', 'pos'"):
+            train(config, tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+
+def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
+    """So that the corrected command may write to the same place."""
+    with pytest.raises(ConfigError, match=r"train\.device"):
+        train(resolve(tree("lstm", reviews, train={"device": "abacus"})), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"need data\.vectors"):
+        train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "nb", "bow", "lstm", "mamba"])
+def test_a_text_of_a_megabyte_trains(arch: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", 60)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("good film " * 100_000 + ",pos\n" + "b" * 1_000_000 + ",neg\n")
+    about = train(resolve(tree(arch, path, train={"threads": 1})), tmp_path / "run", baseline=False)
+    assert about["rows"]["train"] + about["rows"]["valid"] == 62
+    probs = Classifier.load(tmp_path / "run").predict_proba(["bad " * 250_000, "good film"])
+    assert np.isfinite(probs).all()
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
+def test_what_learns_by_itself_has_a_line_of_metrics(arch: str, reviews: Path, tmp_path: Path) -> None:
+    about = train(resolve(tree(arch, reviews)), tmp_path / "run", baseline=False)
+    (line,) = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
+    record = json.loads(line)
+    assert record["val_accuracy"] == pytest.approx(about["valid"]["accuracy"])
+    assert record["val_macro_f1"] == pytest.approx(about["valid"]["macro_f1"])
+    assert verify(tmp_path / "run") == []
+
+
 def test_leaks_are_said(reviews: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = resolve(tree("tfidf", reviews, data={"valid": str(reviews)}))
     train(config, tmp_path / "run", on_note=notes.append)
     assert any("are training texts" in note for note in notes)
+    # Of a file to report on as well, and where only some rows are in both.
+    part = tmp_path / "part.csv"
+    part.write_text("text,label\n" + reviews.read_text("utf-8").splitlines()[1] + "\nnew film,pos\n", "utf-8")
+    notes.clear()
+    config = resolve(tree("tfidf", reviews, data={"test": str(part), "valid_share": 0}))
+    train(config, tmp_path / "other", on_note=notes.append)
+    assert any("1 of the 2 rows of test" in note for note in notes), notes
 
 
 def test_long_texts_are_said(tmp_path: Path) -> None:

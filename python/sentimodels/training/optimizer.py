@@ -91,7 +91,7 @@ class Optimizers:
             between = parameter.ndim == 2 and not is_table(name) and ".segments." not in f".{name}"
             group = {"params": [parameter], "factor": factor, "base": config.lr}
             if sparse and is_table(name):
-                rows.append(group)
+                rows.append(group | {"base": config.lr * config.rows_factor})
             elif config.name == "muon" and between and not name.startswith("head."):
                 matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})
             else:

@@ -1,11 +1,15 @@
-"""`Progress` and `Fit`: where a run stands, and how it went.
+"""`Progress` and `Fit`: where a run stands, and how it went; `write_record`: a line of its course.
 
 Not for tensors: those are the run's state (`state.py`).
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Fit", "Progress"]
+__all__ = ["Fit", "Progress", "write_record"]
 
 
 @dataclass
@@ -45,3 +49,9 @@ class Fit:
     seconds: float
     tokens: int
     padding: float
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Adds a line to the `metrics.jsonl` of a run."""
+    with (folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")

@@ -35,6 +35,11 @@ def _alphabet(value: str | None) -> Any:
     return value if value in (None, "bytes", "none") else list(str(value))
 
 
+def _specials(special: list[str] | None, method: str) -> list[str]:
+    # SentencePiece's own are always there, as in train-unigram.
+    return [*(("<s>", "</s>") if method == "sentencepiece" else ()), *(special or [])]
+
+
 def train_bpe(
     src: Sources = None,
     vocab: Vocab = 32_000,
@@ -84,8 +89,41 @@ def train_bpe(
         str | None, typer.Option("--unk-token", metavar="TOKEN", help="Stands for unknown characters.")
     ] = None,
     tie_break: Annotated[
-        str, typer.Option("--tie-break", metavar="RULE", help="huggingface, bytes or sentencepiece.")
-    ] = "huggingface",
+        str | None, typer.Option("--tie-break", metavar="RULE", help="huggingface, bytes or sentencepiece.")
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", metavar="NAME", help="merges, or sentencepiece for a .model of its kind."),
+    ] = "merges",
+    character_coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--character-coverage",
+            metavar="SHARE",
+            help="With --method sentencepiece: characters covered; the rarest go. [0.9995]",
+        ),
+    ] = None,
+    max_piece_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-piece-length",
+            min=1,
+            metavar="N",
+            help="With --method sentencepiece: characters of a piece at most. [16]",
+        ),
+    ] = None,
+    split_digits: Annotated[
+        bool,
+        typer.Option("--split-digits", help="With --method sentencepiece: each digit is its own piece."),
+    ] = False,
+    user_defined: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--user-defined",
+            metavar="TEXT",
+            help="With --method sentencepiece: text that is always one token; repeatable.",
+        ),
+    ] = None,
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
     max_memory: MaxMemory = None,
@@ -96,7 +134,7 @@ def train_bpe(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Train a byte-level BPE tokenizer on text, or from counts."""
+    """Train a BPE tokenizer, byte-level or as SentencePiece has it, on text or from counts."""
     import sentitok
 
     output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
@@ -110,6 +148,8 @@ def train_bpe(
 
         if counts:
             raise UsageError("--dry-run estimates text; counts are already as small as they get")
+        if method == "sentencepiece":
+            raise UsageError("--dry-run estimates --method merges only")
         splitter = splitter or pre_tokenizer("gpt2", None, False)
         estimate(src or [], splitter, format, invalid_utf8, vocab, output)
         return
@@ -120,7 +160,7 @@ def train_bpe(
             counts=add_counts(counts),
             vocab_size=vocab,
             min_frequency=min_frequency,
-            special_tokens=special or (),
+            special_tokens=_specials(special, method),
             normalizer=normalizer,
             pre_tokenizer=splitter,
             initial_alphabet=_alphabet(initial_alphabet),
@@ -132,6 +172,11 @@ def train_bpe(
             unit=unit,  # type: ignore[arg-type]  # the extension names the choices
             unk_token=unk_token,
             tie_break=tie_break,  # type: ignore[arg-type]
+            method=method,  # type: ignore[arg-type]
+            character_coverage=character_coverage,
+            max_piece_length=max_piece_length,
+            split_digits=split_digits or None,
+            user_defined_symbols=user_defined,
             extend=None if extend is None else sentitok.Tokenizer.from_file(extend),
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
@@ -152,6 +197,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
             'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
-            "sentitok train-bpe corpus.txt --vocab 2000 --dry-run",
+            "sentitok train-bpe corpus.txt --method sentencepiece -o bpe.model",
         ),
     )(train_bpe)

@@ -21,6 +21,17 @@ pub(crate) struct Limits {
     pub(crate) threads: usize,
 }
 
+/// What to do with a pair whose token already stands in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// Merge it: a token may have several merges.
+    Merge,
+    /// Stop before it.
+    Stop,
+    /// Never merge it, as SentencePiece does not.
+    Skip,
+}
+
 /// How [`Merger::run`] ended.
 pub(crate) enum End {
     /// Training is done.
@@ -55,7 +66,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Merges until there is a reason to stop.
-    pub(crate) fn run(&mut self, stop_at_reuse: bool, progress: &mut Progress) -> Result<End> {
+    pub(crate) fn run(&mut self, reuse: Reuse, progress: &mut Progress) -> Result<End> {
         while self.tokens.len() < self.limits.vocab_size {
             progress.tick(Stage::Merge, self.tokens.len() as u64, self.limits.vocab_size as u64)?;
             let Some(best) = self.window.best(self.tokens) else {
@@ -69,8 +80,13 @@ impl<'a> Merger<'a> {
             }
             let bytes = self.tokens.joined(best.left, best.right);
             let reused = self.tokens.find(&bytes).is_some_and(|id| self.tokens.length(id) > 0);
-            if reused && stop_at_reuse {
-                return Ok(End::Reused);
+            match reuse {
+                Reuse::Stop if reused => return Ok(End::Reused),
+                Reuse::Skip if reused => {
+                    self.window.take(self.tokens, best);
+                    continue;
+                }
+                _ => {}
             }
             let length = self.tokens.length(best.left) + self.tokens.length(best.right);
             let id = self.tokens.intern(&bytes);

@@ -12,6 +12,7 @@ use rustc_hash::FxBuildHasher;
 use super::Unit;
 use crate::byte_level;
 use crate::error::{Error, Result};
+use crate::unigram::trainer::rules::{Class, Rules, Shape};
 use crate::vocab::TokenId;
 
 /// Texts of special tokens with their ids.
@@ -22,6 +23,8 @@ pub(crate) struct Tokens {
     unit: Unit,
     /// Longer tokens are not made; `usize::MAX` for no limit.
     max_length: usize,
+    /// Which characters may stand together, and the shape of each token.
+    rules: Option<(Rules, Vec<Shape>)>,
     /// Dropped from the right part of a merge.
     prefix: Vec<u8>,
     slab: Vec<u8>,
@@ -39,6 +42,7 @@ impl Tokens {
         Self {
             unit,
             max_length,
+            rules: None,
             prefix,
             slab: Vec::new(),
             ends: Vec::new(),
@@ -47,6 +51,13 @@ impl Tokens {
             index: HashTable::new(),
             special_tokens: Vec::new(),
         }
+    }
+
+    /// Tokens of characters, of which rules say what may stand together.
+    pub(crate) fn by_rules(rules: Rules) -> Self {
+        let mut tokens = Self::new(Unit::Chars, Vec::new(), usize::MAX);
+        tokens.rules = Some((rules, Vec::new()));
+        tokens
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -69,12 +80,16 @@ impl Tokens {
     }
 
     /// Whether a pair may be merged: its token must be shorter than the limit,
-    /// unless both are first symbols.
+    /// unless both are first symbols, and keep the rules.
     #[inline]
     pub(crate) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
-        self.max_length == usize::MAX || {
+        let is_short = || {
             let length = self.length(left) + self.length(right);
             length < self.max_length || length == 2
+        };
+        match &self.rules {
+            None => self.max_length == usize::MAX || is_short(),
+            Some((rules, shapes)) => rules.join(shapes[left as usize], shapes[right as usize]),
         }
     }
 
@@ -149,6 +164,9 @@ impl Tokens {
             self.ends.pop();
             self.named.pop();
             self.lengths.pop();
+            if let Some((_, shapes)) = &mut self.rules {
+                shapes.pop();
+            }
         }
         self.slab.truncate(self.ends.last().copied().unwrap_or(0));
     }
@@ -174,6 +192,10 @@ impl Tokens {
         self.ends.push(self.slab.len());
         self.named.push(bytes.is_some());
         self.lengths.push(0);
+        if let Some((rules, shapes)) = &mut self.rules {
+            let text = String::from_utf8_lossy(bytes.unwrap_or_default());
+            shapes.push(rules.shape(text.chars().map(Class::of)));
+        }
         if let Some(bytes) = bytes {
             let Self { slab, ends, index, .. } = self;
             let slice = |id: TokenId| {

@@ -12,7 +12,7 @@ use crate::unicode::{self, Script};
 
 /// What the rules know of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// U+2581, which stands for a space.
     Space,
     /// A decimal digit, ASCII or full width.
@@ -24,7 +24,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub(super) fn of(c: char) -> Self {
+    pub(crate) fn of(c: char) -> Self {
         match c {
             REPLACEMENT => Self::Space,
             '0'..='9' | '０'..='９' => Self::Digit,
@@ -42,9 +42,21 @@ impl Class {
 /// The script that the characters so far demand of the next; `None` takes any.
 type Demand = Option<Script>;
 
+/// What a piece is to its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    length: usize,
+    has_space: bool,
+    ends_in_space: bool,
+    has_digit: bool,
+    /// The script of its first character that has one, and what its last one
+    /// demands of the next; `None` where all are spaces and marks.
+    scripts: Option<(Demand, Demand)>,
+}
+
 /// Which characters may stand together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     by_script: bool,
     by_number: bool,
     by_whitespace: bool,
@@ -54,7 +66,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(options: &UnigramTrainer) -> Self {
+    pub(crate) fn of(options: &UnigramTrainer) -> Self {
         Self {
             by_script: options.split_by_unicode_script,
             by_number: options.split_by_number,
@@ -95,6 +107,38 @@ impl Rules {
         last < self.max_length
     }
 
+    /// The shape of a piece that is allowed, or of one character.
+    pub(crate) fn shape(&self, classes: impl Iterator<Item = Class>) -> Shape {
+        let mut shape =
+            Shape { length: 0, has_space: false, ends_in_space: false, has_digit: false, scripts: None };
+        for class in classes {
+            shape.length += 1;
+            shape.has_space |= class == Class::Space;
+            shape.ends_in_space = class == Class::Space;
+            shape.has_digit |= class == Class::Digit;
+            if let Class::Digit | Class::Of(_) = class {
+                let script = self.next(None, class).flatten();
+                shape.scripts = Some((shape.scripts.map_or(script, |(first, _)| first), script));
+            }
+        }
+        shape
+    }
+
+    /// Whether two pieces of these shapes may be one: what [`Rules::allow`]
+    /// says of their characters.
+    #[inline]
+    pub(crate) fn join(&self, left: Shape, right: Shape) -> bool {
+        let spaced = right.has_space && (self.by_whitespace || right.ends_in_space);
+        let digits = self.digits_alone && (left.has_digit || right.has_digit);
+        let scripts = match (left.scripts, right.scripts) {
+            (Some((_, demand)), Some((first, _))) => {
+                !self.by_script || demand.is_none() || first.is_none() || demand == first
+            }
+            _ => true,
+        };
+        !spaced && !digits && scripts && left.length + right.length <= self.max_length
+    }
+
     /// What a character demands of the next one, or `None` when it is not what
     /// was demanded of it.
     fn next(&self, demand: Demand, class: Class) -> Option<Demand> {
@@ -112,7 +156,31 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn shapes_join_as_pieces_are_allowed(
+            left in "[▁a1.中я\u{301}]{1,6}", right in "[▁a1.中я\u{301}]{1,6}", flags: [bool; 4],
+        ) {
+            let rules = Rules {
+                by_script: flags[0],
+                by_number: flags[1],
+                by_whitespace: flags[2],
+                digits_alone: flags[3],
+                max_length: 8,
+            };
+            let classes = |text: &str| text.chars().map(Class::of).collect::<Vec<_>>();
+            let is_piece = |classes: &[Class]| classes.len() == 1 || rules.allow(classes.iter().copied());
+            let (left, right) = (classes(&left), classes(&right));
+            prop_assume!(is_piece(&left) && is_piece(&right));
+            let shape = |classes: &[Class]| rules.shape(classes.iter().copied());
+            let both = [&left[..], &right[..]].concat();
+            prop_assert_eq!(rules.join(shape(&left), shape(&right)), rules.allow(both.iter().copied()));
+        }
+    }
 
     #[test]
     fn pieces_by_the_rules() {

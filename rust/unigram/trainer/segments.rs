@@ -21,9 +21,9 @@ use crate::progress::{Progress, Stage};
 const TICK: usize = 1 << 12;
 
 /// What follows a segment wherever it stands, as [`Method`] tells things apart.
-pub(super) type Follower = u32;
+pub(crate) type Follower = u32;
 /// Different things follow.
-pub(super) const MANY: Follower = 0;
+pub(crate) const MANY: Follower = 0;
 /// U+2581, the space that begins the next word, as its first byte; and that of
 /// U+2585, which SentencePiece writes for characters outside the alphabet.
 const SPACE: Follower = 0xE2;
@@ -32,7 +32,7 @@ const SEPARATOR: Follower = 0x1F;
 
 impl Method {
     /// What tells a character from others that may follow in its place.
-    pub(super) fn follower(self, c: u32) -> Follower {
+    pub(crate) fn follower(self, c: u32) -> Follower {
         match (self, c) {
             (Self::Full, _) | (_, 0..0x80) => c,
             (_, 0x80..0x800) => 0xC0 | c >> 6,
@@ -52,12 +52,12 @@ impl Method {
 }
 
 /// The characters of the corpus.
-pub(super) struct Alphabet {
+pub(crate) struct Alphabet {
     /// Those in the vocabulary with their counts, the most frequent first, of
     /// equal counts the lesser code points.
-    pub(super) required: Vec<(char, u64)>,
+    pub(crate) required: Vec<(char, u64)>,
     /// Those left out, in the same order.
-    pub(super) dropped: Vec<(char, u64)>,
+    pub(crate) dropped: Vec<(char, u64)>,
     classes: FxHashMap<char, Class>,
     /// The same for ASCII.
     ascii: [Option<Class>; 128],
@@ -65,7 +65,7 @@ pub(super) struct Alphabet {
 
 impl Alphabet {
     /// Counts characters and keeps what `character_coverage` asks for.
-    pub(super) fn of(options: &UnigramTrainer, words: &Words<'_>, progress: &mut Progress) -> Result<Self> {
+    pub(crate) fn of(options: &UnigramTrainer, words: &Words<'_>, progress: &mut Progress) -> Result<Self> {
         let mut counts = words.characters(progress)?;
         let specials: BTreeSet<&str> = options.special_tokens.iter().map(|token| token.0.as_str()).collect();
         let mut buffer = [0; 4];
@@ -103,7 +103,7 @@ impl Alphabet {
 
     /// The class of a character, `None` for one outside the alphabet.
     #[inline]
-    pub(super) fn class(&self, c: char) -> Option<Class> {
+    pub(crate) fn class(&self, c: char) -> Option<Class> {
         match self.ascii.get(c as usize) {
             Some(class) => *class,
             None => self.classes.get(&c).copied(),
@@ -112,13 +112,13 @@ impl Alphabet {
 }
 
 /// Counted words as text, with special tokens cut out.
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     words: Vec<(&'a str, u64)>,
     specials: Option<AhoCorasick>,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &UnigramTrainer,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
     ) -> Result<Self> {
@@ -127,8 +127,8 @@ impl<'a> Words<'a> {
             Err(_) => Err(Error::Option {
                 option: "pieces",
                 value: format!("{:?}", String::from_utf8_lossy(piece)),
-                reason: "Unigram is trained over characters, and this piece is not UTF-8; replace invalid \
-                         bytes while reading"
+                reason: "what is made of characters cannot be trained on a piece that is not UTF-8; replace \
+                         invalid bytes while reading"
                     .to_owned(),
             }),
         };
@@ -189,14 +189,14 @@ impl<'a> Words<'a> {
 
 /// Distinct segments, in order.
 #[derive(Default)]
-pub(super) struct Segments<'a> {
-    pub(super) texts: Vec<&'a str>,
-    pub(super) weights: Vec<u64>,
-    pub(super) followers: Vec<Follower>,
+pub(crate) struct Segments<'a> {
+    pub(crate) texts: Vec<&'a str>,
+    pub(crate) weights: Vec<u64>,
+    pub(crate) followers: Vec<Follower>,
 }
 
 impl<'a> Segments<'a> {
-    pub(super) fn of(
+    pub(crate) fn of(
         method: Method,
         words: &Words<'a>,
         alphabet: &Alphabet,

@@ -1,0 +1,149 @@
+//! `train_bpe(method="sentencepiece")`: pieces with scores.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use super::corpus::{Corpus, Given};
+use super::counting::Reading;
+use super::progress::run;
+use super::report::PyTrainReport;
+use super::tokenizer::PyTokenizer;
+use crate::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
+use crate::error::{Error, Result};
+use crate::normalizer::Normalizer;
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::tokenizer::Tokenizer;
+use crate::unigram::Kind;
+
+/// Options of this method alone, where they are given.
+pub(super) struct PieceOptions {
+    pub character_coverage: Option<f64>,
+    pub required_chars: Option<String>,
+    pub user_defined_symbols: Option<Vec<String>>,
+    pub max_piece_length: Option<usize>,
+    pub split_by_unicode_script: Option<bool>,
+    pub split_by_number: Option<bool>,
+    pub split_by_whitespace: Option<bool>,
+    pub split_digits: Option<bool>,
+}
+
+/// Refuses an option that only another method has.
+pub(super) fn refuse_if(is_given: bool, option: &'static str, other: &str) -> Result<()> {
+    if !is_given {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option,
+        value: "given".to_owned(),
+        reason: format!("it belongs to method='{other}'; leave it out, or train by that method"),
+    })
+}
+
+impl PieceOptions {
+    /// Refuses all, for the other method.
+    pub(super) fn refuse_any(&self) -> Result<()> {
+        for (option, is_given) in [
+            ("character_coverage", self.character_coverage.is_some()),
+            ("required_chars", self.required_chars.is_some()),
+            ("user_defined_symbols", self.user_defined_symbols.is_some()),
+            ("max_piece_length", self.max_piece_length.is_some()),
+            ("split_by_unicode_script", self.split_by_unicode_script.is_some()),
+            ("split_by_number", self.split_by_number.is_some()),
+            ("split_by_whitespace", self.split_by_whitespace.is_some()),
+            ("split_digits", self.split_digits.is_some()),
+        ] {
+            refuse_if(is_given, option, "sentencepiece")?;
+        }
+        Ok(())
+    }
+
+    /// The trainer that is asked for.
+    pub(super) fn trainer(
+        self,
+        vocab_size: usize,
+        min_frequency: u64,
+        unk_token: String,
+        special_tokens: Option<Vec<String>>,
+        byte_fallback: bool,
+        threads: Option<usize>,
+    ) -> SentencePieceTraining {
+        let defaults = SentencePieceBpeTrainer::default();
+        let special_tokens = special_tokens.unwrap_or_else(|| vec!["<s>".to_owned(), "</s>".to_owned()]);
+        let mut tokens = Vec::with_capacity(special_tokens.len() + 1);
+        if !special_tokens.contains(&unk_token) {
+            tokens.push((unk_token.clone(), Kind::Unknown));
+        }
+        tokens.extend(special_tokens.into_iter().map(|token| {
+            let kind = if token == unk_token { Kind::Unknown } else { Kind::Control };
+            (token, kind)
+        }));
+        let user_defined = self.user_defined_symbols.unwrap_or_default();
+        tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
+        let required = self.required_chars.map(|chars| chars.chars().collect());
+        SentencePieceTraining(SentencePieceBpeTrainer {
+            vocab_size,
+            min_frequency,
+            special_tokens: tokens,
+            byte_fallback,
+            character_coverage: self.character_coverage.unwrap_or(defaults.character_coverage),
+            required_chars: required.unwrap_or_default(),
+            max_piece_length: self.max_piece_length.unwrap_or(defaults.max_piece_length),
+            split_by_unicode_script: self.split_by_unicode_script.unwrap_or(defaults.split_by_unicode_script),
+            split_by_number: self.split_by_number.unwrap_or(defaults.split_by_number),
+            split_by_whitespace: self.split_by_whitespace.unwrap_or(defaults.split_by_whitespace),
+            split_digits: self.split_digits.unwrap_or(defaults.split_digits),
+            threads,
+        })
+    }
+}
+
+/// A trainer, to be given text.
+pub(super) struct SentencePieceTraining(SentencePieceBpeTrainer);
+
+impl SentencePieceTraining {
+    /// A space in front, each space written as `▁`, and a piece begins at each.
+    pub(super) fn default_pipeline(&self) -> Result<Pipeline> {
+        Ok(Pipeline {
+            normalizer: Some(Normalizer::from_name("sentencepiece")?),
+            pre_tokenizer: PreTokenizer::Metaspace {
+                prepend: Prepend::Never,
+                split: self.0.split_by_whitespace,
+            },
+        })
+    }
+
+    /// Trains and wraps up.
+    pub(super) fn train(
+        &self,
+        py: Python<'_>,
+        given: Given<'_>,
+        asked: Option<&Pipeline>,
+        reading: &Reading<'_>,
+        progress: Option<&Py<PyAny>>,
+    ) -> PyResult<PyTokenizer> {
+        let Self(trainer) = self;
+        let pipeline = given.pipeline(asked, || self.default_pipeline())?;
+        // Options are looked at before the text is read.
+        Tokenizer::check_sentencepiece_bpe(trainer, &pipeline)?;
+        let Corpus { counts, seconds } = given.count(py, reading, &pipeline, progress)?;
+        let started = Instant::now();
+        let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
+            let trained = trainer.train(counts.iter(), progress)?;
+            let tokenizer = Tokenizer::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)?;
+            Ok((trained, tokenizer))
+        })?;
+        let report = PyTrainReport {
+            stop: trained.stop.to_string(),
+            totals: *counts.totals(),
+            distinct_pieces: counts.len(),
+            merges: trained.n_merges,
+            dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
+            count_seconds: seconds,
+            merge_seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+    }
+}

@@ -1,0 +1,149 @@
+//! BPE in SentencePiece's manner: the trainer against one that counts everything
+//! anew at each step, and the order of scores against merging one pair at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use sentitok::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
+use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit, Worker};
+use sentitok::unigram::Kind;
+use sentitok::{Progress, TokenId, Vocab};
+
+type Counts = BTreeMap<String, u64>;
+
+fn train(options: &SentencePieceBpeTrainer, counts: &Counts) -> sentitok::Result<ScoredTrained> {
+    let words = counts.iter().map(|(word, count)| (word.as_bytes(), *count));
+    options.train(words, &mut Progress::silent())
+}
+
+/// The pieces made by merging, in order: each step counts all pairs of all words.
+fn naive(most: usize, max_length: usize, counts: &Counts) -> Vec<String> {
+    let mut words: Vec<(Vec<String>, u64)> =
+        counts.iter().map(|(word, count)| (word.chars().map(String::from).collect(), *count)).collect();
+    let (mut made, mut spent) = (Vec::new(), BTreeSet::new());
+    while made.len() < most {
+        let mut pairs: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for (word, count) in &words {
+            for pair in word.windows(2) {
+                *pairs.entry((pair[0].clone(), pair[1].clone())).or_default() += count;
+            }
+        }
+        let length = |pair: &(String, String)| pair.0.chars().count() + pair.1.chars().count();
+        let text = |pair: &(String, String)| format!("{}{}", pair.0, pair.1);
+        pairs.retain(|pair, _| {
+            !spent.contains(&text(pair)) && length(pair) <= max_length && !pair.1.contains('▁')
+        });
+        let best = pairs.iter().min_by_key(|(pair, count)| {
+            (std::cmp::Reverse(**count), length(pair), text(pair), (*pair).clone())
+        });
+        let Some((pair, _)) = best else { break };
+        let (pair, joined) = (pair.clone(), text(pair));
+        for (word, _) in &mut words {
+            let (mut out, mut at) = (Vec::new(), 0);
+            while at < word.len() {
+                let is_pair = word[at] == pair.0 && word.get(at + 1) == Some(&pair.1);
+                out.push(if is_pair { joined.clone() } else { word[at].clone() });
+                at += if is_pair { 2 } else { 1 };
+            }
+            *word = out;
+        }
+        spent.insert(joined.clone());
+        made.push(joined);
+    }
+    made
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn training_is_counting_anew(
+        words in prop::collection::btree_map("▁?[abc]{1,12}", 1..20_u64, 1..8),
+        n_merges in 0..30_usize,
+        max_piece_length in 2..9_usize,
+        threads in 1..4_usize,
+    ) {
+        let alphabet: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
+        let options = SentencePieceBpeTrainer {
+            vocab_size: 3 + alphabet.len() + n_merges,
+            character_coverage: 1.0,
+            max_piece_length,
+            threads: Some(threads),
+            ..SentencePieceBpeTrainer::default()
+        };
+        let trained = train(&options, &words).unwrap();
+        let made: Vec<&str> =
+            trained.pieces[3..3 + trained.n_merges].iter().map(|piece| piece.text.as_str()).collect();
+        prop_assert_eq!(made, naive(n_merges, max_piece_length, &words));
+        let scores: Vec<f64> = trained.pieces[3..].iter().map(|piece| piece.score).collect();
+        prop_assert!(scores.iter().zip(0..).all(|(score, n)| *score == -f64::from(n)));
+        let chars: BTreeSet<char> =
+            trained.pieces[3 + trained.n_merges..].iter().flat_map(|piece| piece.text.chars()).collect();
+        prop_assert_eq!(chars, alphabet);
+    }
+}
+
+#[test]
+fn rare_characters_cut_words_and_are_reported() {
+    let words: Counts =
+        [("▁abab", 50), ("▁azb", 10), ("▁z", 1)].map(|(word, count)| (word.to_owned(), count)).into();
+    let options = SentencePieceBpeTrainer {
+        vocab_size: 12,
+        character_coverage: 0.9,
+        special_tokens: vec![("<unk>".into(), Kind::Unknown), ("ba".into(), Kind::UserDefined)],
+        ..SentencePieceBpeTrainer::default()
+    };
+    let trained = train(&options, &words).unwrap();
+    assert_eq!(trained.dropped, [('z', 11)]);
+    let texts: Vec<&str> = trained.pieces.iter().map(|piece| piece.text.as_str()).collect();
+    // The user's own piece is cut out: of `▁abab` `▁a` and `b` are left.
+    assert_eq!(texts, ["<unk>", "ba", "▁a", "▁", "a", "b"]);
+    assert_eq!(trained.n_merges, 1);
+    let error = train(&SentencePieceBpeTrainer { vocab_size: 4, ..options }, &words).unwrap_err();
+    assert!(error.to_string().contains('5'), "{error}");
+}
+
+/// Merges the adjacent pair whose joined text has the greatest score, the
+/// leftmost first, until there is none.
+fn merged_by_scores(pieces: &BTreeMap<String, f32>, text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = text.chars().map(String::from).collect();
+    loop {
+        let mut best: Option<(f32, usize)> = None;
+        for at in 1..parts.len() {
+            if let Some(&score) = pieces.get(&format!("{}{}", parts[at - 1], parts[at]))
+                && best.is_none_or(|(most, _)| score > most)
+            {
+                best = Some((score, at - 1));
+            }
+        }
+        let Some((_, at)) = best else { return parts };
+        let right = parts.remove(at + 1);
+        parts[at].push_str(&right);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_greatest_score_merges_first(
+        // Few distinct scores: many ties. Characters may have no piece of their own.
+        pieces in prop::collection::btree_map("[ab▁]{1,5}", -4..1_i8, 1..20),
+        text in "[ab▁c]{0,24}",
+    ) {
+        let pieces: BTreeMap<String, f32> =
+            pieces.into_iter().map(|(piece, score)| (piece, f32::from(score))).collect();
+        let tokens: Vec<&str> = ["<unk>"].into_iter().chain(pieces.keys().map(String::as_str)).collect();
+        let scores = [0.0].into_iter().chain(pieces.values().copied()).collect();
+        let options =
+            BpeOptions { unit: Unit::Chars, unk_token: Some("<unk>".into()), ..BpeOptions::default() };
+        let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), MergeOrder::Scores(scores), options).unwrap();
+        let id = |part: &String| tokens.iter().position(|token| token == part).unwrap_or(0) as TokenId;
+        let expected: Vec<TokenId> = merged_by_scores(&pieces, &text).iter().map(id).collect();
+        prop_assert_eq!(bpe.encode(text.as_bytes()), expected.clone());
+        let mut worker = Worker::default();
+        let mut ids = Vec::new();
+        worker.encode(&bpe, text.as_bytes(), 0, text.len(), &mut ids);
+        prop_assert_eq!(ids, expected);
+    }
+}
