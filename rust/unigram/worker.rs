@@ -12,9 +12,9 @@ use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
 use crate::vocab::TokenId;
 
-const MIN_ENTRIES: usize = 1 << 9;
+const MIN_SETS: usize = 1 << 8;
 /// 8 MiB: a miss costs ten times what a look into slow memory does.
-const MAX_ENTRIES: usize = 1 << 18;
+const MAX_SETS: usize = 1 << 17;
 /// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
 const MAX_LONG: usize = 1 << 20;
 /// The longest unit that is kept, without its `▁`.
@@ -26,7 +26,6 @@ const MARK: &[u8] = "▁".as_bytes();
 const COUNT: u32 = 15;
 
 #[derive(Clone, Copy, Default)]
-#[repr(align(32))]
 struct Entry {
     /// The bytes of the unit, its length in the top byte; 0 is empty.
     key: u128,
@@ -37,6 +36,12 @@ struct Entry {
     /// bits: these are the number of ids.
     limit: u32,
 }
+
+/// The two places of a unit, the one used later first, on one line of the
+/// processor's caches.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Set([Entry; 2]);
 
 /// Where ids go.
 struct Output<'a> {
@@ -73,7 +78,7 @@ impl Output<'_> {
 #[derive(Default)]
 pub struct Worker {
     viterbi: Viterbi,
-    memo: Vec<Entry>,
+    memo: Vec<Set>,
     /// The ids of kept paths of more than three.
     long: Vec<TokenId>,
     misses: usize,
@@ -217,13 +222,15 @@ impl Worker {
         } else {
             if self.long.len() + path.len() > MAX_LONG {
                 self.long.clear();
-                self.memo.fill(Entry::default());
+                self.memo.fill(Set::default());
             }
             entry.ids[0] = self.long.len() as u32;
             self.long.extend(path.iter().map(|(id, _)| id));
         }
         self.misses += 1;
-        if self.misses > self.memo.len() / 2 && self.memo.len() < MAX_ENTRIES {
+        // Three quarters of the entries: a larger table is slower to reach, a
+        // fuller one forgets too much.
+        if self.misses > self.memo.len() / 2 * 3 && self.memo.len() < MAX_SETS {
             self.grow();
         }
         self.place(entry);
@@ -231,14 +238,13 @@ impl Worker {
 
     #[inline]
     fn find(&self, key: u128) -> Option<&Entry> {
-        let slot = self.slot(key);
-        self.memo.get(slot..slot + 2)?.iter().find(|entry| entry.key == key)
+        self.memo.get(self.slot(key))?.0.iter().find(|entry| entry.key == key)
     }
 
     /// Puts an entry first of its two; what was first becomes the second.
     fn place(&mut self, entry: Entry) {
         let slot = self.slot(entry.key);
-        if let Some([first, second]) = self.memo.get_mut(slot..slot + 2) {
+        if let Some(Set([first, second])) = self.memo.get_mut(slot) {
             if first.key != entry.key {
                 *second = *first;
             }
@@ -247,22 +253,20 @@ impl Worker {
     }
 
     fn grow(&mut self) {
-        let size = (self.memo.len() * 4).clamp(MIN_ENTRIES, MAX_ENTRIES);
-        let old = std::mem::replace(&mut self.memo, vec![Entry::default(); size]);
+        let size = (self.memo.len() * 4).clamp(MIN_SETS, MAX_SETS);
+        let old = std::mem::replace(&mut self.memo, vec![Set::default(); size]);
         // The second of two goes before the first, which then is first again.
-        for pair in old.chunks(2) {
-            for entry in pair.iter().rev().filter(|entry| entry.key != 0) {
-                self.place(*entry);
-            }
+        for entry in old.iter().flat_map(|set| set.0.iter().rev()).filter(|entry| entry.key != 0) {
+            self.place(*entry);
         }
     }
 
-    /// Where the two places of a unit begin.
+    /// Which set is that of a unit.
     #[inline]
     fn slot(&self, key: u128) -> usize {
         let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // The high bits are the well-mixed ones; the size is a power of two.
-        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(2)
+        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(1)
     }
 }
 
