@@ -6,6 +6,7 @@
 mod batch;
 mod doctor;
 mod encode;
+mod malformed;
 mod pair;
 mod prune;
 mod rewritten;

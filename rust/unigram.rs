@@ -187,6 +187,12 @@ impl Unigram {
         &self.scores
     }
 
+    /// The score that the search reckons with: not that of the file for a piece
+    /// of the user's.
+    pub fn score_in_search(&self, id: TokenId) -> Option<f64> {
+        self.in_search.by_id.get(id as usize).copied()
+    }
+
     /// The options.
     pub fn options(&self) -> &UnigramOptions {
         &self.options

@@ -242,6 +242,10 @@ impl Bpe {
         if let Some(id) = self.options.unused.first() {
             return Err(format!("token {} is unused: it merges and is taken apart again", name(*id)));
         }
+        let is_found = |id: &&TokenId| self.vocab.bytes(**id).is_some_and(|text| single_char(text).is_none());
+        if let Some(id) = self.options.user_defined.iter().find(is_found) {
+            return Err(format!("token {} is the user's: it is found before all merging", name(*id)));
+        }
         let hidden = |id: &TokenId| *id as usize >= self.vocab.id_limit();
         if let Some((_, _, merged)) = self.pairs.iter().find(|(left, right, _)| hidden(left) || hidden(right))
         {

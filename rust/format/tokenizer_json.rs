@@ -27,7 +27,7 @@ use self::model::{ModelSeed, RawModel};
 use self::node::Node;
 pub(super) use self::write::Reader;
 pub use self::write::spelling;
-pub(super) use self::write_stages::differences;
+pub use self::write_stages::differences;
 use super::container::Beside;
 use crate::bpe::Unit;
 use crate::decoder::Decoder;

@@ -142,28 +142,91 @@ impl Aligned {
 
     /// The alignment of `next`, made from this text, back to this one's old text.
     pub fn then(self, next: Aligned) -> Aligned {
+        let moved = |edit: Edit, shift| Edit { at: edit.at.saturating_add_signed(shift), ..edit };
         let mut edits = Vec::with_capacity(self.edits.len() + next.edits.len());
-        // Both lists are sorted; an edit of `self` that `next` copied moves along,
-        // one that `next` touched is swallowed by the touching edit.
-        let mut mine = self.edits.iter().peekable();
+        // Both lists are sorted. An edit of `self` that `next` copied moves along;
+        // of one that `next` touched what it copied does, with the whole source.
+        let mut mine = self.edits.iter().copied();
+        let mut earlier = mine.next();
         let mut shift: isize = 0;
         for edit in &next.edits {
+            let end = edit.from + edit.from_len;
             let mut joined = Edit { from: self.boundary(edit.from, false), ..*edit };
-            let mut from_end =
-                if edit.from_len == 0 { joined.from } else { self.boundary(edit.from + edit.from_len, true) };
-            while let Some(earlier) = mine.next_if(|mine| mine.at < edit.from + edit.from_len) {
-                if earlier.at + earlier.len <= edit.from {
-                    edits.push(Edit { at: earlier.at.saturating_add_signed(shift), ..*earlier });
+            let mut from_end = if edit.from_len == 0 { joined.from } else { self.boundary(end, true) };
+            while let Some(held) = earlier.filter(|held| held.at < end) {
+                let held_end = held.at + held.len;
+                if held_end <= edit.from {
+                    edits.push(moved(held, shift));
                 } else {
-                    joined.from = joined.from.min(earlier.from);
-                    from_end = from_end.max(earlier.from + earlier.from_len);
+                    joined.from = joined.from.min(held.from);
+                    from_end = from_end.max(held.from + held.from_len);
+                    if held.at < edit.from {
+                        edits.push(moved(Edit { len: edit.from - held.at, ..held }, shift));
+                    }
+                    if held_end > end {
+                        earlier = Some(Edit { at: end, len: held_end - end, ..held });
+                        break;
+                    }
                 }
+                earlier = mine.next();
             }
             joined.from_len = from_end.saturating_sub(joined.from);
             edits.push(joined);
             shift += edit.len as isize - edit.from_len as isize;
         }
-        edits.extend(mine.map(|edit| Edit { at: edit.at.saturating_add_signed(shift), ..*edit }));
+        edits.extend(earlier.into_iter().chain(mine).map(|edit| moved(edit, shift)));
         Aligned { text: next.text, edits, read: self.read }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A text made of `text` by steps: copy so many characters, or put others in
+    /// their place.
+    fn edited(text: &str, steps: &[(bool, usize, String)]) -> Aligned {
+        let mut aligned = Aligned::default();
+        let mut at = 0;
+        for (copies, n, content) in steps {
+            let len = text[at..].chars().take(*n).map(char::len_utf8).sum();
+            match copies {
+                true => aligned.copy(&text[at..at + len]),
+                false => aligned.replace(len, content),
+            }
+            at += len;
+        }
+        aligned.copy(&text[at..]);
+        aligned
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(bool, usize, String)>> {
+        prop::collection::vec((any::<bool>(), 0..4_usize, "[xé中]{0,3}"), 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn two_steps_lead_back_as_one_after_the_other(
+            text in "[aß語]{0,12}", first in steps(), second in steps(),
+        ) {
+            let first = edited(&text, &first);
+            let second = edited(&first.text, &second);
+            let both = first.clone().then(second.clone());
+            prop_assert_eq!(&both.text, &second.text);
+            let mut last = 0..0;
+            for (at, c) in both.text.char_indices() {
+                let between = second.to_original(at..at + c.len_utf8());
+                let found = both.to_original(at..at + c.len_utf8());
+                prop_assert!(text.is_char_boundary(found.start) && text.is_char_boundary(found.end));
+                prop_assert!(last.start <= found.start && last.end <= found.end.max(last.end));
+                // What was put in came from nowhere; inside an edit it came from there.
+                if !between.is_empty() {
+                    prop_assert_eq!(&found, &first.to_original(between));
+                }
+                last = found;
+            }
+        }
     }
 }

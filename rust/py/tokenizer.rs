@@ -3,6 +3,7 @@
 
 mod decode;
 mod files;
+mod hugging_face;
 mod segmentations;
 mod vocabulary;
 

@@ -39,11 +39,11 @@ impl Output {
         self.start = n_ids;
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.ids.len() >= self.limit
     }
 
-    fn push_token(&mut self, id: TokenId, start: usize, end: usize) {
+    pub(super) fn push_token(&mut self, id: TokenId, start: usize, end: usize) {
         self.ids.push(id);
         if let Some(spans) = &mut self.spans {
             spans.push([start as u64, end as u64]);
@@ -53,7 +53,8 @@ impl Output {
 
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
-    /// UTF-8 is a piece of its own, as in counting.
+    /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
+    /// normalizer each such byte becomes U+FFFD, as SentencePiece has it.
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token found under
@@ -197,6 +198,11 @@ impl Tokenizer {
         worker: &mut Worker,
         output: &mut Output,
     ) -> Result<()> {
+        if let Some(whole) = self.replaces_bytes_of(text) {
+            self.encode_malformed(whole, text, finder, worker, output)?;
+            output.truncate();
+            return Ok(());
+        }
         let result = for_each_stretch(text, |base, stretch| {
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
@@ -254,6 +260,19 @@ impl Tokenizer {
             || step?.normalize(section),
             || step?.normalize_text(section),
         );
+        self.encode_normalized(section, &normalized, base, finder, worker, output)
+    }
+
+    /// Encodes a section that the normalizer has seen.
+    pub(super) fn encode_normalized(
+        &self,
+        section: &str,
+        normalized: &Rewritten,
+        base: usize,
+        finder: &Finder<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
         let text = normalized.text(section);
         let origin = Origin { start: 0, normalized: normalized.aligned(), rewritten: None, base };
         if !finder.cuts_normalized() {
@@ -360,11 +379,11 @@ fn check_len(bytes: usize) -> Result<()> {
 }
 
 /// Ends the walk over pieces early; [`unless_full`] takes the error back.
-fn stop_if(full: bool) -> Result<()> {
+pub(super) fn stop_if(full: bool) -> Result<()> {
     if full { Err(Error::Cancelled) } else { Ok(()) }
 }
 
-fn unless_full(result: Result<()>, output: &Output) -> Result<()> {
+pub(super) fn unless_full(result: Result<()>, output: &Output) -> Result<()> {
     match result {
         Err(Error::Cancelled) if output.is_full() => Ok(()),
         other => other,

@@ -5,7 +5,6 @@ import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 
 import shared_data
 from oracles import unigram
+from oracles.model_file import charsmap
 from sentitok import Tokenizer
 
 MODELS = {
@@ -144,37 +144,6 @@ def hugging_face(name: str, split: bool) -> tokenizers.Tokenizer:
     tokenizer.normalizer = normalizers.Precompiled(charsmap(path_of(name).read_bytes()))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always", split)
     return tokenizer
-
-
-def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a protocol buffer."""
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        number = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            number |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return number
-
-    while at < len(message):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-            continue
-        size = varint() if tag & 7 == 2 else {1: 8, 5: 4}[tag & 7]
-        yield tag >> 3, message[at : at + size]
-        at += size
-
-
-def charsmap(model: bytes) -> bytes:
-    """The rules of a `.model` file."""
-    normalizer = next(value for number, value in fields(model) if number == 3)
-    return bytes(next(value for number, value in fields(normalizer) if number == 2))
 
 
 @pytest.mark.parametrize("split", [True, False])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import shared_data
 from conftest import CORPUS
-from sentitok import SentitokError, Tokenizer, WordCounts, count, train_bpe
+from sentitok import SentitokError, Tokenizer, count, train_bpe
 
 #: Known and unknown characters, spaces of all kinds, text that looks like a token.
 TEXTS = [
@@ -147,8 +147,8 @@ def test_a_saved_file_is_the_tokenizer(trained: tuple[Tokenizer, Any], tmp_path:
 def test_text_counts_and_threads_give_one_result(sherlock: Path) -> None:
     options: dict[str, Any] = {"vocab_size": 700, "method": "sentencepiece"}
     first = train_bpe(sherlock, **options, threads=1)
-    pipeline = {"normalizer": "sentencepiece", "pre_tokenizer": "metaspace-never"}
-    counts: WordCounts = count(sherlock, **pipeline)
+    counts = count(sherlock, normalizer="sentencepiece", pre_tokenizer="metaspace-never")
+    assert counts is not None
     assert train_bpe(counts=counts, **options).fingerprint == first.fingerprint
     for threads in (2, 3, 7):
         assert train_bpe(sherlock, **options, threads=threads).fingerprint == first.fingerprint

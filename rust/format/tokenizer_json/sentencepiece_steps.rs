@@ -21,8 +21,12 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
     if options.treat_whitespace_as_suffix {
         return refuse("a space is put after the text, not before");
     }
-    if !options.user_defined.is_empty() {
-        return refuse("strings of the user's to which no rule applies");
+    // Elsewhere a space is written as a mark in them, too.
+    let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', '▁']);
+    if let Some(text) = options.user_defined.iter().find(spaced) {
+        return refuse(&format!(
+            "the spaces of the user's piece {text:?}, which stay when others are dropped"
+        ));
     }
     let replace = |pattern: &str, content: &str| -> Result<Normalizer> {
         Ok(Normalizer::ReplaceMatches { pattern: Matches::new(pattern)?, content: content.into() })

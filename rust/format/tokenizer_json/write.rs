@@ -176,13 +176,20 @@ fn written_unigram<'a>(
             "its added tokens have ids that tokenizers would not give them behind a Unigram model",
         ));
     }
-    if reader == Reader::HuggingFace && model.options().kinds.contains(&Kind::UserDefined) {
-        return Err(not_representable("pieces of the user's, which SentencePiece prefers to all others"));
+    let mut scores = model.scores().to_vec();
+    if reader == Reader::HuggingFace {
+        // A piece of the user's is one like others there, with the score it has in the search.
+        for (id, score) in scores.iter_mut().enumerate() {
+            let id = id as TokenId;
+            if model.kind(id) == Kind::UserDefined {
+                *score = model.score_in_search(id).unwrap_or(*score);
+            }
+        }
     }
     Ok(WrittenUnigram {
         kind: "Unigram",
         unk_id: model.unk_id(),
-        vocab: spelled.into_iter().zip(model.scores().iter().copied()).collect(),
+        vocab: spelled.into_iter().zip(scores).collect(),
         byte_fallback: model.options().byte_fallback,
     })
 }

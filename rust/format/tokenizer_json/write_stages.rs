@@ -16,7 +16,7 @@ use crate::tokenizer::Tokenizer;
 use crate::unigram::Precision;
 
 /// What tokenizers does otherwise with a file than this tokenizer, in sentences.
-pub(in crate::format) fn differences(tokenizer: &Tokenizer) -> Vec<String> {
+pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
     let mut found = Vec::new();
     if let Model::Unigram(model) = &**tokenizer.model()
         && model.options().precision == Precision::F32
@@ -32,6 +32,12 @@ pub(in crate::format) fn differences(tokenizer: &Tokenizer) -> Vec<String> {
             "tokenizers applies the rules of normalization by grapheme, SentencePiece by longest match"
                 .into(),
         );
+    }
+    if let Some(Normalizer::SentencePiece(whole)) = &tokenizer.pipeline().normalizer
+        && !whole.options().charsmap.is_empty()
+        && !whole.options().user_defined.is_empty()
+    {
+        found.push("rules of normalization apply in the user's pieces, too, and to marks after them".into());
     }
     if let Decoder::SentencePiece(_) = tokenizer.decoder() {
         found.push("control and unknown tokens are decoded to their own text".into());

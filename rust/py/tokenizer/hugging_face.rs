@@ -1,0 +1,58 @@
+//! `Tokenizer` to and from the objects of Hugging Face's libraries.
+//!
+//! Through the text of tokenizer.json, in memory: neither side sees the other's
+//! insides, and what a file could not say is refused or warned of as for a file.
+
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyTypeError, PyUserWarning};
+use pyo3::prelude::*;
+
+use super::super::error::entry;
+use super::super::loaded;
+use super::PyTokenizer;
+use crate::format::tokenizer_json;
+
+#[pymethods]
+impl PyTokenizer {
+    /// This tokenizer as a `tokenizers.Tokenizer`. Warns of what that does otherwise.
+    ///
+    /// `transformers.PreTrainedTokenizerFast(tokenizer_object=...)` takes it.
+    fn to_hf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let library = py.import("tokenizers").map_err(|error| {
+                if !error.is_instance_of::<PyModuleNotFoundError>(py) {
+                    return error;
+                }
+                PyImportError::new_err("to_hf makes an object of tokenizers; pip install tokenizers")
+            })?;
+            let json = py.detach(|| tokenizer_json::write(&self.tokenizer))?;
+            let category = py.get_type::<PyUserWarning>();
+            for sentence in tokenizer_json::differences(&self.tokenizer) {
+                py.import("warnings")?.call_method1("warn", (sentence, &category, 2))?;
+            }
+            library.getattr("Tokenizer")?.call_method1("from_str", (String::from_utf8_lossy(&json),))
+        })
+    }
+
+    /// Takes a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+    ///
+    /// Truncation and padding that it has set are left out: here they are
+    /// arguments of a call. What is not run here is refused with its name.
+    #[staticmethod]
+    fn from_hf(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Self> {
+        entry(|| {
+            let backend = match tokenizer.getattr_opt("backend_tokenizer")? {
+                Some(backend) => backend,
+                None => tokenizer.clone(),
+            };
+            let Some(to_str) = backend.getattr_opt("to_str")? else {
+                let found = tokenizer.get_type().fully_qualified_name()?;
+                return Err(PyTypeError::new_err(format!(
+                    "expected a tokenizers.Tokenizer or a fast tokenizer of transformers, not {found}; \
+                     of a slow one save its files and read them by Tokenizer.from_file"
+                )));
+            };
+            let json: String = to_str.call0()?.extract()?;
+            Ok(Self::new(py.detach(|| loaded::from_bytes(json.as_bytes()))?, None))
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Bytes that are no UTF-8, where SentencePiece normalizes.
+//!
+//! There a text is one stretch, whatever is in it: each byte that is no part of
+//! a character becomes U+FFFD, to which no rule applies, and what stands beside
+//! it stays beside it. (With other normalizers such bytes are pieces of their
+//! own, see `encode`.)
+
+use std::ops::Range;
+
+use super::Tokenizer;
+use super::encode::{Output, stop_if, unless_full};
+use super::rewritten::Rewritten;
+use crate::added_tokens::{Finder, Section};
+use crate::error::Result;
+use crate::model::Worker;
+use crate::normalizer::{Aligned, Normalizer, SentencePiece};
+use crate::stretches::{Stretch, for_each_stretch};
+use crate::vocab::TokenId;
+
+impl Tokenizer {
+    /// The normalizer that replaces such bytes, if there are any.
+    pub(super) fn replaces_bytes_of(&self, text: &[u8]) -> Option<&SentencePiece> {
+        match &self.pipeline.normalizer {
+            Some(Normalizer::SentencePiece(whole)) if std::str::from_utf8(text).is_err() => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// Appends the ids of such a text, up to the output's limit.
+    pub(super) fn encode_malformed(
+        &self,
+        whole: &SentencePiece,
+        text: &[u8],
+        finder: &Finder<'_>,
+        worker: &mut Worker,
+        output: &mut Output,
+    ) -> Result<()> {
+        for (range, token) in sections(text, finder)? {
+            let Some(id) = token else {
+                let part = &text[range.clone()];
+                let aligned = || {
+                    let mut aligned = Aligned::default();
+                    whole.normalize_bytes(part, &mut aligned);
+                    Some(aligned)
+                };
+                let plain = || {
+                    let mut plain = String::new();
+                    whole.normalize_bytes(part, &mut plain);
+                    Some(plain)
+                };
+                let normalized = Rewritten::new(output.spans.is_some(), aligned, plain);
+                let result = self.encode_normalized("", &normalized, range.start, finder, worker, output);
+                unless_full(result, output)?;
+                if stop_if(output.is_full()).is_err() {
+                    break;
+                }
+                continue;
+            };
+            output.push_token(id, range.start, range.end);
+        }
+        Ok(())
+    }
+}
+
+/// The text cut at the added tokens that match before normalization.
+fn sections(text: &[u8], finder: &Finder<'_>) -> Result<Vec<(Range<usize>, Option<TokenId>)>> {
+    let mut found = Vec::new();
+    let mut done = 0;
+    for_each_stretch(text, |base, stretch| {
+        let Stretch::Text(stretch) = stretch else { return Ok(()) };
+        finder.raw(stretch, |Section { range, token }| {
+            if let Some(id) = token {
+                let (start, end) = (base + range.start, base + range.end);
+                if done < start {
+                    found.push((done..start, None));
+                }
+                found.push((start..end, Some(id)));
+                done = end;
+            }
+            Ok(())
+        })
+    })?;
+    if done < text.len() {
+        found.push((done..text.len(), None));
+    }
+    Ok(found)
+}
