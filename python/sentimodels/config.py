@@ -114,7 +114,7 @@ class TrainConfig(Section):
 
     seed: int = Field(default=0, ge=0, description="Seed of weights, order and dropout.")
     epochs: int | None = Field(
-        default=None, ge=0, description="Passes over the texts; without it 3, and more where texts are few."
+        default=None, ge=0, description="Passes over the texts; without it 2, and more where texts are few."
     )
     max_steps: int | None = Field(default=None, ge=1, description="Steps at most, whatever the epochs.")
     batch_size: int | None = Field(
@@ -157,7 +157,7 @@ class TrainConfig(Section):
         """
         epochs, size = self.epochs, self.batch_size
         if epochs is None:
-            epochs = min(20, max(3, -(-100_000 // max(1, n_rows))))
+            epochs = min(20, max(2, -(-100_000 // max(1, n_rows))))
         if size is None:
             size = min(128, max(16, n_rows // 64))
         n_batches = -(-n_rows // size)

@@ -132,6 +132,8 @@ def train(
     refuse_run(out)  # before minutes are spent on it
     found = tables or read_tables(config)
     encoder = encoder_for(config, found.train.texts)
+    # What was settled here must be in the run: who loads it has no training texts to settle it by.
+    config = config.model_copy(update={"data": encoder.data})
     return _train(config, out, found, encoder, False, on_record, on_note, should_stop, baseline)
 
 

@@ -44,13 +44,16 @@ class TextEncoder:
 
     Attributes:
         encoder: the tokenizer, or what stands in its place.
-        lowercase: whether texts are lower-cased first.
-        data: the `[data]` section: lengths and what becomes of long texts.
+        data: the `[data]` section: lower case, lengths and what becomes of long texts.
     """
 
     encoder: Encoder
-    lowercase: bool
     data: DataConfig
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether texts are lower-cased first."""
+        return bool(self.data.lowercase)
 
     @property
     def fingerprint(self) -> str:
@@ -107,15 +110,17 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
     if isinstance(config.model, HasFeatures):
         if data.tokenizer is not None:
             raise ConfigError(f"{config.arch} cuts words by itself: leave out data.tokenizer")
-        return TextEncoder(config.model.features(texts), False, data)
+        settled = data.model_copy(update={"lowercase": None})  # the architecture has its own
+        return TextEncoder(config.model.features(texts), settled)
     if data.tokenizer is not None:
-        return TextEncoder(Tokenizer.from_file(data.tokenizer), bool(data.lowercase), data)
+        settled = data.model_copy(update={"lowercase": bool(data.lowercase)})
+        return TextEncoder(Tokenizer.from_file(data.tokenizer), settled)
     lowercase = data.lowercase is not False
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
     trained = train_bpe(
         texts=prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer, min_frequency=2
     )
-    return TextEncoder(trained, lowercase, data)
+    return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))
 
 
 def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
@@ -130,7 +135,7 @@ def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
             encoder: Encoder = (
                 Tokenizer.from_file(path) if kind is Tokenizer else kind.from_bytes(path.read_bytes())
             )
-            return TextEncoder(encoder, bool(data.lowercase), data)
+            return TextEncoder(encoder, data)
     raise CheckpointError(f"{folder}: no tokenizer; expected one of {', '.join(_FILES)}")
 
 

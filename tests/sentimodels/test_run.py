@@ -87,6 +87,28 @@ def test_a_saved_config_is_enough_to_run_again(trained: Path, tmp_path: Path) ->
     ).read_bytes()
 
 
+@pytest.mark.parametrize("arch", ["tfidf", "bow", "cnn"])
+@pytest.mark.parametrize("lowercase", [None, True, False])
+def test_a_loaded_run_answers_as_it_did_in_training(
+    arch: str, lowercase: bool | None, reviews: Path, tmp_path: Path
+) -> None:
+    """Also where texts have capitals: whether they count is settled once, and kept."""
+    path, valid = tmp_path / "train.csv", tmp_path / "valid.csv"
+    path.write_text(reviews.read_text("utf-8"), "utf-8")
+    texts = [
+        (text.upper() if row % 3 == 0 else text.title(), label)
+        for row, (text, label) in enumerate(rows(60, seed=8))
+    ]
+    valid.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in texts), "utf-8")
+    config = resolve(tree(arch, path, data={"valid": str(valid), "lowercase": lowercase}))
+    about = train(config, tmp_path / "run", baseline=False)
+    answers = Classifier.load(tmp_path / "run").predict([text for text, _ in texts])
+    right = np.mean([answer == label for answer, (_, label) in zip(answers, texts, strict=True)])
+    assert right == pytest.approx(about["valid"]["accuracy"])
+    settled = load_run(tmp_path / "run").config.data.lowercase
+    assert settled is (None if arch != "cnn" else lowercase is not False)
+
+
 def test_probabilities_are_calibrated(trained: Path) -> None:
     classifier = Classifier.load(trained)
     texts = [text for text, _ in rows(20, seed=3)]

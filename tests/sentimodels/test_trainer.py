@@ -302,9 +302,7 @@ def test_logits_do_not_depend_on_the_batches(encoder: TextEncoder) -> None:
 
 def test_windows_of_a_text_are_averaged(encoder: TextEncoder) -> None:
     module, _ = run(config_of("lstm", train={"epochs": 1}), encoder)
-    cut = TextEncoder(
-        encoder.encoder, encoder.lowercase, config_of("lstm", data={"max_tokens": 6, "long": "windows"}).data
-    )
+    cut = TextEncoder(encoder.encoder, config_of("lstm", data={"max_tokens": 6, "long": "windows"}).data)
     texts = [" ".join(["good film"] * 7), "bad"]
     encoded = cut.encode(texts)
     assert len(encoded) > 2

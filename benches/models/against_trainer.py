@@ -1,0 +1,146 @@
+"""Speed of training the encoder: our loop against a transformers Trainer, on the same model and rows.
+
+    python benches/models/against_trainer.py             # needs transformers and accelerate
+
+Model, tokenizer, rows and machine are the same; each side runs as a process of its own, in
+turns, and the median counts. The Trainer stands with its default settings (batches of 8 in
+random order, padded to the longest row) and once more with ours (batches of 128, grouped by
+length). Both include all that a step costs: reading, forward, backward, optimiser; ours also
+the averaged weights. Writes docs/trainer-speed.json, which docs/results.md shows.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TARGET = ROOT / "docs" / "trainer-speed.json"
+ROWS = 12_000
+ROUNDS = 3
+# Side: what it is called, and settings of the Trainer above its defaults (`None`: ours).
+SIDES: dict[str, tuple[str, dict[str, Any] | None]] = {
+    "ours": ("sentimodels, defaults", None),
+    "default": ("transformers Trainer, defaults", {}),
+    "grouped": (
+        "transformers Trainer, batches of 128 by length",
+        {"per_device_train_batch_size": 128, "train_sampling_strategy": "group_by_length"},
+    ),
+}
+
+
+def material(rows: int) -> Any:
+    """Ids, labels and a freshly made encoder, the same for all sides."""
+    import torch
+    from train_one import tables
+
+    from sentimodels.config import resolve
+    from sentimodels.models import build
+    from sentimodels.vocabulary import encoder_for
+
+    data = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
+    found = tables(data, None)
+    config = resolve({"arch": "encoder", "train": {"epochs": 1}})
+    encoder = encoder_for(config, found.train.texts)
+    some = found.train.take(range(0, len(found.train), len(found.train) // rows))
+    torch.manual_seed(0)
+    module = build("encoder", config.model, encoder.inputs(len(found.labels)))
+    return config, encoder.encode(some.texts), found.labels.encode(some.labelled()), module, len(found.labels)
+
+
+def ours(rows: int) -> dict[str, float]:
+    from sentimodels.trainer import Trainer
+
+    config, encoded, labels, module, n_classes = material(rows)
+    began = time.perf_counter()
+    fit = Trainer(config.optim, config.train).fit(module, encoded, labels, None, None, n_classes=n_classes)
+    seconds = time.perf_counter() - began
+    return {"seconds": seconds, "rows": len(encoded), "tokens": fit.tokens, "steps": fit.steps}
+
+
+def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
+    import torch
+    import torch.nn.functional as F
+    from transformers import Trainer, TrainingArguments
+
+    _, encoded, labels, module, _ = material(rows)
+
+    class WithLoss(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+
+        def forward(self, input_ids: Any, attention_mask: Any, labels: Any) -> dict[str, Any]:
+            logits = self.inner(input_ids, attention_mask.bool())
+            return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+    texts = [
+        {"input_ids": encoded.row(row).tolist(), "labels": int(labels[row])} for row in range(len(encoded))
+    ]
+
+    def padded(batch: list[dict[str, Any]]) -> dict[str, Any]:
+        longest = max(len(one["input_ids"]) for one in batch)
+        ids = torch.full((len(batch), longest), encoded.pad_id)
+        mask = torch.zeros((len(batch), longest), dtype=torch.long)
+        for row, one in enumerate(batch):
+            ids[row, : len(one["input_ids"])] = torch.tensor(one["input_ids"])
+            mask[row, : len(one["input_ids"])] = 1
+        return {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "labels": torch.tensor([one["labels"] for one in batch]),
+        }
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder, num_train_epochs=1, report_to="none", save_strategy="no", use_cpu=True,
+            disable_tqdm=True, **settings,
+        )  # fmt: skip
+        trainer = Trainer(model=WithLoss(), args=arguments, train_dataset=texts, data_collator=padded)
+        began = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - began
+    tokens = float(encoded.lengths.sum())
+    return {"seconds": seconds, "rows": len(texts), "tokens": tokens, "steps": trainer.state.global_step}
+
+
+def main() -> int:
+    if len(sys.argv) > 1:
+        settings = SIDES[sys.argv[1]][1]
+        print(json.dumps(ours(ROWS) if settings is None else theirs(ROWS, settings)))
+        return 0
+    if find_spec("accelerate") is None or find_spec("transformers") is None:
+        print("needs transformers and accelerate: pip install transformers accelerate", file=sys.stderr)
+        return 2
+    found: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    for _ in range(ROUNDS):
+        for side in SIDES:
+            done = subprocess.run(
+                [sys.executable, __file__, side], check=True, capture_output=True, text=True
+            )
+            found[side].append(json.loads(done.stdout.splitlines()[-1]))
+            print(side, found[side][-1], flush=True)
+    speed = {
+        side: statistics.median(r["tokens"] / r["seconds"] for r in runs) for side, runs in found.items()
+    }
+    result = {
+        "rows": ROWS,
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "sides": [
+            {"name": SIDES[side][0], "tokens_per_second": speed[side], "times": speed["ours"] / speed[side]}
+            for side in SIDES
+        ],
+    }
+    TARGET.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"written: {TARGET}; {speed['ours'] / speed['default']:.1f} times the default Trainer")
+    return 0 if speed["ours"] >= 3 * speed["default"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
