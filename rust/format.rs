@@ -333,7 +333,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes)
+    simdutf8::compat::from_utf8(bytes)
         .map_err(|error| Error::format("tokenizer", format!("not UTF-8 at byte {}", error.valid_up_to())))
 }
 

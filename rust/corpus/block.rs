@@ -170,7 +170,7 @@ impl Block {
         self.find_documents(tally)?;
         tally.documents += (self.ends.len() - usize::from(self.continues)) as u64;
         let mut start = 0;
-        match std::str::from_utf8(&self.data) {
+        match simdutf8::basic::from_utf8(&self.data) {
             // Also every end must lie between characters: two documents may
             // be a valid whole where each is not.
             Ok(text) if self.ends.iter().all(|&end| text.is_char_boundary(end)) => {

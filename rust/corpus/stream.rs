@@ -109,7 +109,7 @@ pub(super) fn safe_cut(pre_tokenizer: &PreTokenizer, text: &str) -> Option<usize
 /// A cut inside the last valid stretch of text in `data`.
 fn cut_in(data: &[u8], cut: &Cut) -> Option<usize> {
     let (mut start, mut valid) = (0, "");
-    if let Ok(text) = std::str::from_utf8(data) {
+    if let Ok(text) = simdutf8::basic::from_utf8(data) {
         valid = text;
     } else {
         let mut at = 0;
