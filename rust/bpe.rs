@@ -17,6 +17,7 @@ mod merge;
 mod orders;
 pub mod pairs;
 mod resegment;
+mod runs;
 mod scores;
 pub mod trainer;
 mod units;

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merge::Symbols;
 use super::pairs::{Merged, PairTable};
-use super::{Bpe, BpeOptions, Unit, chars, orders};
+use super::{Bpe, BpeOptions, Unit, chars, orders, runs};
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};
 
@@ -230,7 +230,8 @@ impl Bpe {
     ///
     /// A token comes only from its last merge: the proof for ranks
     /// (`last_merge`) holds here too, as ties are broken alike inside a token
-    /// and in a text. With one rank a token the list is therefore exact.
+    /// and in a text. With one rank a token the list is therefore exact; runs of
+    /// one character may share the last rank (`runs`).
     ///
     /// # Errors
     /// The reason, in words.
@@ -251,13 +252,16 @@ impl Bpe {
         {
             return Err(format!("token {} holds a character that is no token", name(merged.id)));
         }
-        let merges = self.merges_of_scores();
+        let mut merges = self.merges_of_scores();
         let merged = |&(left, right): &(TokenId, TokenId)| self.pairs.get(left, right);
-        for pair in merges.windows(2) {
-            let (first, second) = (merged(&pair[0]), merged(&pair[1]));
-            if first.rank == second.rank {
+        let tie = merges.windows(2).position(|pair| merged(&pair[0]).rank == merged(&pair[1]).rank);
+        if let Some(at) = tie {
+            let (first, second) = (merged(&merges[at]), merged(&merges[at + 1]));
+            let Some(runs) = runs::as_list(&self.vocab, &self.pairs, first.rank) else {
                 return Err(format!("tokens {} and {} have one score", name(first.id), name(second.id)));
-            }
+            };
+            merges.truncate(at);
+            merges.extend(runs);
         }
         Ok(merges)
     }

@@ -147,3 +147,44 @@ proptest! {
         prop_assert_eq!(ids, expected);
     }
 }
+
+/// A model by scores, and the same by the list of merges it has.
+fn with_list(pieces: &[(String, f32)]) -> (Bpe, Option<Bpe>) {
+    let tokens = || ["<unk>"].into_iter().chain(pieces.iter().map(|piece| piece.0.as_str()));
+    let options = BpeOptions { unit: Unit::Chars, unk_token: Some("<unk>".into()), ..BpeOptions::default() };
+    let make = |order| Bpe::new(Vocab::from_tokens(tokens()).unwrap(), order, options.clone()).unwrap();
+    let scores = [0.0].into_iter().chain(pieces.iter().map(|piece| piece.1));
+    let model = make(MergeOrder::Scores(scores.collect()));
+    let list = model.scores_as_list().ok().map(|merges| make(MergeOrder::List(merges)));
+    (model, list)
+}
+
+#[test]
+fn runs_of_one_score_have_a_list() {
+    let others =
+        [("▁", -9.0), ("a", -9.0), ("b", -9.0), ("▁a", -1.0), ("ab", -2.0), ("▁ab", -3.0), ("b▁", -4.0)];
+    let others = others.map(|(piece, score)| (piece.to_owned(), score));
+    // Mistral's file has no run of 15.
+    for (longest, left_out) in [(2, 0), (4, 0), (8, 3), (8, 7), (16, 0), (16, 15)] {
+        let runs = (2..=longest).filter(|length| *length != left_out);
+        let runs = runs.map(|length| ("▁".repeat(length), -9.0));
+        let pieces: Vec<_> = others.iter().cloned().chain(runs).collect();
+        let (model, list) = with_list(&pieces);
+        let list = list.unwrap();
+        for before in ["", "ab"] {
+            for after in ["", "a", "ba"] {
+                for length in 0..40 {
+                    let text = format!("{before}{}{after}{}a", "▁".repeat(length), "▁".repeat(length % 7));
+                    assert_eq!(list.encode(text.as_bytes()), model.encode(text.as_bytes()), "{text}");
+                }
+            }
+        }
+    }
+    // A length is missing; another piece has such a run, or comes as late.
+    let eight = |left_out: usize| (2..=8).filter(move |n| *n != left_out).map(|n| ("▁".repeat(n), -9.0));
+    for (left_out, more) in [(4, None), (8, None), (0, Some(("a▁▁", -5.0))), (0, Some(("ba", -9.0)))] {
+        let more = more.map(|(piece, score)| (piece.to_owned(), score));
+        let pieces: Vec<_> = others.iter().cloned().chain(eight(left_out)).chain(more).collect();
+        assert!(with_list(&pieces).1.is_none(), "{left_out}");
+    }
+}

@@ -69,6 +69,17 @@ def test_limits_and_special_tokens(data: bytes, limit: int) -> None:
     assert ours.encode(data, specials="all").ids.tolist() == expected
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_own_file_holds_all_of_it(kind: str) -> None:
+    _, ours = both(kind)
+    back = Tokenizer.from_bytes(ours.to_bytes())
+    assert (back, back.fingerprint) == (ours, ours.fingerprint)
+    data = b" ".join(PARTS) * 3
+    assert back.encode(data).ids.tolist() == ours.encode(data).ids.tolist()
+    assert back.encode(data).offsets().tolist() == ours.encode(data).offsets().tolist()
+    assert back.decode(back.encode(data).ids) == ours.decode(ours.encode(data).ids)
+
+
 def test_what_is_trained_here_is_what_it_is_saved_as() -> None:
     ours = train_bpe(CORPUS / "sherlock-holmes.txt", vocab_size=600, method="sentencepiece")
     assert ours.encode(b"a\xff b").tokens == ["▁a", "<unk>", "▁b"]
