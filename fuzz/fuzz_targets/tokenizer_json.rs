@@ -1,0 +1,21 @@
+//! tokenizer.json: any text ends in an error or in a tokenizer that encodes, and
+//! that comes back from our own file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sentitok::format::tokenizer_json;
+use sentitok::{EncodeOptions, Tokenizer};
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(parts) = tokenizer_json::read(text) else { return };
+    let Ok(tokenizer) = Tokenizer::new(parts) else { return };
+    for text in [&b"The text, \xC3\xA9 \xE4\xB8\xAD  \xFF"[..], data.get(..200).unwrap_or(data)] {
+        // A pattern of the file's own may reach its step limit: an error, too.
+        let _ = tokenizer.encode(text, EncodeOptions::default());
+    }
+    if let Ok(bytes) = tokenizer.to_bytes() {
+        let back = Tokenizer::from_bytes(&bytes).expect("what was written is read");
+        assert_eq!(back.to_bytes().ok(), Some(bytes));
+    }
+});
