@@ -88,7 +88,7 @@ def classifier() -> int:
     step(
         "Train an LSTM on them from scratch, and TF-IDF beside it",
         *("senti", "train", f"{parts}/train.csv", "--valid", f"{parts}/valid.csv"),
-        *("--arch", "lstm", "--preset", "micro", "--out", run),
+        *("--arch", "lstm", "--preset", "micro", "--epochs", "3", "--out", run),
     )
     step("The report on sentences it has not seen", "senti", "evaluate", run, f"{parts}/test.csv")
     step("Classify", "senti", "predict", run, stdin=OPINIONS)

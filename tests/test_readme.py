@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 # What differs between two runs or two machines.
-VOLATILE = re.compile(r"seconds|peak memory|MB/s")
+VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
 NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
 
 

@@ -47,6 +47,11 @@ CLAIMS = (
 )
 
 
+def file_name(row: str) -> str:
+    """The file of a row's first seed, without suffix."""
+    return f"{row.replace(', ', '-').replace(' ', '-')}-seed-0"
+
+
 def verdict(low: float, high: float) -> str:
     """Puts an interval of `better - worse` in a word."""
     if low > 0:
@@ -60,12 +65,10 @@ def claims(found: dict[str, Any], runs: Path) -> str:
     """Returns the table of the claims whose rows are there; "" if there are none."""
     lines = []
     for claim in CLAIMS:
-        if claim.worse not in found or claim.better not in found:
+        paths = [runs / f"{file_name(name)}.valid.npz" for name in (claim.worse, claim.better)]
+        if not all(path.exists() for path in paths) or not {claim.worse, claim.better} <= found.keys():
             continue
-        pair = [
-            Predictions.load(runs / f"{name.replace(', ', '-').replace(' ', '-')}-seed-0.valid.npz")
-            for name in (claim.worse, claim.better)
-        ]
+        pair = [Predictions.load(path) for path in paths]
         accuracy = paired(*pair)["accuracy"]
         low, high = accuracy["interval"]
         printed = "-" if claim.points is None else f"{claim.points:+.1f}"
