@@ -457,7 +457,7 @@ def train_wordpiece(
     texts: _Texts | None = None,
     counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
     vocab_size: int = 30_522,
-    score: Literal["likelihood", "pmi", "frequency"] = "likelihood",
+    score: Literal["frequency", "likelihood", "pmi"] = "frequency",
     lowercase: bool = True,
     min_frequency: int = 0,
     special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),

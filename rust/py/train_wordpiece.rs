@@ -25,13 +25,13 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
 ///
 /// The text, or counts, as for `train_bpe`. By default text is cleaned up and
 /// split as BERT's is in Hugging Face's tokenizers, lowered if `lowercase`.
-/// `score` is which pair is merged first: `"likelihood"`, `"pmi"` or
-/// `"frequency"`, the last being what Hugging Face's trainer does. `unk_token`
+/// `score` is which pair is merged first: `"frequency"`, the default and what
+/// Hugging Face's trainer does, `"likelihood"` or `"pmi"`. `unk_token`
 /// becomes a special token unless it is one already; `[CLS]` and `[SEP]`, if
 /// they are, go around a text.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 30_522, score = "likelihood", lowercase = true,
+    source = None, *, texts = None, counts = None, vocab_size = 30_522, score = "frequency", lowercase = true,
     min_frequency = 0,
     special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).to_vec(),
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
@@ -40,7 +40,7 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
     max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='likelihood', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_wordpiece(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -252,6 +253,41 @@ def test_train_options_reach_the_trainer(folder: Path) -> None:
     assert sentitok.Tokenizer.from_file(folder / "new.json").fingerprint == expected.fingerprint
 
 
+# Command: flags, and what they mean in Python.
+OPTIONS: dict[str, list[tuple[str, str, object]]] = {
+    "train-wordpiece": [
+        ("--cased", "lowercase", False),
+        ("--score=likelihood", "score", "likelihood"),
+        ("--min-frequency=2", "min_frequency", 2),
+        ("--unk-token=<?>", "unk_token", "<?>"),
+        ("--initial-alphabet=ßπ", "initial_alphabet", "ßπ"),
+        ("--max-token-length=5", "max_token_length", 5),
+    ],
+    "train-unigram": [
+        ("--unk-token=<?>", "unk_token", "<?>"),
+        ("--required-chars=ßπ", "required_chars", "ßπ"),
+        ("--join-words", "split_by_whitespace", False),
+        ("--pre-tokenizer=metaspace-never-unsplit", "pre_tokenizer", "metaspace-never-unsplit"),
+        ("--join-scripts", "split_by_unicode_script", False),
+        ("--join-numbers", "split_by_number", False),
+        ("--hard-vocab-limit", "hard_vocab_limit", True),
+        ("--character-coverage=1", "character_coverage", 1.0),
+        ("--max-piece-length=7", "max_piece_length", 7),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_options_reach_the_trainers(command: str, folder: Path) -> None:
+    flags = [flag for flag, _, _ in OPTIONS[command]]
+    done = run(command, "corpus.txt", "--vocab", "400", *flags, "-o", "new.json", cwd=folder)
+    assert done.code == 0, done.err
+    train: Callable[..., sentitok.Tokenizer] = getattr(sentitok, command.replace("-", "_"))
+    options = {name: value for _, name, value in OPTIONS[command]}
+    train(folder / "corpus.txt", vocab_size=400, **options).save(folder / "expected.json")
+    assert (folder / "new.json").read_bytes() == (folder / "expected.json").read_bytes()
+
+
 def test_extend_keeps_ids(folder: Path) -> None:
     done = run(
         "train-bpe", "corpus.txt", "--extend", "merged.json", "--vocab", "700", "-o", "new.json", cwd=folder
@@ -263,9 +299,19 @@ def test_extend_keeps_ids(folder: Path) -> None:
     assert [longer.id_to_bytes(id) for id in range(600)] == [base.id_to_bytes(id) for id in range(600)]
 
 
-def test_dry_run_writes_nothing(folder: Path) -> None:
-    found = run_json("train-bpe", "corpus.txt", "--dry-run", "-o", "new.json", cwd=folder)
-    counted = sentitok.count(folder / "corpus.txt")
+@pytest.mark.parametrize(
+    ("command", "normalizer", "pre_tokenizer"),
+    [
+        ("train-bpe", None, "gpt2"),
+        ("train-wordpiece", "hf-bert", "bert"),
+        ("train-unigram", "sentencepiece", "metaspace-never"),
+    ],
+)
+def test_dry_run_writes_nothing(
+    command: str, normalizer: str | None, pre_tokenizer: str, folder: Path
+) -> None:
+    found = run_json(command, "corpus.txt", "--dry-run", "-o", "new.json", cwd=folder)
+    counted = sentitok.count(folder / "corpus.txt", normalizer=normalizer, pre_tokenizer=pre_tokenizer)
     assert counted is not None
     assert found["estimated_distinct_pieces"] == len(counted)
     assert not (folder / "new.json").exists()

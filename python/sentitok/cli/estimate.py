@@ -7,7 +7,7 @@ drawn out to the whole. It is an estimate and says so.
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .command import UsageError
 from .output import Output, bytes_text, lines, number
@@ -25,44 +25,47 @@ _BYTES_PER_TOKEN = 400
 _BASE_BYTES = 24 << 20
 
 
-def _distinct(
-    paths: list[str], splitter: "PreTokenizer", format: str | None, invalid_utf8: str, n_shards: int
-) -> tuple[int, int]:
+def _distinct(paths: list[str], n_shards: int, **reading: Any) -> tuple[int, int]:
     """Counts one shard of the files: its bytes and its distinct pieces."""
     import sentitok
 
-    counted = sentitok.count(
-        paths,
-        pre_tokenizer=splitter,
-        format=format,
-        invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
-        shard=(0, n_shards) if n_shards > 1 else None,
-    )
+    counted = sentitok.count(paths, shard=(0, n_shards) if n_shards > 1 else None, **reading)
     assert counted is not None  # it is, without `out`
     return counted.totals["bytes"], len(counted)
 
 
 def estimate(
     paths: list[str],
-    splitter: "PreTokenizer",
-    format: str | None,
-    invalid_utf8: str,
+    counts: list[Path] | None,
     vocab_size: int,
     output: Output,
+    *,
+    normalizer: str | None,
+    pre_tokenizer: "str | PreTokenizer",
+    format: str | None,
+    invalid_utf8: str,
 ) -> None:
     """Prints files, bytes, the estimated distinct pieces and memory.
 
     Raises:
-        UsageError: if a source is stdin, which cannot be read twice.
+        UsageError: if a source is stdin, which cannot be read twice, or counts.
     """
+    if counts:
+        raise UsageError("--dry-run estimates text; counts are already as small as they get")
     if "-" in paths:
         raise UsageError("--dry-run cannot look into stdin; give a file")
     on_disk = sum(Path(path).stat().st_size for path in paths)
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
-    n_bytes, pieces = _distinct(paths, splitter, format, invalid_utf8, n_shards)
+    reading = {
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "format": format,
+        "invalid_utf8": invalid_utf8,
+    }
+    n_bytes, pieces = _distinct(paths, n_shards, **reading)
     sampled = n_bytes
     if n_shards > 1:
-        half_bytes, half_pieces = _distinct(paths, splitter, format, invalid_utf8, 2 * n_shards)
+        half_bytes, half_pieces = _distinct(paths, 2 * n_shards, **reading)
         growth = 1.0
         if half_bytes < n_bytes and 0 < half_pieces < pieces:
             growth = min(1.0, math.log(pieces / half_pieces) / math.log(n_bytes / half_bytes))

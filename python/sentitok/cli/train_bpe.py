@@ -146,12 +146,18 @@ def train_bpe(
     if dry_run:
         from .estimate import estimate
 
-        if counts:
-            raise UsageError("--dry-run estimates text; counts are already as small as they get")
         if method == "sentencepiece":
             raise UsageError("--dry-run estimates --method merges only")
-        splitter = splitter or pre_tokenizer("gpt2", None, False)
-        estimate(src or [], splitter, format, invalid_utf8, vocab, output)
+        estimate(
+            src or [],
+            counts,
+            vocab,
+            output,
+            normalizer=normalizer,
+            pre_tokenizer=splitter or "gpt2",
+            format=format,
+            invalid_utf8=invalid_utf8,
+        )
         return
     check_out(out)
     with output.progress() as progress:

@@ -9,6 +9,7 @@ from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, si
 from .output import Output
 from .train import (
     Counts,
+    DryRun,
     Format,
     InvalidUtf8,
     MaxMemory,
@@ -43,6 +44,9 @@ def train_unigram(
         list[str] | None,
         typer.Option("--user-defined", metavar="TEXT", help="Text that is always one token; repeatable."),
     ] = None,
+    unk_token: Annotated[
+        str, typer.Option("--unk-token", metavar="TOKEN", help="What unknown characters become.")
+    ] = "<unk>",
     byte_fallback: Annotated[
         bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
     ] = False,
@@ -50,11 +54,29 @@ def train_unigram(
         float,
         typer.Option("--character-coverage", metavar="SHARE", help="Characters covered; the rarest go."),
     ] = 0.9995,
+    required_chars: Annotated[
+        str, typer.Option("--required-chars", metavar="CHARS", help="Characters that are always pieces.")
+    ] = "",
     max_piece_length: Annotated[
         int, typer.Option("--max-piece-length", min=1, metavar="N", help="Characters of a piece at most.")
     ] = 16,
+    split_by_script: Annotated[
+        bool,
+        typer.Option("--split-by-script/--join-scripts", help="Whether a piece is of one script."),
+    ] = True,
+    split_by_number: Annotated[
+        bool,
+        typer.Option("--split-by-number/--join-numbers", help="Whether digits stand apart from letters."),
+    ] = True,
+    split_by_whitespace: Annotated[
+        bool,
+        typer.Option("--split-by-whitespace/--join-words", help="Whether a piece is of one word."),
+    ] = True,
     split_digits: Annotated[
         bool, typer.Option("--split-digits", help="Each digit is a piece of its own.")
+    ] = False,
+    hard_vocab_limit: Annotated[
+        bool, typer.Option("--hard-vocab-limit", help="A size that cannot be reached is an error.")
     ] = False,
     method: Annotated[
         str, typer.Option("--method", metavar="NAME", help="full, or sentencepiece for its very pieces.")
@@ -64,6 +86,7 @@ def train_unigram(
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -74,6 +97,22 @@ def train_unigram(
     output = Output("sentitok.train-unigram/1", as_json=as_json, quiet=quiet)
     if bool(src) == bool(counts):
         raise UsageError("give text files or --counts, one of the two; see sentitok train-unigram --help")
+    if pre_tokenizer is None and not split_by_whitespace:
+        pre_tokenizer = "metaspace-never-unsplit"
+    if dry_run:
+        from .estimate import estimate
+
+        estimate(
+            src or [],
+            counts,
+            vocab,
+            output,
+            normalizer=normalizer or "sentencepiece",
+            pre_tokenizer=pre_tokenizer or "metaspace-never",
+            format=format,
+            invalid_utf8=invalid_utf8,
+        )
+        return
     check_out(out)
     with output.progress() as progress:
         tokenizer = sentitok.train_unigram(
@@ -84,10 +123,16 @@ def train_unigram(
             user_defined_symbols=user_defined or (),
             normalizer=normalizer,
             pre_tokenizer=pre_tokenizer,
+            unk_token=unk_token,
             byte_fallback=byte_fallback,
             character_coverage=character_coverage,
+            required_chars=required_chars,
             max_piece_length=max_piece_length,
+            split_by_unicode_script=split_by_script,
+            split_by_number=split_by_number,
+            split_by_whitespace=split_by_whitespace,
             split_digits=split_digits,
+            hard_vocab_limit=hard_vocab_limit,
             method=method,  # type: ignore[arg-type]  # the extension names the choices
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]

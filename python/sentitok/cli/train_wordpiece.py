@@ -9,6 +9,7 @@ from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, si
 from .output import Output
 from .train import (
     Counts,
+    DryRun,
     Format,
     InvalidUtf8,
     MaxMemory,
@@ -35,8 +36,8 @@ def train_wordpiece(
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
     score: Annotated[
-        str, typer.Option("--score", metavar="NAME", help="likelihood, pmi, or frequency (Hugging Face's).")
-    ] = "likelihood",
+        str, typer.Option("--score", metavar="NAME", help="frequency (Hugging Face's), likelihood or pmi.")
+    ] = "frequency",
     lowercase: Annotated[
         bool, typer.Option("--lowercase/--cased", help="Lower letters, drop accents.")
     ] = True,
@@ -49,7 +50,13 @@ def train_wordpiece(
         list[str] | None,
         typer.Option("--special", metavar="TOKEN", help="A special token beside BERT's five; repeatable."),
     ] = None,
+    unk_token: Annotated[
+        str, typer.Option("--unk-token", metavar="TOKEN", help="What a word without pieces becomes.")
+    ] = "[UNK]",
     min_frequency: MinFrequency = 0,
+    initial_alphabet: Annotated[
+        str, typer.Option("--initial-alphabet", metavar="CHARS", help="Characters that are always tokens.")
+    ] = "",
     limit_alphabet: Annotated[
         int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
     ] = None,
@@ -65,6 +72,7 @@ def train_wordpiece(
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -75,6 +83,20 @@ def train_wordpiece(
     output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)
     if bool(src) == bool(counts):
         raise UsageError("give text files or --counts, one of the two; see sentitok train-wordpiece --help")
+    if dry_run:
+        from .estimate import estimate
+
+        estimate(
+            src or [],
+            counts,
+            vocab,
+            output,
+            normalizer=normalizer or ("hf-bert" if lowercase else "hf-bert-cased"),
+            pre_tokenizer=pre_tokenizer or "bert",
+            format=format,
+            invalid_utf8=invalid_utf8,
+        )
+        return
     check_out(out)
     with output.progress() as progress:
         tokenizer = sentitok.train_wordpiece(
@@ -85,6 +107,8 @@ def train_wordpiece(
             lowercase=lowercase,
             min_frequency=min_frequency,
             special_tokens=[*_BERT, *(special or [])],
+            unk_token=unk_token,
+            initial_alphabet=initial_alphabet,
             normalizer=normalizer,
             pre_tokenizer=pre_tokenizer,
             limit_alphabet=limit_alphabet,
