@@ -37,9 +37,14 @@ $(STAMP)/demo: $(STAMP)/venv
 	$(PIP) install tokenizers
 	touch $@
 
-# What `senti` needs, PyTorch among it.
-$(STAMP)/models: $(STAMP)/built pyproject.toml
+# PyTorch alone shares no package with the build, so the two can run side by side.
+$(STAMP)/torch: $(STAMP)/venv pyproject.toml
 	@echo "installing PyTorch for the classifier: about a minute"
+	$(BIN)/python scripts/extras.py models | grep '^torch' | xargs -d '\n' $(PIP) install
+	touch $@
+
+# What `senti` needs.
+$(STAMP)/models: $(STAMP)/built $(STAMP)/torch
 	$(BIN)/python scripts/extras.py models | xargs -d '\n' $(PIP) install
 	touch $@
 
@@ -55,8 +60,10 @@ $(STAMP)/rivals: $(STAMP)/dev
 	done
 	touch $@
 
-# The tokenizer is shown before the large download that only the classifier needs.
-demo: $(STAMP)/built $(STAMP)/demo
+# The last minutes of the build have one thread: the large download fits beside them.
+demo:
+	@$(MAKE) --no-print-directory -j2 $(STAMP)/built $(STAMP)/torch
+	@$(MAKE) --no-print-directory $(STAMP)/demo
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py tokenizer
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier
