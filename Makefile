@@ -85,7 +85,7 @@ test-rust: $(STAMP)/dev
 test-python: $(STAMP)/dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile
 
-# Every code point in every context, and all short strings: hours.
+# Every code point in every context, and all short strings: hours, and 16 GB of memory.
 test-slow: $(STAMP)/dev
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow

@@ -6,6 +6,7 @@ run by its engine, Oniguruma, as `Split(Regex(..), "isolated")`; the pre-tokeniz
 that are no pattern are its own classes. `texts_*` are what to compare on.
 """
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 
@@ -131,10 +132,8 @@ def texts_of_code_points(step: int = 1) -> Iterator[str]:
 
 def texts_of_representatives(longest: int) -> Iterator[str]:
     """All strings of representatives up to a length."""
-    texts = [""]
-    for _ in range(longest):
-        texts = [text + c for text in texts for c in REPRESENTATIVES]
-        yield from texts
+    for length in range(1, longest + 1):
+        yield from map("".join, itertools.product(REPRESENTATIVES, repeat=length))
 
 
 def texts_at_random(count: int, seed: int = 0) -> Iterator[str]:
