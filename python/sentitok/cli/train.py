@@ -67,6 +67,15 @@ NormalizerName = Annotated[
         help="What text becomes first: nfkc, lowercase, hf-bert, ..., several with + between, or none.",
     ),
 ]
+LimitAlphabet = Annotated[
+    int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
+]
+MaxTokenLength = Annotated[
+    int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
+]
+ByteFallback = Annotated[
+    bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only estimate: files, bytes, distinct pieces, memory.")
 ]
@@ -126,6 +135,16 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
         return None
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
     return n_bytes / n_tokens if n_tokens else None
+
+
+def check_source(src: list[str] | None, counts: list[Path] | None, command: str) -> None:
+    """Finds out whether there is one thing to train on.
+
+    Raises:
+        UsageError: if there is neither text nor counts, or both.
+    """
+    if bool(src) == bool(counts):
+        raise UsageError(f"give text files or --counts, one of the two; see sentitok {command} --help")
 
 
 def check_out(out: Path) -> None:

@@ -8,13 +8,16 @@ import typer
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .output import Output
 from .train import (
+    ByteFallback,
     Counts,
     DryRun,
     Format,
     InvalidUtf8,
+    LimitAlphabet,
     LookAround,
     MaxMemory,
     MaxPieceBytes,
+    MaxTokenLength,
     MinFrequency,
     NormalizerName,
     Out,
@@ -24,6 +27,7 @@ from .train import (
     Vocab,
     add_counts,
     check_out,
+    check_source,
     finish,
     pre_tokenizer,
     sources,
@@ -67,21 +71,15 @@ def train_bpe(
         str | None,
         typer.Option("--initial-alphabet", metavar="WHAT", help="bytes, none, or the characters."),
     ] = None,
-    limit_alphabet: Annotated[
-        int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
-    ] = None,
-    max_token_length: Annotated[
-        int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
-    ] = None,
+    limit_alphabet: LimitAlphabet = None,
+    max_token_length: MaxTokenLength = None,
     continuing_subword_prefix: Annotated[
         str | None, typer.Option("--continuing-subword-prefix", metavar="TEXT", help="Such as ##.")
     ] = None,
     end_of_word_suffix: Annotated[
         str | None, typer.Option("--end-of-word-suffix", metavar="TEXT", help="Such as </w>.")
     ] = None,
-    byte_fallback: Annotated[
-        bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
-    ] = False,
+    byte_fallback: ByteFallback = False,
     unit: Annotated[
         str | None, typer.Option("--unit", metavar="UNIT", help="What is merged: bytes or chars.")
     ] = None,
@@ -138,8 +136,7 @@ def train_bpe(
     import sentitok
 
     output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
-    if bool(src) == bool(counts):
-        raise UsageError("give text files or --counts, one of the two; see sentitok train-bpe --help")
+    check_source(src, counts, "train-bpe")
     splitter = None
     if pre_tokenizer_name is not None or pattern is not None or look_around:
         splitter = pre_tokenizer(pre_tokenizer_name or "gpt2", pattern, look_around)

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, examples, size
 from .output import Output
 from .train import (
+    ByteFallback,
     Counts,
     DryRun,
     Format,
@@ -21,6 +22,7 @@ from .train import (
     Vocab,
     add_counts,
     check_out,
+    check_source,
     finish,
     sources,
 )
@@ -47,9 +49,7 @@ def train_unigram(
     unk_token: Annotated[
         str, typer.Option("--unk-token", metavar="TOKEN", help="What unknown characters become.")
     ] = "<unk>",
-    byte_fallback: Annotated[
-        bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
-    ] = False,
+    byte_fallback: ByteFallback = False,
     character_coverage: Annotated[
         float,
         typer.Option("--character-coverage", metavar="SHARE", help="Characters covered; the rarest go."),
@@ -95,8 +95,7 @@ def train_unigram(
     import sentitok
 
     output = Output("sentitok.train-unigram/1", as_json=as_json, quiet=quiet)
-    if bool(src) == bool(counts):
-        raise UsageError("give text files or --counts, one of the two; see sentitok train-unigram --help")
+    check_source(src, counts, "train-unigram")
     if pre_tokenizer is None and not split_by_whitespace:
         pre_tokenizer = "metaspace-never-unsplit"
     if dry_run:

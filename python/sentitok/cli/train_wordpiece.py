@@ -5,15 +5,17 @@ from typing import Annotated
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, examples, size
 from .output import Output
 from .train import (
     Counts,
     DryRun,
     Format,
     InvalidUtf8,
+    LimitAlphabet,
     MaxMemory,
     MaxPieceBytes,
+    MaxTokenLength,
     MinFrequency,
     NormalizerName,
     Out,
@@ -22,6 +24,7 @@ from .train import (
     Vocab,
     add_counts,
     check_out,
+    check_source,
     finish,
     sources,
 )
@@ -57,12 +60,8 @@ def train_wordpiece(
     initial_alphabet: Annotated[
         str, typer.Option("--initial-alphabet", metavar="CHARS", help="Characters that are always tokens.")
     ] = "",
-    limit_alphabet: Annotated[
-        int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
-    ] = None,
-    max_token_length: Annotated[
-        int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
-    ] = None,
+    limit_alphabet: LimitAlphabet = None,
+    max_token_length: MaxTokenLength = None,
     continuing_subword_prefix: Annotated[
         str,
         typer.Option("--continuing-subword-prefix", metavar="TEXT", help="What goes on with a word has it."),
@@ -81,8 +80,7 @@ def train_wordpiece(
     import sentitok
 
     output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)
-    if bool(src) == bool(counts):
-        raise UsageError("give text files or --counts, one of the two; see sentitok train-wordpiece --help")
+    check_source(src, counts, "train-wordpiece")
     if dry_run:
         from .estimate import estimate
 
