@@ -37,6 +37,12 @@ CLAIMS = (
     ),
     Claim("softmax attention beats Nystrom attention", "encoder, nystrom", "encoder", 25.9),
     Claim("Mamba beats attention", "encoder", "mamba", 4.0),
+    Claim("WordPiece beats BPE", "encoder", "encoder, WordPiece", 3.2),
+    Claim("Unigram beats BPE", "encoder", "encoder, Unigram", 2.1),
+    Claim("freezing what was there before hurts", "lstm, vectors frozen", "lstm, vectors"),
+    Claim(
+        "freezing at first, then releasing, hurts", "lstm, vectors frozen, then released", "lstm, vectors", 0.3
+    ),
     Claim("an LSTM beats a GRU", "gru", "lstm", 0.7),
     Claim("an LSTM beats a plain RNN", "rnn", "lstm", 10.8),
     Claim("two directions help an LSTM", "lstm, one way", "lstm", 1.5),

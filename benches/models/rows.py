@@ -14,6 +14,16 @@ def _encoder(**model: Any) -> Tree:
     return {"arch": "encoder", "model": model}
 
 
+def _vectors(**optim: Any) -> Tree:
+    """An LSTM that starts from word vectors of 25 numbers; `train_one.py` fills in their file."""
+    model = {"d_model": 25, "char_ngrams": [0, 0]}
+    return {"arch": "lstm", "data": {"vectors": VECTORS}, "model": model, "optim": optim}
+
+
+# In the folder of the data sets.
+VECTORS = "glove-twitter-25d-subset/glove.twitter.27B.25d.top12k.txt.xz"
+
+
 ROWS: list[tuple[str, Tree]] = [
     ("tfidf", {"arch": "tfidf"}),
     ("nb", {"arch": "nb"}),
@@ -30,6 +40,11 @@ ROWS: list[tuple[str, Tree]] = [
     ("encoder, nystrom", _encoder(attention="nystrom", landmarks=8)),
     ("encoder, no positions", _encoder(positions="none")),
     ("encoder, sinusoidal", _encoder(positions="sinusoidal")),
+    ("encoder, WordPiece", {"arch": "encoder", "data": {"tokenizer_model": "wordpiece"}}),
+    ("encoder, Unigram", {"arch": "encoder", "data": {"tokenizer_model": "unigram"}}),
+    ("lstm, vectors", _vectors()),
+    ("lstm, vectors frozen", _vectors(freeze=["embedding."])),
+    ("lstm, vectors frozen, then released", _vectors(freeze=["embedding."], unfreeze_at=1000)),
     ("bert", {"arch": "bert"}),
     ("gpt", {"arch": "gpt"}),
     ("gpt, mean", {"arch": "gpt", "model": {"pooling": "mean"}}),

@@ -75,6 +75,8 @@ def main() -> None:
     data = Path(job["data"])
     found = tables(data, job.get("limit"))
     config = resolve(job["tree"], {"train": {"seed": job["seed"]}})
+    if config.data.vectors is not None:
+        config = resolve(config.tree(), {"data": {"vectors": str(data / config.data.vectors)}})
     valid = found.valid
     assert valid is not None
     began, worked = time.perf_counter(), time.process_time()

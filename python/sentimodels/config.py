@@ -52,8 +52,11 @@ class DataConfig(Section):
         default=None, description="Tokenizer file; without it one is trained from train."
     )
     vocab_size: int = Field(default=16_000, ge=257, description="Size of a tokenizer trained here, at most.")
-    pre_tokenizer: str = Field(
-        default="gpt2-prefix-space", description="Where a tokenizer trained here cuts text."
+    tokenizer_model: Literal["bpe", "wordpiece", "unigram"] = Field(
+        default="bpe", description="Model of a tokenizer trained here."
+    )
+    pre_tokenizer: str | None = Field(
+        default=None, description="Where a tokenizer trained here cuts text; without it as suits its model."
     )
     lowercase: bool | None = Field(
         default=None,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sentitok import Tokenizer, train_bpe
+from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 from .config import DataConfig, RunConfig
 from .data.encoded import Encoded, encode_texts
@@ -117,10 +117,23 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
         return TextEncoder(Tokenizer.from_file(data.tokenizer), settled)
     lowercase = data.lowercase is not False
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
-    trained = train_bpe(
-        texts=prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer, min_frequency=2
-    )
+    trained = _trained(prepared, data, lowercase)
     return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))
+
+
+def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokenizer:
+    """Trains the tokenizer of a run."""
+    size, splitter = data.vocab_size, data.pre_tokenizer
+    match data.tokenizer_model:
+        case "bpe":
+            splitter = splitter or "gpt2-prefix-space"
+            return train_bpe(texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2)
+        case "wordpiece":
+            return train_wordpiece(
+                texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2, lowercase=lowercase
+            )
+        case "unigram":
+            return train_unigram(texts=texts, vocab_size=size, pre_tokenizer=splitter)
 
 
 def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
