@@ -1,0 +1,207 @@
+"""`gpt`, `bert` and `mamba` against transformers: the same weights give the same states.
+
+The maps of names are the definition of what each of our matrices is; every weight of theirs
+is filled, and every one of ours is used.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sentimodels.config import resolve
+from sentimodels.layers.embedding import Inputs
+from sentimodels.layers.ssm import SelectiveMixer
+from sentimodels.layers.transformer import Block
+from sentimodels.models import build
+from sentimodels.models.bert import Bert
+from sentimodels.models.gpt import Gpt
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+M = TypeVar("M", bound=nn.Module)
+
+V, D, HEADS, LAYERS, T = 50, 32, 4, 2, 9
+# No n-grams: theirs has tokens alone.
+SIZE = {"d_model": D, "n_heads": HEADS, "n_layers": LAYERS, "char_ngrams": [0, 0]}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(before)
+
+
+def moved(module: M) -> M:
+    """Moves every weight: zeros and ones of the start would hide a wrong place."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    return module.eval()
+
+
+def fill(theirs: nn.Module, ours: dict[str, Tensor]) -> nn.Module:
+    """Loads our weights under their names; none may be missing or too many."""
+    found = theirs.load_state_dict(ours, strict=False)
+    assert not found.unexpected_keys
+    assert not set(found.missing_keys) & {name for name, _ in theirs.named_parameters()}
+    return theirs.eval()
+
+
+def states_of(model: Gpt | Bert, *given: Tensor) -> Tensor:
+    """The states that the head is given."""
+    seen: list[Tensor] = []
+    handle = model.head.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    with torch.no_grad():
+        model(*given)
+    handle.remove()
+    return seen[0]
+
+
+def blocks_of(model: Gpt | Bert) -> list[Block]:
+    return [block for block in model.transformer.blocks if isinstance(block, Block)]
+
+
+def ids_and_mask() -> tuple[Tensor, Tensor]:
+    """Two texts, the second of them padded on the right."""
+    mask = torch.ones(2, T, dtype=torch.bool)
+    mask[1, 6:] = False
+    return torch.randint(1, V, (2, T)) * mask, mask
+
+
+def test_a_causal_gpt_is_llama() -> None:
+    config = resolve({"arch": "gpt", "model": {**SIZE, "causal": True, "pooling": "last"}}).model
+    built = build("gpt", config, Inputs(V, 3))
+    assert isinstance(built, Gpt)
+    ours = moved(built)
+    weights: dict[str, Tensor] = {
+        "embed_tokens.weight": ours.embedding.weight,
+        "norm.weight": ours.transformer.norm.get_parameter("weight"),
+    }
+    for i, block in enumerate(blocks_of(ours)):
+        at = f"layers.{i}."
+        q, k, v = block.attention.project_in.weight.chunk(3)
+        gate, up = block.feed_forward.project_in.weight.chunk(2)
+        weights |= {
+            f"{at}self_attn.q_proj.weight": q,
+            f"{at}self_attn.k_proj.weight": k,
+            f"{at}self_attn.v_proj.weight": v,
+            f"{at}self_attn.o_proj.weight": block.attention.project_out.weight,
+            f"{at}mlp.gate_proj.weight": gate,
+            f"{at}mlp.up_proj.weight": up,
+            f"{at}mlp.down_proj.weight": block.feed_forward.project_out.weight,
+            f"{at}input_layernorm.weight": block.attention_norm.get_parameter("weight"),
+            f"{at}post_attention_layernorm.weight": block.feed_forward_norm.get_parameter("weight"),
+        }
+    theirs = transformers.LlamaModel(
+        transformers.LlamaConfig(
+            vocab_size=V,
+            hidden_size=D,
+            intermediate_size=ours.transformer.config.inner,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS,
+            rms_norm_eps=1e-5,
+            max_position_embeddings=64,
+        )
+    )
+    ids, mask = ids_and_mask()
+    with torch.no_grad():
+        expected = fill(theirs, weights)(ids, attention_mask=mask.long()).last_hidden_state
+    torch.testing.assert_close(states_of(ours, ids, mask)[mask], expected[mask], atol=1e-5, rtol=0)
+
+
+def test_bert_is_bert() -> None:
+    """With segments and padding."""
+    config = resolve({"arch": "bert", "model": {**SIZE, "pooling": "first"}}).model
+    built = build("bert", config, Inputs(V, 3))
+    assert isinstance(built, Bert)
+    ours = moved(built)
+    norm = ours.transformer.entry.get_submodule("0")
+    weights = {
+        "embeddings.word_embeddings.weight": ours.embedding.weight,
+        "embeddings.position_embeddings.weight": ours.transformer.positions.get_parameter("weight"),
+        "embeddings.token_type_embeddings.weight": ours.segments.weight,
+    }
+    pairs = {"embeddings.LayerNorm": norm}
+    for i, block in enumerate(blocks_of(ours)):
+        at = f"encoder.layer.{i}."
+        for name, weight, bias in zip(
+            ("query", "key", "value"),
+            block.attention.project_in.weight.chunk(3),
+            block.attention.project_in.bias.chunk(3),
+            strict=True,
+        ):
+            weights |= {
+                f"{at}attention.self.{name}.weight": weight,
+                f"{at}attention.self.{name}.bias": bias,
+            }
+        pairs |= {
+            f"{at}attention.output.dense": block.attention.project_out,
+            f"{at}attention.output.LayerNorm": block.attention_norm,
+            f"{at}intermediate.dense": block.feed_forward.project_in,
+            f"{at}output.dense": block.feed_forward.project_out,
+            f"{at}output.LayerNorm": block.feed_forward_norm,
+        }
+    for name, module in pairs.items():
+        weights |= {f"{name}.{kind}": module.get_parameter(kind) for kind in ("weight", "bias")}
+    theirs = transformers.BertModel(
+        transformers.BertConfig(
+            vocab_size=V,
+            hidden_size=D,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS,
+            intermediate_size=4 * D,
+            max_position_embeddings=512,
+        ),
+        add_pooling_layer=False,
+    )
+    ids, mask = ids_and_mask()
+    segments = (torch.arange(T) > 4).long().expand(2, T)
+    with torch.no_grad():
+        answer = fill(theirs, weights)(ids, attention_mask=mask.long(), token_type_ids=segments)
+    found = states_of(ours, ids, mask, segments)
+    torch.testing.assert_close(found[mask], answer.last_hidden_state[mask], atol=1e-5, rtol=0)
+
+
+def test_a_mixer_is_mamba_2() -> None:
+    """Over more than one of our chunks, and several of theirs."""
+    from transformers.models.mamba2.modeling_mamba2 import Mamba2Mixer
+
+    state, expand, width = 8, 2, 16
+    ours = moved(SelectiveMixer(D, state, 4, expand, width))
+    weights: dict[str, Tensor] = {
+        "in_proj.weight": ours.project_in.weight,
+        "conv1d.weight": ours.convolution.weight,
+        "conv1d.bias": ours.convolution.get_parameter("bias"),
+        "dt_bias": ours.step_bias,
+        "A_log": ours.log_decay,
+        "D": ours.skip,
+        "norm.weight": ours.norm.get_parameter("weight"),
+        "out_proj.weight": ours.project_out.weight,
+    }
+    theirs = Mamba2Mixer(
+        transformers.Mamba2Config(
+            hidden_size=D,
+            state_size=state,
+            expand=expand,
+            head_dim=width,
+            num_heads=expand * D // width,
+            n_groups=1,
+            conv_kernel=4,
+            chunk_size=8,
+            use_conv_bias=True,
+            use_bias=False,
+            layer_norm_epsilon=1e-5,
+            time_step_limit=(0.0, float("inf")),
+        ),
+        layer_idx=0,
+    )
+    x = torch.randn(2, 70, D)
+    with torch.no_grad():
+        expected = fill(theirs, weights)(x)
+        torch.testing.assert_close(ours(x), expected, atol=1e-5, rtol=0)
