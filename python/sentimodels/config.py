@@ -143,6 +143,11 @@ class TrainConfig(Section):
     patience: int = Field(default=3, ge=0, description="Evaluations without gain before stopping; 0: never.")
     save_every: int = Field(default=0, ge=0, description="Steps between saved states; 0: at each evaluation.")
     log_every: int = Field(default=20, ge=1, description="Steps between lines of metrics.jsonl.")
+    track: Literal["none", "tensorboard", "wandb"] = Field(
+        default="none",
+        description="Also told of the run: none, tensorboard or wandb (the extra track); "
+        "metrics.jsonl is always written.",
+    )
     device: str = Field(default="auto", description="auto, cpu, cuda, cuda:1, mps, ...")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto", description="auto: bfloat16 on GPUs that have it, else float32."

@@ -39,6 +39,7 @@ from .models import Fits, build
 from .predictions import Predictions
 from .trainer import Record, Trainer, validation_scores
 from .training.progress import write_record
+from .training.trackers import check_tracker, tracking
 from .vocabulary import TextEncoder, encoder_for, load_encoder, vectors_for
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
@@ -130,11 +131,13 @@ def train(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     refuse_run(out)  # before minutes are spent on it
+    check_tracker(config.train.track)
     found = tables or read_tables(config)
     encoder = encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
     config = config.model_copy(update={"data": encoder.data})
-    return _train(config, out, found, encoder, False, on_record, on_note, should_stop, baseline)
+    with tracking(config, out, on_record) as told:
+        return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
 
 
 def resume(
@@ -159,7 +162,8 @@ def resume(
         if source.sha256 not in {old.sha256 for old in then.sources}:
             raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
     encoder = load_encoder(out, config.data)
-    return _train(config, out, found, encoder, True, on_record, on_note, should_stop, baseline)
+    with tracking(config, out, on_record) as told:
+        return _train(config, out, found, encoder, True, told, on_note, should_stop, baseline)
 
 
 def _train(
@@ -221,7 +225,10 @@ def _train(
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
         if not fit.steps:  # it learned by itself, so no step has told how it does
             said = {"step": 0, "epoch": 0.0, **validation_scores(logits, valid_labels)}
-            write_record(out, said | {"seconds": round(fitted_s, 3), "tokens": 0})
+            said |= {"seconds": round(fitted_s, 3), "tokens": 0}
+            write_record(out, said)
+            if on_record is not None:
+                on_record(said | {"total_steps": 0, "padding": 0.0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
         about["baselines"] = {"majority": majority(_predictions(tables, tables.valid, logits, 1.0))}

@@ -72,6 +72,10 @@ def train(
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, ...")] = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads of torch.")] = None,
+    track: Annotated[
+        str | None,
+        typer.Option("--track", metavar="NAME", help="tensorboard or wandb; of the extra track."),
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a stopped run.")
     ] = None,
@@ -99,7 +103,7 @@ def train(
         "data.group_column": group_column, "data.format": format, "data.where": where,
         "data.encoding": encoding, "data.limit": limit,
         "train.epochs": epochs, "train.batch_size": batch_size, "train.seed": seed, "train.device": device,
-        "train.class_weights": class_weights, "train.threads": threads, "optim.lr": lr,
+        "train.class_weights": class_weights, "train.threads": threads, "train.track": track, "optim.lr": lr,
         "model.pooling": pooling, "model.attention": attention, "model.positions": positions,
     }  # fmt: skip
     resolved = _resolved(config, set_ or [], given)
