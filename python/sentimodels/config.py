@@ -292,7 +292,25 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     full["model"] = _checked(row.config, full["model"], "model.")
     checked = _checked(RunConfig, full, "")
     assert isinstance(checked, RunConfig)
+    _reached(checked)
     return checked
+
+
+def _reached(config: RunConfig) -> None:
+    """Refuses rows longer than learned positions reach: training would fail at the first one."""
+    model, longest = config.model, config.data.max_tokens
+    if getattr(model, "positions", None) != "learned":
+        return
+    said = f"data.max_tokens {longest}"
+    if config.train.compile and longest % 8:
+        longest += -longest % 8
+        said += f" ({longest} once train.compile pads to a multiple of 8)"
+    reach = getattr(model, "max_len", longest)
+    if longest > reach:
+        raise ConfigError(
+            f"{said}: longer than the {reach} places that positions are learned for; raise "
+            "model.max_len, lower data.max_tokens, or take model.positions rotary, sinusoidal or alibi"
+        )
 
 
 def _merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -46,6 +46,19 @@ REFUSED = [
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
     ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),
+    (
+        {"arch": "encoder", "data": {"max_tokens": 1024}},
+        r"data\.max_tokens 1024: longer than the 512 places .* raise model\.max_len",
+    ),
+    (
+        {
+            "arch": "bert",
+            "model": {"max_len": 30},
+            "data": {"max_tokens": 30},
+            "train": {"compile": True},
+        },
+        r"data\.max_tokens 30 \(32 once train\.compile pads .*\): longer than the 30 places",
+    ),
     ({"arch": "gpt", "model": {"d_model": 30}}, r"model: d_model 30 is no multiple of n_heads 4"),
 ]
 
@@ -54,6 +67,15 @@ REFUSED = [
 def test_refused(tree: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         resolve(tree)
+
+
+# Where no position is learned, or all are.
+@pytest.mark.parametrize(
+    ("arch", "model"),
+    [("encoder", {"max_len": 1024}), ("encoder", {"positions": "alibi"}), ("gpt", {}), ("lstm", {})],
+)
+def test_long_rows_where_positions_reach(arch: str, model: dict[str, object]) -> None:
+    assert resolve({"arch": arch, "model": model, "data": {"max_tokens": 1024}}).data.max_tokens == 1024
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

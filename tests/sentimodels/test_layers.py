@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from sentimodels.errors import ConfigError
 from sentimodels.layers.attention import ATTENTION, Scope, causal_sum, pseudo_inverse, scope
 from sentimodels.layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
 from sentimodels.layers.ngrams import hash_text, hash_texts, ngrams
@@ -403,7 +404,7 @@ def test_start_vectors_fill_the_rows_they_exist_for() -> None:
     layer = TokenEmbedding(EmbeddingConfig(char_ngrams=(0, 0)), Inputs(4, 2, vectors=vectors), 6, 0.1)
     assert (layer.weight[2] == 7).all()
     assert (layer.weight[1] != 0).all()
-    with pytest.raises(ValueError, match=r"set model\.d_model"):
+    with pytest.raises(ConfigError, match=r"d_model 5: .* have 6 numbers; set model\.d_model = 6"):
         TokenEmbedding(EmbeddingConfig(), Inputs(4, 2, vectors=vectors), 5, 0.1)
 
 

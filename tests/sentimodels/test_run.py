@@ -238,6 +238,11 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
     assert run.module.static[texts.index("film")].tolist() == [1, 2, 3]  # type: ignore[index]
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "no")
+    for channels in ("static", "tuned", "both"):
+        narrow = tree("cnn", reviews, data={"vectors": str(path)}, model={"d_model": 4, "channels": channels})
+        with pytest.raises(ConfigError, match=r"model\.d_model 4: the vectors .* have 3 numbers"):
+            train(resolve(narrow), tmp_path / "narrow")
+    assert not (tmp_path / "narrow").exists()
     path.write_bytes(lzma.compress(b"film 1 2 3\nthe 1 2\n"))
     with pytest.raises(DataError, match="line 2 has 2 numbers, the first 3"):
         train(config, tmp_path / "broken")

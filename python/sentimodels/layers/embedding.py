@@ -15,10 +15,11 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from ..errors import ConfigError
 from ..section import Section
 from .ngrams import NgramTable, ngram_table
 
-__all__ = ["EmbeddingConfig", "Inputs", "TokenEmbedding"]
+__all__ = ["EmbeddingConfig", "Inputs", "TokenEmbedding", "start_vectors"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class TokenEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(inputs.vocab_size, d_model))
         nn.init.normal_(self.weight, std=std)
         if inputs.vectors is not None:
-            _fill(self.weight.data, inputs.vectors)
+            _fill(self.weight.data, start_vectors(inputs.vectors, d_model))
         self.gram_weight: nn.Parameter | None = None
         if config.ngram_range is not None and inputs.token_texts is not None:
             table = ngram_table(inputs.token_texts, *config.ngram_range, config.char_buckets)
@@ -134,11 +135,22 @@ class TokenEmbedding(nn.Module):
         return F.embedding_bag(flat, weight, ends - count, mode="mean", sparse=self.sparse)
 
 
-def _fill(weight: Tensor, vectors: Tensor) -> None:
-    """Writes vectors over the rows they exist for, scaled to the spread of the others."""
-    if vectors.shape != weight.shape:
-        raise ValueError(
-            f"vectors are {tuple(vectors.shape)}, the embedding {tuple(weight.shape)}: set model.d_model"
+def start_vectors(vectors: Tensor, d_model: int) -> Tensor:
+    """Returns the vectors, which must be as wide as the embedding they are for.
+
+    Raises:
+        ConfigError: naming both widths.
+    """
+    width = vectors.shape[1]
+    if width != d_model:
+        raise ConfigError(
+            f"model.d_model {d_model}: the vectors of data.vectors have {width} numbers; "
+            f"set model.d_model = {width}, or give vectors of {d_model}"
         )
+    return vectors
+
+
+def _fill(weight: Tensor, vectors: Tensor) -> None:
+    """Writes vectors as they are over the rows they exist for; the other rows stay as drawn."""
     there = vectors.abs().sum(1) > 0
     weight[there] = vectors[there].to(weight)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding, start_vectors
 from ..layers.head import Head, HeadConfig
 from ..layers.pooling import PoolingKind
 
@@ -66,7 +66,9 @@ class Cnn(nn.Module):
             # Without vectors (a model about to be loaded) its place is kept.
             given = inputs.vectors
             empty = torch.zeros(inputs.vocab_size, config.d_model)
-            self.register_buffer("static", empty if given is None else given.clone())
+            self.register_buffer(
+                "static", empty if given is None else start_vectors(given, config.d_model).clone()
+            )
             n_channels += 1
         width = n_channels * config.d_model
         self.convolutions = nn.ModuleList(nn.Conv1d(width, config.filters, size) for size in config.kernels)
