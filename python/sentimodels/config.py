@@ -128,6 +128,11 @@ class TrainConfig(Section):
         default=0.0, ge=0, lt=1, description="Share of each label spread over all."
     )
     focal_gamma: float = Field(default=0.0, ge=0, description="Focal loss: weight (1 - p)^gamma of each row.")
+    focal_alpha: float = Field(
+        default=1.0,
+        gt=0,
+        description="Factor of the loss of every row, the alpha of the focal loss; by class: class_weights.",
+    )
     class_weights: Literal["none", "balanced"] | tuple[float, ...] = Field(
         default="none", description="none, balanced, or a weight for each class in the order of the labels."
     )

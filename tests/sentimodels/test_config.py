@@ -43,6 +43,7 @@ REFUSED = [
     ({"train": {"class_weights": [1.0, 0.0]}}, r"train\.class_weights"),
     ({"train": {"label_smoothing": 1.0}}, r"train\.label_smoothing: .*less than 1"),
     ({"train": {"focal_gamma": -1.0}}, r"train\.focal_gamma: .*greater than or equal to 0"),
+    ({"train": {"focal_alpha": 0.0}}, r"train\.focal_alpha: .*greater than 0"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
     ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),

@@ -259,7 +259,7 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
     "options",
     [
         {"label_smoothing": 0.1},
-        {"focal_gamma": 2.0},
+        {"focal_gamma": 2.0, "focal_alpha": 0.25},
         {"class_weights": "balanced"},
         {"class_weights": [1.0, 2.0]},
         {"sampler": "balanced"},
@@ -272,6 +272,14 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
 )
 def test_every_option_learns(options: dict[str, Any], encoder: TextEncoder) -> None:
     _, fit = run(config_of("gpt", train={"epochs": 5, **options}), encoder)
+    assert fit.best is not None
+    assert fit.best > 0.9
+
+
+@pytest.mark.slow  # minutes of compiling
+@pytest.mark.filterwarnings("default")  # the compiler's own
+def test_a_compiled_model_learns(encoder: TextEncoder) -> None:
+    _, fit = run(config_of("cnn", train={"epochs": 5, "compile": True}), encoder)
     assert fit.best is not None
     assert fit.best > 0.9
 

@@ -59,11 +59,14 @@ def test_loss_is_torchs_summed_cross_entropy() -> None:
     torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), weights), expected)
 
 
-def test_focal_loss_is_its_formula() -> None:
-    found = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(focal_gamma=2.0), None)
+@pytest.mark.parametrize("alpha", [1.0, 0.25])
+def test_focal_loss_is_its_formula(alpha: float) -> None:
+    config = TrainConfig(focal_gamma=2.0, focal_alpha=alpha)
+    found = summed(LOGITS, one_hot(LABELS, 3), config, None)
     probs = LOGITS.softmax(-1)
     expected = sum(
-        -((1 - probs[i, y].item()) ** 2) * math.log(probs[i, y].item()) for i, y in enumerate(LABELS.tolist())
+        -alpha * (1 - probs[i, y].item()) ** 2 * math.log(probs[i, y].item())
+        for i, y in enumerate(LABELS.tolist())
     )
     assert found.item() == pytest.approx(expected, rel=1e-5)
 

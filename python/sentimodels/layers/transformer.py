@@ -68,7 +68,10 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
     biases: bool = Field(default=True, description="Whether linear maps have biases.")
     dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each sub-layer's output.")
     attention_dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of attention weights dropped."
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of attention weights dropped; of softmax and plain attention.",
     )
 
     @model_validator(mode="after")
@@ -79,6 +82,11 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
             raise ValueError(f"rotary positions need an even d_model / n_heads, not {self.d_head}")
         if self.positions == "alibi" and self.attention not in ("softmax", "plain"):
             raise ValueError(f"alibi adds to scores, which attention {self.attention!r} never forms")
+        if self.attention_dropout and self.attention not in ("softmax", "plain"):
+            raise ValueError(
+                f"attention_dropout {self.attention_dropout:g}: attention {self.attention!r} never forms "
+                "the weights it drops; set it to 0, or take softmax"
+            )
         if self.causal and self.attention == "nystrom":
             raise ValueError("nystrom attention has no causal form: its landmarks mix all places")
         if self.causal and self.pooling in ("first", "cls"):

@@ -1,8 +1,9 @@
 """The loss of a batch as a sum over its rows, so that accumulation divides by real rows.
 
 Cross entropy with label smoothing as torch spells it (the share is spread over all classes),
-class weights, the focal factor (Lin et al. 2017), and R-Drop's distance between two passes
-(Liang et al. 2021). Smoothing, weights and focus are for training; validation has none.
+class weights, the focal factor alpha (1 - p)^gamma (Lin et al. 2017), and R-Drop's distance
+between two passes (Liang et al. 2021). Smoothing, weights and focus are for training;
+validation has none.
 """
 
 import torch
@@ -39,6 +40,8 @@ def summed(logits: Tensor, target: Tensor, config: TrainConfig, weights: Tensor 
         target = target * (1 - config.label_smoothing) + config.label_smoothing / n_classes
     if config.focal_gamma:
         target = target * (1 - log_probs.exp()).clamp(min=0) ** config.focal_gamma
+    if config.focal_alpha != 1:
+        target = target * config.focal_alpha
     if weights is not None:
         target = target * weights
     return -(target * log_probs).sum()
