@@ -42,6 +42,7 @@ __all__ = ["Loaded", "begin_run", "finish_run", "load_config", "load_run", "refu
 
 WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
+METRICS = "metrics.jsonl"
 MANIFEST = "manifest.json"
 _FORMAT = "sentimodels.run/1"
 

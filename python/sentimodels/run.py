@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from .calibration import fit_temperature, softmax
-from .checkpoint import STATE, WEIGHTS, begin_run, finish_run, load_config, refuse_run
+from .checkpoint import METRICS, STATE, WEIGHTS, begin_run, finish_run, load_config, refuse_run
 from .config import DataConfig, RunConfig, resolve
 from .data.encoded import Encoded
 from .data.guard import training_table
@@ -190,11 +190,15 @@ def _train(
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    # A run that ended before its first saved state begins again, its weights and metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on:
+        (out / METRICS).unlink(missing_ok=True)
     if not resumed:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, config, encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
-    if isinstance(module, Fits) and not resumed:
+    if isinstance(module, Fits) and not goes_on:
         module.fit(encoded, labels, config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
     fit = trainer.fit(
@@ -205,7 +209,7 @@ def _train(
         valid_labels,
         n_classes=n_classes,
         folder=out,
-        resume=resumed and (out / STATE).is_file(),
+        resume=goes_on,
     )
     about: dict[str, Any] = {
         "arch": config.arch,

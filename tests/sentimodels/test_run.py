@@ -206,6 +206,44 @@ def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
         resume(folder)
 
 
+@pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
+def test_what_was_interrupted_while_it_learned_by_itself_learns_anew(
+    arch: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, whole, folder = resolve(tree(arch, reviews)), tmp_path / "whole", tmp_path / "run"
+    train(config, whole, baseline=False)
+    kind = type(load_run(whole).module)
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, folder, baseline=False)
+    assert not (folder / "model.safetensors").exists()
+    resume(folder, baseline=False)
+    assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_died_before_its_first_state_has_each_step_once(reviews: Path, tmp_path: Path) -> None:
+    config = resolve(
+        tree("cnn", reviews, train={"epochs": 1, "log_every": 5, "evaluate_every": 1000, "patience": 0})
+    )
+
+    def die(record: dict[str, Any]) -> None:
+        if record["step"] == 10:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        train(config, tmp_path / "run", baseline=False, on_record=die)
+    resume(tmp_path / "run", baseline=False)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
+    steps = [record["step"] for record in map(json.loads, lines) if "loss" in record]
+    assert steps == sorted(set(steps))
+    assert steps[:2] == [5, 10]
+
+
 def test_resuming_on_other_data_is_refused(reviews: Path, tmp_path: Path) -> None:
     data = Path(shutil.copy(reviews, tmp_path / "reviews.csv"))
     train(resolve(tree("lstm", data)), tmp_path / "run", should_stop=lambda: True)
