@@ -172,9 +172,8 @@ def test_options_reach_the_configuration(folder: Path) -> None:
 
 def test_clean_and_skip_change_what_is_read(folder: Path) -> None:
     (folder / "breaks.csv").write_text("text,label\n" + "fine<br /><br />film,pos\nbad<br />film,neg\n" * 20)
-    plain, clean = (
-        tables(folder, DataConfig(train="breaks.csv", **more)) for more in ({}, {"clean": True, "skip": 10})
-    )
+    plain = tables(folder, DataConfig(train="breaks.csv"))
+    clean = tables(folder, DataConfig(train="breaks.csv", clean=True, skip=10))
     assert len(plain.train) + len(plain.valid or []) == 40
     assert len(clean.train) + len(clean.valid or []) == 30
     assert set(clean.train.texts) == {"fine film", "bad film"}
