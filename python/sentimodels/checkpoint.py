@@ -6,7 +6,7 @@
 | `config.toml` | the resolved configuration, paths absolute; enough to run again |
 | `tokenizer.json`, `words.json` or `hashed-words.json` | what turns texts into ids |
 | `labels.json` | names of the classes, in the order of the logits |
-| `run.json` | temperature, scores, baselines, versions, time |
+| `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
 | `state.safetensors` | only while unfinished: what `--resume` goes on from |
@@ -35,6 +35,7 @@ from .data.labels import Labels
 from .data.record import TrainingRecord
 from .data.writers import write_atomically
 from .errors import CheckpointError
+from .git_state import git_state
 from .models import build
 from .vocabulary import TextEncoder, load_encoder
 
@@ -128,7 +129,8 @@ def finish_run(folder: Path, module: nn.Module, encoder: TextEncoder, about: Map
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(tensors, metadata=metadata))
-    write_atomically(folder / "run.json", _json({"format": _FORMAT, **about, "versions": versions()}))
+    whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
+    write_atomically(folder / "run.json", _json(whole))
     write_manifest(folder)
 
 

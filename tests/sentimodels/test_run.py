@@ -74,6 +74,7 @@ def test_what_a_run_directory_holds(trained: Path) -> None:
     about = json.loads((trained / "run.json").read_text())
     assert about["versions"]["torch"] == version("torch")
     assert about["temperature"] > 0
+    assert "git" in about
     assert set(about["baselines"]) == {"majority", "tfidf"}
     tokenizer = sentitok.Tokenizer.from_file(trained / "tokenizer.json")
     with safe_open(trained / "model.safetensors", framework="pt") as file:

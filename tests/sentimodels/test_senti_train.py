@@ -219,6 +219,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--char-ngrams", "many"], 2, "--char-ngrams many: expected two whole numbers"),
     (["train", "reviews.csv", "--freeze", "head.x", "-o", "runs/x"], 2, "optim.freeze 'head.x'"),
     (["predict", "runs/first", "reviews.csv", "--device", "abacus"], 2, "abacus"),
+    (["evaluate", "runs/first", "reviews.csv", "--device", "abacus"], 2, "abacus"),
     (["predict", "runs/none"], 2, "runs/none"),
     (["predict", "runs/first", "missing.csv"], 2, "missing.csv"),
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
