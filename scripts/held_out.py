@@ -1,11 +1,14 @@
-"""Writes python/sentimodels/data/held_out.txt: a hash of each sentence of SST dev and test.
+"""Writes what `guard.py` compares: hashes of the sentences and phrases of SST dev and test.
 
-    python scripts/held_out.py ../shared/data/sst-trees/dev.txt.xz ../shared/data/sst-trees/test.txt.xz
+    python scripts/held_out.py ../shared/data/sst-trees
 
-The file holds no text, only what `guard.py` compares.
+`held_out.txt` has a hash of each sentence; `held_out_phrases.txt` of one in eight of the
+phrases of 20 letters or more that are neither a sentence nor a phrase of SST train. The
+files hold no text.
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from sentimodels.data import read_table
@@ -13,14 +16,31 @@ from sentimodels.data.folding import text_hash
 from sentimodels.data.guard import sentence_key
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "python" / "sentimodels" / "data" / "held_out.txt"
+TARGETS = ROOT / "python" / "sentimodels" / "data"
+# A table of phrases has thousands: an eighth is enough to know it by, and a small file.
+ONE_IN = 8
+
+
+def keys(folder: Path, parts: Iterable[str], format: str) -> set[str]:
+    tables = [read_table(folder / f"{part}.txt.xz", format=format) for part in parts]
+    found = {sentence_key(text) for table in tables for text in table.texts}
+    return {key for key in found if key is not None}
+
+
+def write(name: str, hashes: Iterable[int]) -> None:
+    lines = sorted(f"{value:016x}\n" for value in hashes)
+    (TARGETS / name).write_text("".join(lines), encoding="ascii")
+    print(f"{name}: {len(lines):,} hashes")
 
 
 def main() -> None:
-    keys = {sentence_key(text) for path in sys.argv[1:] for text in read_table(path, format="sst").texts}
-    hashes = sorted(f"{text_hash(key):016x}" for key in keys if key is not None)
-    TARGET.write_text("\n".join(hashes) + "\n", encoding="ascii")
-    print(f"{TARGET.relative_to(ROOT)}: {len(hashes):,} sentences")
+    folder = Path(sys.argv[1])
+    held_out, train = ("dev", "test"), ("train",)
+    sentences = keys(folder, held_out, "sst")
+    phrases = keys(folder, held_out, "sst-phrases") - sentences - keys(folder, train, "sst-phrases")
+    print(f"{len(phrases):,} phrases that are no sentence and not in SST train")
+    write("held_out.txt", map(text_hash, sentences))
+    write("held_out_phrases.txt", (value for value in map(text_hash, phrases) if value % ONE_IN == 0))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,10 @@ CLAIMS = (
     Claim("Unigram beats BPE", "encoder", "encoder, Unigram", 2.1),
     Claim("freezing what was there before hurts", "lstm, vectors frozen", "lstm, vectors"),
     Claim(
-        "freezing at first, then releasing, hurts", "lstm, vectors frozen, then released", "lstm, vectors", 0.3
+        "freezing at first, then releasing, hurts",
+        "lstm, vectors frozen, then released",
+        "lstm, vectors",
+        0.3,
     ),
     Claim("an LSTM beats a GRU", "gru", "lstm", 0.7),
     Claim("an LSTM beats a plain RNN", "rnn", "lstm", 10.8),

@@ -3,10 +3,10 @@
 | file | holds |
 |---|---|
 | `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
-| `config.toml` | the resolved configuration; enough to run again |
+| `config.toml` | the resolved configuration, paths absolute; enough to run again |
 | `tokenizer.json`, `words.json` or `hashed-words.json` | what turns texts into ids |
 | `labels.json` | names of the classes, in the order of the logits |
-| `run.json` | temperature, scores, baselines, versions, time |
+| `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
 | `state.safetensors` | only while unfinished: what `--resume` goes on from |
@@ -35,15 +35,30 @@ from .data.labels import Labels
 from .data.record import TrainingRecord
 from .data.writers import write_atomically
 from .errors import CheckpointError
+from .git_state import git_state
 from .models import build
 from .vocabulary import TextEncoder, load_encoder
 
-__all__ = ["Loaded", "begin_run", "finish_run", "load_config", "load_run", "refuse_run", "verify", "versions"]
+__all__ = [
+    "Loaded",
+    "begin_run",
+    "finish_run",
+    "from_anywhere",
+    "load_config",
+    "load_run",
+    "manifest_hash",
+    "refuse_run",
+    "verify",
+    "versions",
+]
 
 WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
+METRICS = "metrics.jsonl"
 MANIFEST = "manifest.json"
 _FORMAT = "sentimodels.run/1"
+# What `[data]` names files by.
+_PATHS = ("train", "valid", "test", "tokenizer", "vectors")
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,13 @@ def refuse_run(folder: Path) -> None:
         raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
 
 
+def from_anywhere(config: RunConfig) -> RunConfig:
+    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    paths = {name: getattr(config.data, name) for name in _PATHS}
+    absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
+    return config.model_copy(update={"data": config.data.model_copy(update=absolute)})
+
+
 def begin_run(
     folder: Path, config: RunConfig, encoder: TextEncoder, labels: Labels, record: TrainingRecord
 ) -> None:
@@ -107,7 +129,8 @@ def finish_run(folder: Path, module: nn.Module, encoder: TextEncoder, about: Map
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(tensors, metadata=metadata))
-    write_atomically(folder / "run.json", _json({"format": _FORMAT, **about, "versions": versions()}))
+    whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
+    write_atomically(folder / "run.json", _json(whole))
     write_manifest(folder)
 
 
@@ -119,6 +142,12 @@ def write_manifest(folder: Path) -> None:
         if path.is_file() and path.name != MANIFEST and not path.name.startswith(".")
     }
     write_atomically(folder / MANIFEST, _json({"format": _FORMAT, "files": files}))
+
+
+def manifest_hash(folder: Path) -> str | None:
+    """Returns the hash of a run's manifest, which changes with any of its files; `None` without one."""
+    path = folder / MANIFEST
+    return _sha256(path) if path.is_file() else None
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny, ValidationError, field_validator
 
+from .class_weights import positive
 from .data.encoded import Long
 from .errors import ConfigError
 from .models import architecture
@@ -44,6 +45,9 @@ class DataConfig(Section):
     where: str | None = Field(default=None, description="Rows kept, as in split=train.")
     encoding: str | None = Field(default=None, description="Encoding of the files; UTF-8 without it.")
     limit: int | None = Field(default=None, ge=1, description="Rows read at most, of each file.")
+    skip: int = Field(default=0, ge=0, description="Rows left out at the beginning of each file.")
+    clean: bool = Field(default=False, description="Write <br /> as a space.")
+    unescape: bool = Field(default=False, description="Undo the escapes of treebanks, as in -LRB-.")
     valid_share: float = Field(
         default=0.1, ge=0, lt=1, description="Share held out when there is no valid file."
     )
@@ -133,8 +137,8 @@ class TrainConfig(Section):
         gt=0,
         description="Factor of the loss of every row, the alpha of the focal loss; by class: class_weights.",
     )
-    class_weights: Literal["none", "balanced"] | tuple[float, ...] = Field(
-        default="none", description="none, balanced, or a weight for each class in the order of the labels."
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+        default="none", description="none, balanced, a weight for each class in order, or by label."
     )
     sampler: Literal["shuffle", "balanced"] = Field(
         default="shuffle", description="balanced: classes equally often."
@@ -177,12 +181,10 @@ class TrainConfig(Section):
         steps = epochs * -(-n_batches // self.accumulate)
         return Course(size, n_batches, min(steps, self.max_steps or steps))
 
-    @field_validator("class_weights")
+    @field_validator("class_weights", mode="before")
     @classmethod
     def _positive(cls, weights: Any) -> Any:
-        if isinstance(weights, tuple) and (not weights or min(weights) <= 0):
-            raise ValueError(f"class_weights {list(weights)}: one positive number for each class")
-        return weights
+        return positive(weights)
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return str(value)

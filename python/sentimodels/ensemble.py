@@ -2,7 +2,8 @@
 
 Not for training members together. The weights are those of a mixture, fitted by
 expectation maximisation on the log loss of dev, which is convex in them; then one
-temperature. On disk it is one JSON file that names its members; nothing is copied.
+temperature. On disk it is one JSON file that names its members, with the hash of each
+one's manifest; nothing is copied.
 """
 
 import json
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import fit_temperature, log_probs, with_temperature
+from .checkpoint import manifest_hash, verify
 from .data.labels import Labels
 from .data.writers import write_atomically
 from .errors import CheckpointError, ConfigError
@@ -107,7 +109,7 @@ class Ensemble:
         value = {
             "schema": SCHEMA,
             "members": [
-                {"run": os.path.relpath(run, folder), "weight": weight}
+                {"run": os.path.relpath(run, folder), "weight": weight, "manifest_sha256": manifest_hash(run)}
                 for run, weight in zip(runs, self.weights, strict=True)
             ],
             "temperature": self.temperature,
@@ -130,13 +132,31 @@ def members_of(folder: Path) -> list[Path] | None:
     return [folder / member["run"] for member in _read(folder)["members"]]
 
 
+def verify_ensemble(folder: Path) -> list[str]:
+    """Compares an ensemble's runs with what they were, and each with its own manifest.
+
+    Returns:
+        What is wrong, one sentence each; nothing if all is as it was written.
+
+    Raises:
+        CheckpointError: if its file is damaged, or a member is no run directory.
+    """
+    wrong = []
+    for about in _read(folder)["members"]:
+        member = folder / about["run"]
+        if manifest_hash(member) != about["manifest_sha256"]:
+            wrong.append(f"{about['run']}: not the run the ensemble was made of")
+        wrong += [f"{about['run']}/{line}" for line in verify(member)]
+    return wrong
+
+
 def _read(folder: Path) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
         if value["schema"] != SCHEMA:
             raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
         for member in value["members"]:
-            float(member["weight"]), str(member["run"])
+            float(member["weight"]), str(member["run"]), member["manifest_sha256"]
         float(value["temperature"])
     except CheckpointError:
         raise
@@ -145,8 +165,12 @@ def _read(folder: Path) -> dict[str, Any]:
     return value
 
 
-def load_predictor(path: Path) -> Predictor:
+def load_predictor(path: Path, device: str | None = None) -> Predictor:
     """Loads a run directory or an ensemble's folder.
+
+    Args:
+        path: the folder.
+        device: `cpu`, `cuda`, ... or `auto`; `None` is the CPU.
 
     Raises:
         CheckpointError: if it is neither, or damaged.
@@ -155,13 +179,15 @@ def load_predictor(path: Path) -> Predictor:
 
     members = members_of(path)
     if members is None:
-        return Classifier.load(path)
+        return Classifier.load(path, device or "cpu")
     value = _read(path)
-    for member in members:
+    for member, about in zip(members, value["members"], strict=True):
         if members_of(member) is not None:
             raise CheckpointError(f"{path}: its member {member} is an ensemble; name its runs instead")
+        if manifest_hash(member) != about["manifest_sha256"]:
+            raise CheckpointError(f"{path}: its member {member} is not the run it was made of")
     loaded = Ensemble(
-        tuple(Classifier.load(member) for member in members),
+        tuple(Classifier.load(member, device or "cpu") for member in members),
         tuple(float(member["weight"]) for member in value["members"]),
         float(value["temperature"]),
     )

@@ -4,6 +4,11 @@ Not for bugs of our own: those are plain Python exceptions. Each message names
 the value, the limit or the choices, and what to do next.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .training.progress import Fit
+
 
 class SentiError(ValueError):
     """What `sentimodels` refuses or cannot do; the parent of all its errors."""
@@ -22,4 +27,12 @@ class CheckpointError(SentiError):
 
 
 class TrainingError(SentiError):
-    """A training run that cannot go on, such as a loss that is not finite."""
+    """A training run that cannot go on, such as a loss that is not finite.
+
+    Attributes:
+        fit: how it went until then, if usable weights are left; else `None`.
+    """
+
+    def __init__(self, message: str, fit: "Fit | None" = None) -> None:
+        super().__init__(message)
+        self.fit = fit

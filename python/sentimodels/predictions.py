@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from .calibration import softmax
 from .data.labels import Labels
 from .data.table import Table
 from .errors import DataError
@@ -176,6 +177,14 @@ def _unpack(arrays: Any, name: str) -> list[str] | None:
         raise ValueError(f"{name} do not fit their offsets")
     starts = [0, *ends][:-1]
     return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+
+
+def of_logits(
+    labels: Labels, logits: NDArray[np.float32], table: Table, temperature: float = 1.0
+) -> Predictions:
+    """Returns what logits say of a labelled table."""
+    probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
+    return Predictions(labels, probs, labels.encode(table.labelled()), table.texts, groups=table.groups)
 
 
 def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:

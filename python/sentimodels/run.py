@@ -19,88 +19,38 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
-from .calibration import fit_temperature, softmax
-from .checkpoint import STATE, WEIGHTS, begin_run, finish_run, load_config, refuse_run
-from .config import DataConfig, RunConfig, resolve
+from .baselines import baselines
+from .calibration import fit_temperature
+from .checkpoint import (
+    METRICS,
+    STATE,
+    WEIGHTS,
+    begin_run,
+    finish_run,
+    from_anywhere,
+    load_config,
+    refuse_run,
+)
+from .class_weights import settled
+from .config import DataConfig, RunConfig
 from .data.encoded import Encoded
-from .data.guard import training_table
-from .data.labels import Labels
-from .data.leaks import leaks
-from .data.readers import read_table
 from .data.record import TrainingRecord
-from .data.split import split
 from .data.table import Table
-from .errors import CheckpointError, ConfigError, DataError
+from .errors import CheckpointError, ConfigError, TrainingError
 from .logits import text_logits
-from .metrics import majority, scores
+from .metrics import scores
 from .models import Fits, build
-from .predictions import Predictions
-from .trainer import Record, Trainer, validation_scores
+from .predictions import of_logits
+from .trainer import Record, Trainer
+from .training.possible import check_possible
 from .training.progress import write_record
 from .training.trackers import check_tracker, tracking
+from .training.validation import validation_scores
+from .training_tables import Tables, read_tables
 from .vocabulary import TextEncoder, encoder_for, load_encoder, vectors_for
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
-
-
-class Tables:
-    """The tables of a run and what is to be said about them."""
-
-    def __init__(self, data: DataConfig) -> None:
-        if not data.train:
-            raise ConfigError(
-                "data.train: name the file of the training texts, as in senti train reviews.csv"
-            )
-        self.notes: list[str] = []
-        whole = self._read(data, data.train, training_table)
-        self.labels = Labels.from_values(whole.labelled())
-        if len(self.labels) < 2:
-            raise DataError(
-                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
-            )
-        self.valid: Table | None = None
-        if data.valid is not None:
-            self.valid = self._read(data, data.valid, training_table)
-        elif data.valid_share:
-            parts = split(whole, {"train": 1 - data.valid_share, "valid": data.valid_share}, data.split_seed)
-            self.notes += [n for n in parts["train"].notes if n not in self.notes]
-            whole, self.valid = parts["train"], parts["valid"]
-        self.train = whole
-        self.test = None if data.test is None else self._read(data, data.test, read_table)
-        for name, table in (("valid", self.valid), ("test", self.test)):
-            if table is not None:
-                self._known(table)
-                self.notes += leaks(self.train, table).lines(name)
-        rare = [name for name, n in self.counts().items() if n == 1]
-        if rare:
-            self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
-
-    def _known(self, table: Table) -> None:
-        """Refuses labels that are not in training, before anything is trained."""
-        if table.labels is not None:
-            try:
-                self.labels.encode(table.labelled())
-            except DataError as error:
-                raise DataError(f"{table.source}: {error}") from error
-
-    def _read(self, data: DataConfig, path: str, reader: Callable[..., Table]) -> Table:
-        columns = (data.text_column, data.label_column, data.group_column)
-        table = reader(path, *columns, data.format, data.limit, where=data.where, encoding=data.encoding)
-        self.notes += [note for note in table.notes if note not in self.notes]
-        return table
-
-    def counts(self) -> dict[str, int]:
-        """Returns how many training rows each label has."""
-        given = self.train.labelled()
-        found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
-        return dict(zip(self.labels.names, found.tolist(), strict=True))
-
-
-def read_tables(config: RunConfig) -> Tables:
-    """Reads the tables that a configuration names."""
-    return Tables(config.data)
 
 
 def train(
@@ -135,7 +85,9 @@ def train(
     found = tables or read_tables(config)
     encoder = encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
-    config = config.model_copy(update={"data": encoder.data})
+    weights = settled(config.train.class_weights, found.labels.names)
+    of_train = config.train.model_copy(update={"class_weights": weights})
+    config = config.model_copy(update={"data": encoder.data, "train": of_train})
     with tracking(config, out, on_record) as told:
         return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
 
@@ -194,23 +146,34 @@ def _train(
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    check_possible(module, config.optim, config.train, n_classes)
+    # A run that ended before its first saved state begins again, its weights and metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on:
+        (out / METRICS).unlink(missing_ok=True)
     if not resumed:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
-        begin_run(out, config, encoder, tables.labels, record)
+        begin_run(out, from_anywhere(config), encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
-    if isinstance(module, Fits) and not resumed:
+    if isinstance(module, Fits) and not goes_on:
         module.fit(encoded, labels, config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
-    fit = trainer.fit(
-        module,
-        encoded,
-        labels,
-        valid,
-        valid_labels,
-        n_classes=n_classes,
-        folder=out,
-        resume=resumed and (out / STATE).is_file(),
-    )
+    failed = None
+    try:
+        fit = trainer.fit(
+            module,
+            encoded,
+            labels,
+            valid,
+            valid_labels,
+            n_classes=n_classes,
+            folder=out,
+            resume=goes_on,
+        )
+    except TrainingError as error:
+        if error.fit is None:
+            raise
+        fit, failed = error.fit, error
     about: dict[str, Any] = {
         "arch": config.arch,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
@@ -231,13 +194,15 @@ def _train(
                 on_record(said | {"total_steps": 0, "padding": 0.0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
-        about["baselines"] = {"majority": majority(_predictions(tables, tables.valid, logits, 1.0))}
-        if baseline and config.arch != "tfidf" and fit.stop != "stopped":
-            about["baselines"]["tfidf"] = _tfidf(tables, valid_labels)
+        with_tfidf = baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        answered = of_logits(tables.labels, logits, tables.valid)
+        about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
     if tables.test is not None and tables.test.labels is not None:
         answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
         about["test"] = _scores(tables, tables.test, answers, about["temperature"])
     finish_run(out, module.cpu(), encoder, about)
+    if failed is not None:  # the best weights so far are a run that answers
+        raise failed
     return about
 
 
@@ -272,35 +237,9 @@ def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]
     return found
 
 
-def _predictions(
-    tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float
-) -> Predictions:
-    probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
-    truth = tables.labels.encode(table.labelled())
-    return Predictions(tables.labels, probs, truth, table.texts, groups=table.groups)
-
-
 def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float) -> dict[str, Any]:
-    before = scores(_predictions(tables, table, logits, 1.0))
-    return {**scores(_predictions(tables, table, logits, temperature)), "ece_before": before["ece"]}
-
-
-def _tfidf(tables: Tables, valid_labels: NDArray[np.int64]) -> dict[str, float]:
-    """Returns the scores of TF-IDF and logistic regression, trained on the same rows."""
-    assert tables.valid is not None
-    began = time.perf_counter()
-    config = resolve({"arch": "tfidf"})
-    encoder = encoder_for(config, tables.train.texts)
-    module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
-    assert isinstance(module, Fits)
-    module.fit(encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled()), 0)
-    logits = text_logits(module, encoder.encode(tables.valid.texts))
-    found = scores(_predictions(tables, tables.valid, logits, 1.0))
-    return {
-        "accuracy": float((logits.argmax(1) == valid_labels).mean()),
-        "macro_f1": float(found["macro_f1"] or 0.0),
-        "seconds": time.perf_counter() - began,
-    }
+    before = scores(of_logits(tables.labels, logits, table))
+    return {**scores(of_logits(tables.labels, logits, table, temperature)), "ece_before": before["ece"]}
 
 
 def plan(config: RunConfig) -> dict[str, Any]:
@@ -320,18 +259,3 @@ def plan(config: RunConfig) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "steps": config.train.course(len(encoded)).steps,
     }
-
-
-def spread(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Returns mean, standard deviation and half the 95 % interval (Student's t) over seeds."""
-    from scipy.stats import t
-
-    out = {}
-    for name in ("accuracy", "macro_f1", "log_loss", "ece"):
-        values = np.array([one[name] for one in found if one.get(name) is not None], dtype=np.float64)
-        if len(values):
-            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-            factor = float(t.ppf(0.975, len(values) - 1)) if len(values) > 1 else 0.0
-            half = factor * deviation / len(values) ** 0.5
-            out[name] = {"mean": float(values.mean()), "deviation": deviation, "interval": half}
-    return out

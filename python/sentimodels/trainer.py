@@ -20,21 +20,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from .class_weights import balanced, numbers
 from .config import OptimConfig, TrainConfig
 from .data.batches import Batch, batches
 from .data.encoded import Encoded
-from .errors import ConfigError, TrainingError
+from .errors import TrainingError
 from .layers.embedding import TokenEmbedding
 from .logits import text_logits
 from .training.average import Average
 from .training.device import device_of, use_bfloat16
 from .training.loss import distance, mixed, one_hot, summed
 from .training.optimizer import Optimizers, clip, is_table
+from .training.possible import check_possible
 from .training.progress import Fit, Progress, write_record
 from .training.schedule import rate
 from .training.state import load_state, random_state, restore_random, save_state
+from .training.validation import validation_scores
 
-__all__ = ["Record", "Trainer", "validation_scores"]
+__all__ = ["Record", "Trainer"]
 
 Record = dict[str, Any]
 
@@ -89,13 +92,21 @@ class Trainer:
             resume: whether to go on from the state in `folder`.
 
         Raises:
-            TrainingError: if the loss is not finite.
+            TrainingError: if the loss is not finite; the module has the best weights so far
+                if there are any, and the error's `fit` tells of them.
             CheckpointError: if there is no state to resume from.
         """
         run = _Run(self, module, train, labels, valid, valid_labels, n_classes, folder)
         if resume and folder is not None:
             run.load(folder)
-        return run.go()
+        try:
+            return run.go()
+        except _NotFiniteError as error:
+            raise run.ended_by(error) from None
+
+
+class _NotFiniteError(Exception):
+    """What is not finite, and where."""
 
 
 class _Run:
@@ -116,10 +127,9 @@ class _Run:
         self.device, self.bfloat16 = trainer.device, trainer.bfloat16
         self.train, self.labels, self.valid, self.valid_labels = train, labels, valid, valid_labels
         self.n_classes, self.folder = n_classes, folder
+        check_possible(module, self.optim, self.config, n_classes)
         self.module = module.to(self.device)
         self.embeddings = [part for part in module.modules() if isinstance(part, TokenEmbedding)]
-        if self.config.mixup and not self.embeddings:
-            raise ConfigError("train.mixup mixes token embeddings, and this architecture has none")
         # A compiled model would be compiled anew for each number of rows.
         sparse = self.optim.lazy_rows and self.optim.name != "sgd" and not self.config.compile
         for embedding in self.embeddings:
@@ -132,11 +142,6 @@ class _Run:
         self.frozen = [
             value for name, value in module.named_parameters() if name.startswith(self.optim.freeze)
         ]
-        for prefix in self.optim.freeze:
-            if not any(name.startswith(prefix) for name in self.names):
-                raise ConfigError(
-                    f"optim.freeze {prefix!r}: no parameter begins so; there is {self.names[0]}"
-                )
         self.best: dict[str, Tensor] = {}
         self.progress = Progress()
         self.pending: list[tuple[int, Progress, Tensor]] = []
@@ -146,16 +151,11 @@ class _Run:
 
     def _weights(self) -> tuple[Tensor | None, NDArray[np.float64] | None]:
         """Returns the weights of classes in the loss, and of rows in the sampler."""
-        count = np.bincount(self.labels, minlength=self.n_classes)
-        balanced = len(self.labels) / (np.maximum(count, 1) * max(1, (count > 0).sum()))
-        asked = self.config.class_weights
-        weights = None if asked == "none" else balanced if asked == "balanced" else np.array(asked)
-        if weights is not None and len(weights) != self.n_classes:
-            raise ConfigError(f"train.class_weights: {len(weights)} weights for {self.n_classes} classes")
+        weights = numbers(self.config.class_weights, self.labels, self.n_classes)
         of_classes = None if weights is None else torch.tensor(weights, dtype=torch.float32).to(self.device)
         if self.config.sampler == "shuffle":
             return of_classes, None
-        return of_classes, balanced[self.labels][self.train.text_of_row]
+        return of_classes, balanced(self.labels, self.n_classes)[self.labels][self.train.text_of_row]
 
     def load(self, folder: Path) -> None:
         """Goes back to a saved state."""
@@ -241,6 +241,22 @@ class _Run:
         best_step = at.best_step if self.best else at.step
         return Fit(stop, at.step, best_step, at.best, at.seconds, at.tokens, padding)
 
+    def ended_by(self, error: _NotFiniteError) -> TrainingError:
+        """Puts the best weights back, and says what is left of the run.
+
+        The saved state goes: from it the same steps would end the same way.
+        """
+        at = self.progress
+        remedy = f"lower optim.lr ({self.optim.lr:g}) or set optim.clip ({self.optim.clip:g})"
+        if not self.best:
+            if self.folder is not None:
+                (self.folder / "state.safetensors").unlink(missing_ok=True)
+            return TrainingError(f"{error}: {remedy}; it was before any evaluation, so no weights are kept")
+        self.pending.clear()
+        fit = self._finish("not finite", time.perf_counter() - at.seconds)
+        kept = f"the weights of step {fit.best_step} (validation macro-F1 {fit.best or 0.0:.4f}) are kept"
+        return TrainingError(f"{error}: {remedy}; {kept}", fit)
+
     def _windows(self) -> Iterator[list[Batch]]:
         """Yields what each step of the epoch reads."""
         found = batches(
@@ -295,11 +311,7 @@ class _Run:
             value = float(loss)
             if not np.isfinite(value):
                 place = f"step {step} (epoch {where.epoch + 1}, batch {where.position + 1})"
-                raise TrainingError(
-                    f"the loss is {value} at {place}: "
-                    f"lower optim.lr ({self.optim.lr:g}) or set optim.clip ({self.optim.clip:g}); "
-                    "the weights of the last evaluation can be resumed from"
-                )
+                raise _NotFiniteError(f"the loss is {value} at {place}")
             self.progress.losses.append(value)
         self.pending.clear()
 
@@ -337,10 +349,13 @@ class _Run:
         """Scores the (averaged) weights, and keeps them if they are the best so far."""
         assert self.valid is not None
         assert self.valid_labels is not None
+        self._settle()  # weights after a loss that is not finite are not to be kept
         with self.average.applied() if self.average is not None else nullcontext():
             logits = text_logits(self.module, self.valid, device=self.device, bfloat16=self.bfloat16)
-            found = validation_scores(logits, self.valid_labels)
             at = self.progress
+            if not np.isfinite(logits).all():
+                raise _NotFiniteError(f"an answer to a validation text is not finite after step {at.step}")
+            found = validation_scores(logits, self.valid_labels)
             # Of equals the earliest stays.
             if at.best is None or found["val_macro_f1"] > at.best:
                 at.best, at.best_step, at.without_gain = found["val_macro_f1"], at.step, 0
@@ -366,19 +381,6 @@ class _Run:
         if self.trainer.on_record is not None:
             padding = 1 - at.tokens / at.places if at.places else 0.0
             self.trainer.on_record(record | {"total_steps": self.total, "padding": padding})
-
-
-def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Record:
-    """Returns what a line of `metrics.jsonl` says of the validation texts."""
-    from sklearn.metrics import f1_score
-
-    answers = logits.argmax(1)
-    log_probs = torch.from_numpy(logits).double().log_softmax(-1).numpy()
-    return {
-        "val_loss": float(-log_probs[np.arange(len(labels)), labels].mean()),
-        "val_accuracy": float((answers == labels).mean()),
-        "val_macro_f1": float(f1_score(labels, answers, average="macro", zero_division=0)),
-    }
 
 
 def _step(line: str) -> int:

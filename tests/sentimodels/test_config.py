@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from sentimodels.class_weights import given, settled
 from sentimodels.config import RunConfig, TrainConfig, read_toml, resolve, set_value
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
@@ -40,7 +41,10 @@ REFUSED = [
     ({"optim": {"lr": -1}}, r"optim\.lr: .*greater than 0, not -1"),
     ({"optim": {"schedule": "cubic"}}, r"optim\.schedule: .*'constant', 'linear' or 'cosine', not 'cubic'"),
     ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: from 0 to below 1"),
-    ({"train": {"class_weights": [1.0, 0.0]}}, r"train\.class_weights"),
+    ({"train": {"class_weights": [1.0, 0.0]}}, r"train\.class_weights: .*one positive number for each"),
+    ({"train": {"class_weights": {"a": -1}}}, r"train\.class_weights: .*one positive number for each"),
+    ({"train": {"class_weights": "heavy"}}, r"train\.class_weights: expected none, balanced, or"),
+    ({"train": {"class_weights": 3}}, r"train\.class_weights: expected none, balanced, or"),
     ({"train": {"label_smoothing": 1.0}}, r"train\.label_smoothing: .*less than 1"),
     ({"train": {"focal_gamma": -1.0}}, r"train\.focal_gamma: .*greater than or equal to 0"),
     ({"train": {"focal_alpha": 0.0}}, r"train\.focal_alpha: .*greater than 0"),
@@ -142,6 +146,41 @@ def test_toml_has_every_key() -> None:
     assert written["model"].keys() == {k for k, v in config.model.model_dump().items() if v is not None}
     assert written["train"]["seed"] == config.train.seed
     assert "epochs" not in written["train"]  # unset: settled by the number of rows
+
+
+# (name of a file, its text, what it gives)
+WEIGHTS: list[tuple[str, str, object]] = [
+    ("w.json", "[1, 2.5]", (1.0, 2.5)),
+    ("w.json", '{"pos": 2, "neg": 1}', {"pos": 2.0, "neg": 1.0}),
+    ("w.toml", "class_weights = [1, 2]", (1.0, 2.0)),
+    ("w.toml", "pos = 2\nneg = 1", {"pos": 2.0, "neg": 1.0}),
+    ("w.csv", 'label,weight\npos,2\n"a, b",1\n', {"pos": 2.0, "a, b": 1.0}),
+    ("w.csv", "0,1\n1,3\n", {"0": 1.0, "1": 3.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), WEIGHTS)
+def test_files_of_class_weights(name: str, text: str, expected: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    found = given(str(tmp_path / name))
+    assert found == expected
+    config = resolve({"train": {"class_weights": found}})
+    assert tomllib.loads(config.to_toml())["train"]["class_weights"] == (
+        found if isinstance(found, dict) else list(found)
+    )
+
+
+def test_class_weights_as_typed(tmp_path: Path) -> None:
+    assert [given(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
+        "none", "balanced", (1.0, 2.0), (1.0, 2.0),
+    ]  # fmt: skip
+    assert resolve({"train": {"class_weights": "1,2"}}).train.class_weights == (1.0, 2.0)
+    (tmp_path / "w.json").write_text('"heavy"')
+    for text in ("heavy", str(tmp_path / "w.json")):
+        with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):
+            given(text)
+    with pytest.raises(ConfigError, match="'odd' is no label; the labels are 'neg', 'pos'"):
+        settled({"odd": 1.0}, ["neg", "pos"])
 
 
 # (rows, batch, steps): what is not set is settled by the rows

@@ -7,7 +7,15 @@ import pytest
 
 import shared_data
 from sentimodels.data import Table, check_trainable, read_table, training_table
-from sentimodels.data.guard import HELD_OUT_FILES, held_out_hashes, held_out_sentences, sentence_key
+from sentimodels.data.folding import letters
+from sentimodels.data.guard import (
+    HELD_OUT_FILES,
+    held_out_hashes,
+    held_out_phrases,
+    held_out_sentences,
+    phrase_hashes,
+    sentence_key,
+)
 from sentimodels.data.kaggle import submission, with_rebuilt_labels
 from sentimodels.data.labels import Labels
 from sentimodels.data.writers import write_table
@@ -101,6 +109,38 @@ def test_rebuilt_labels_are_for_scoring_alone(rebuilt: Table) -> None:
         check_trainable(part)
 
 
+def without_sentences(table: Table) -> tuple[list[str], list[str]]:
+    """Texts and labels of the rows that are not the longest of their group."""
+    longest: dict[str, str] = {}
+    for text, group in zip(table.texts, table.groups or [], strict=True):
+        longest[group] = max(longest.get(group, ""), text, key=len)
+    rows = zip(table.texts, table.labelled(), table.groups or [], strict=True)
+    kept = [(text, label) for text, label, group in rows if label and text != longest[group]]
+    return [text for text, _ in kept], [label for _, label in kept]
+
+
+@pytest.mark.parametrize("what", ["kaggle", "kaggle without sentences", "dev", "a tenth"])
+def test_phrases_alone_are_refused(what: str, rebuilt: Table, tmp_path: Path) -> None:
+    """As CSV with a text and a label, where no column tells which sentence a phrase is from."""
+    if what == "kaggle without sentences":
+        texts, labels = without_sentences(rebuilt)
+    elif what == "dev":
+        dev = read_table(shared_data.folder() / "sst-trees" / "dev.txt.xz", format="sst-phrases")
+        texts, labels = dev.texts, dev.labelled()
+    else:
+        share = slice(None, None, 10 if what == "a tenth" else 1)
+        kept = [(t, x) for t, x in zip(rebuilt.texts, rebuilt.labelled(), strict=True) if x][share]
+        texts, labels = [t for t, _ in kept], [x for _, x in kept]
+    write_table(Table.of(texts, labels), tmp_path / "copy.csv")
+    with pytest.raises(DataError, match="nothing may train on it: it has phrases of the sentences"):
+        training_table(tmp_path / "copy.csv")
+
+
+@pytest.mark.parametrize("file", ["kaggle-movie-reviews/train.tsv.xz", "mr-rt-polarity"])
+def test_other_phrases_are_not_held_out(file: str) -> None:
+    assert held_out_phrases(read_table(shared_data.folder() / file)) == 0
+
+
 def test_other_trees_do_not_label_the_test(rebuilt: Table) -> None:
     train = read_table(shared_data.folder() / "yelp-labelled" / "yelp_labelled.txt")
     with pytest.raises(DataError, match="are in no tree"):
@@ -115,6 +155,9 @@ def test_two_labels_for_a_phrase_are_refused() -> None:
 def test_the_bundled_hashes() -> None:
     hashes = held_out_hashes()
     assert len(hashes) == len(set(hashes.tolist())) > 3_000
+    phrases = phrase_hashes()
+    assert len(phrases) == len(set(phrases.tolist())) > 3_000
+    assert not set(phrases.tolist()) & set(hashes.tolist())
     assert all(len(name) == 64 for name in HELD_OUT_FILES)
     assert held_out_sentences(Table.of(["a short one", "a sentence that nobody has said before today"])) == (
         0,
@@ -135,6 +178,12 @@ KEYS = [
 @pytest.mark.parametrize(("text", "key"), KEYS, ids=range(len(KEYS)))
 def test_sentences_are_compared_by_their_letters(text: str, key: str | None) -> None:
     assert sentence_key(text) == key
+
+
+def test_letters_of_ascii_are_those_of_the_definition() -> None:
+    text = "".join(map(chr, range(128)))
+    assert letters(text) == "".join(filter(str.isalnum, text.casefold()))
+    assert letters(text + "é") == letters(text) + "é"
 
 
 def test_submissions() -> None:

@@ -17,9 +17,11 @@ from labelled_reviews import rows, tree, write
 from sentimodels import Classifier
 from sentimodels.checkpoint import load_run, verify, write_manifest
 from sentimodels.config import resolve
-from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.run import plan, resume, spread, train
+from sentimodels.run import Tables, plan, resume, train
+from sentimodels.seeds import spread
+from sentimodels.training.optimizer import Optimizers
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +74,7 @@ def test_what_a_run_directory_holds(trained: Path) -> None:
     about = json.loads((trained / "run.json").read_text())
     assert about["versions"]["torch"] == version("torch")
     assert about["temperature"] > 0
+    assert "git" in about
     assert set(about["baselines"]) == {"majority", "tfidf"}
     tokenizer = sentitok.Tokenizer.from_file(trained / "tokenizer.json")
     with safe_open(trained / "model.safetensors", framework="pt") as file:
@@ -206,6 +209,56 @@ def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
         resume(folder)
 
 
+@pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
+def test_what_was_interrupted_while_it_learned_by_itself_learns_anew(
+    arch: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, whole, folder = resolve(tree(arch, reviews)), tmp_path / "whole", tmp_path / "run"
+    train(config, whole, baseline=False)
+    kind = type(load_run(whole).module)
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, folder, baseline=False)
+    assert not (folder / "model.safetensors").exists()
+    resume(folder, baseline=False)
+    assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_died_before_its_first_state_has_each_step_once(reviews: Path, tmp_path: Path) -> None:
+    config = resolve(
+        tree("cnn", reviews, train={"epochs": 1, "log_every": 5, "evaluate_every": 1000, "patience": 0})
+    )
+
+    def die(record: dict[str, Any]) -> None:
+        if record["step"] == 10:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        train(config, tmp_path / "run", baseline=False, on_record=die)
+    resume(tmp_path / "run", baseline=False)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
+    steps = [record["step"] for record in map(json.loads, lines) if "loss" in record]
+    assert steps == sorted(set(steps))
+    assert steps[:2] == [5, 10]
+
+
+def test_a_run_resumes_from_any_folder(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its files were named relative to where it began."""
+    monkeypatch.chdir(reviews.parent)
+    train(
+        resolve(tree("cnn", Path(reviews.name))), tmp_path / "run", should_stop=lambda: True, baseline=False
+    )
+    monkeypatch.chdir(tmp_path)
+    assert resume(Path("run"), baseline=False)["fit"]["stop"] == "epochs"
+
+
 def test_resuming_on_other_data_is_refused(reviews: Path, tmp_path: Path) -> None:
     data = Path(shutil.copy(reviews, tmp_path / "reviews.csv"))
     train(resolve(tree("lstm", data)), tmp_path / "run", should_stop=lambda: True)
@@ -294,6 +347,13 @@ def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
         train(resolve(tree("lstm", reviews, train={"device": "abacus"})), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "run")
+    for optim in ({"freeze": [""]}, {"freeze": ["emebdding"]}):
+        with pytest.raises(ConfigError, match=r"optim\.freeze"):
+            train(resolve(tree("cnn", reviews, optim=optim)), tmp_path / "run")
+    with pytest.raises(ConfigError, match="1 weights for 2 classes: 'neg', 'pos'"):
+        train(resolve(tree("cnn", reviews, train={"class_weights": [2.0]})), tmp_path / "run")
+    with pytest.raises(ConfigError, match="no weight for the label 'pos'"):
+        train(resolve(tree("cnn", reviews, train={"class_weights": {"neg": 2.0}})), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -357,6 +417,51 @@ def test_spread_over_seeds() -> None:
     assert found["deviation"] == pytest.approx(0.1)
     assert found["interval"] == pytest.approx(4.3027 * 0.1 / 3**0.5, abs=1e-4)
     assert spread([{"accuracy": 0.5}])["accuracy"]["interval"] == 0
+
+
+def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "this film with a plot and a story of the actor is a movie with a scene and the plot"
+    data, part = tmp_path / "data.csv", tmp_path / "part.csv"
+    data.write_text(f"{reviews.read_text('utf-8')}{text} good,pos\n", "utf-8")
+    part.write_text(f"text,label\n{text} bad,neg\n", "utf-8")
+    config = resolve(tree("tfidf", data, data={"valid": str(part)}))
+    assert "1 rows of valid are nearly training texts" in Tables(config.data).notes
+    monkeypatch.setattr("sentimodels.training_tables._NEAR_AT_MOST", 10)
+    notes = Tables(config.data).notes
+    assert not any("rows of valid are nearly" in note for note in notes)
+    assert any("rows of valid that are nearly training texts were not looked for" in note for note in notes)
+
+
+def test_diverging_leaves_a_run_that_answers(reviews: Path, tmp_path: Path) -> None:
+    """With weights from before; the loss of step 18 on is of weights moved by an endless rate."""
+    calls = iter(range(1000))
+    real = Optimizers.set_rate
+
+    def set_rate(self: Optimizers, factor: float) -> float:
+        return real(self, factor * (1e38 if next(calls) > 20 else 1))
+
+    config = resolve(tree("lstm", reviews, train={"ema": 0.0}))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Optimizers, "set_rate", set_rate)
+        with pytest.raises(TrainingError, match=r"the weights of step 17 .* are kept"):
+            train(config, tmp_path / "run")
+    assert verify(tmp_path / "run") == []
+    assert len(Classifier.load(tmp_path / "run").predict(["good film"])) == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["fit"]["stop"] == "not finite"
+    with pytest.raises(CheckpointError, match="has finished"):
+        resume(tmp_path / "run")
+
+
+def test_class_weights_by_label(reviews: Path, tmp_path: Path) -> None:
+    more = {"epochs": 1}
+    config = resolve(tree("cnn", reviews, train={**more, "class_weights": {"pos": 3, "neg": 1}}))
+    train(config, tmp_path / "named", baseline=False)
+    assert load_run(tmp_path / "named").config.train.class_weights == (1.0, 3.0)
+    train(resolve(tree("cnn", reviews, train={**more, "class_weights": [1, 3]})), tmp_path / "listed")
+    first, second = (load_run(tmp_path / name).module.state_dict() for name in ("named", "listed"))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
 def test_the_held_out_treebank_is_refused(tmp_path: Path) -> None:

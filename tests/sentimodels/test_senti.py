@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 import sys
-for name in ("torch", "pandas"):
+for name in ("torch",):
     sys.modules[name] = None
 from sentimodels.cli import main
 main()

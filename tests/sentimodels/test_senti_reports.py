@@ -208,6 +208,10 @@ def test_stats_and_pictures(folder: Path) -> None:
     train = value["files"][0]
     assert train["rows"] == sum(train["labels"].values()) == 800
     assert train["lengths"]["p5"] <= train["lengths"]["p50"] <= train["lengths"]["max"]
+    some = run_json(folder, "data", "stats", "train.csv", "--skip", "100", "--clean")["files"][0]
+    assert some["rows"] == 700
+    some = run_json(folder, "data", "check", "train.csv", "valid.csv", "--skip", "100", "--clean")
+    assert some["files"][0]["n"] == 700
     for name in ("labels", "lengths"):
         assert (folder / "figures" / f"{name}.png").stat().st_size > 1000
 

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,7 +21,13 @@ from unittest.mock import patch
 import pytest
 
 from labelled_reviews import write
+from sentimodels.checkpoint import write_manifest
+from sentimodels.classifier import Classifier
 from sentimodels.cli import build
+from sentimodels.cli.summary import seeds_summary
+from sentimodels.config import DataConfig
+from sentimodels.ensemble import Ensemble
+from sentimodels.run import Tables
 
 SMALL = [
     "--set",
@@ -74,7 +81,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_train_says_what_was_done(folder: Path) -> None:
     summary, notes = (folder / "summary.txt").read_text(), (folder / "notes.txt").read_text()
     assert "architecture  lstm" in summary
-    assert "lstm beats majority" in summary
+    assert re.search(
+        r"^lstm beats majority \(\+\d+\.\d ± \d+\.\d points\), (beats|is within noise of)", summary, re.M
+    )
+    assert re.search(r"^labels +neg \d+, pos \d+$", summary, re.M)
     assert "tfidf" in summary
     assert summary.rstrip().endswith('next     echo "great fun" | senti predict runs/first')
     assert "read as csv" in notes
@@ -111,6 +121,67 @@ def test_several_seeds(folder: Path) -> None:
     assert len(value["seeds"]) == 2
     assert value["spread"]["accuracy"]["interval"] >= 0
     assert (folder / "runs" / "seeds" / "seed-1" / "manifest.json").is_file()
+    text = seeds_summary(value, "lstm", Path("runs"))
+    assert re.search(r"^lstm [a-z ]+ majority \(.*\), [a-z ]+ tfidf \(.*\), over seeds$", text, re.M)
+    for args in (["--resume", "runs/seeds"], ["reviews.csv", "-o", "runs/seeds", "--seeds", "2"]):
+        done = senti("train", *args, cwd=folder)
+        assert done.code == 2
+        assert "all its seeds have finished" in done.err or "of several seeds already" in done.err
+
+
+def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
+    """One had finished, one was stopped, one had not begun; from another folder."""
+    args = ["train", "reviews.csv", "--seeds", "3", "--epochs", "1", "--no-baseline", *SMALL, "--json"]
+    whole = senti(*args, "-o", "runs/whole", cwd=folder)
+    asked = iter(range(1000))
+    per_run = 17  # 270 rows in batches of 16
+    with patch("sentimodels.cli.stopping.Stopper.__call__", lambda _: next(asked) == per_run + 5):
+        done = senti(*args, "-o", "runs/parts", cwd=folder)
+    assert done.code == 130, done.err
+    assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
+    assert sorted(path.name for path in (folder / "runs" / "parts").iterdir()) == [
+        "seed-0", "seed-1", "seeds.json",
+    ]  # fmt: skip
+    first = (folder / "runs" / "parts" / "seed-0" / "run.json").read_bytes()
+    done = senti("train", "--resume", folder / "runs" / "parts", "--no-baseline", "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["spread"] == json.loads(whole.out)["spread"]
+    assert (folder / "runs" / "parts" / "seed-0" / "run.json").read_bytes() == first
+    for seed in ("seed-1", "seed-2"):
+        weights = [folder / "runs" / name / seed / "model.safetensors" for name in ("whole", "parts")]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_options_reach_the_configuration(folder: Path) -> None:
+    (folder / "weights.csv").write_text("label,weight\nneg,1\npos,3\n")
+    args = [
+        "train", "reviews.csv", "--arch", "cnn", "-o", "runs/options", "--epochs", "1", "--no-baseline",
+        "--char-ngrams", "2,4", "--freeze", "embedding", "--freeze", "convolutions", "--unfreeze-at", "9",
+        "--class-weights", "weights.csv", "--skip", "20", "--clean", "--unescape", "--device", "cpu",
+        "--set", "model.d_model=16", "--set", "data.vocab_size=300", "--threads", "1",
+    ]  # fmt: skip
+    done = senti(*args, cwd=folder)
+    assert done.code == 0, done.err
+    config = tomllib.loads((folder / "runs" / "options" / "config.toml").read_text("utf-8"))
+    assert config["model"]["char_ngrams"] == [2, 4]
+    assert (config["optim"]["freeze"], config["optim"]["unfreeze_at"]) == (["embedding", "convolutions"], 9)
+    assert config["train"]["class_weights"] == [1.0, 3.0]
+    assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
+    assert "252 train" in done.out
+
+
+def test_clean_and_skip_change_what_is_read(folder: Path) -> None:
+    (folder / "breaks.csv").write_text("text,label\n" + "fine<br /><br />film,pos\nbad<br />film,neg\n" * 20)
+    plain = tables(folder, DataConfig(train="breaks.csv"))
+    clean = tables(folder, DataConfig(train="breaks.csv", clean=True, skip=10))
+    assert len(plain.train) + len(plain.valid or []) == 40
+    assert len(clean.train) + len(clean.valid or []) == 30
+    assert set(clean.train.texts) == {"fine film", "bad film"}
+
+
+def tables(folder: Path, data: DataConfig) -> Tables:
+    with contextlib.chdir(folder):
+        return Tables(data)
 
 
 def test_dry_run_trains_nothing(folder: Path) -> None:
@@ -143,6 +214,12 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
     (["train", "reviews.csv", "--lr", "1e30", "--set", "optim.name=sgd", "--set", "optim.clip=0",
       "--out", "runs/nan", *SMALL], 1, "lower optim.lr"),
+    (["train", "reviews.csv", "--class-weights", "heavy"], 2, "none, balanced, numbers as 1,2"),
+    (["train", "reviews.csv", "--class-weights", "1,2,3", "-o", "runs/x"], 2, "3 weights for 2 classes"),
+    (["train", "reviews.csv", "--char-ngrams", "many"], 2, "--char-ngrams many: expected two whole numbers"),
+    (["train", "reviews.csv", "--freeze", "head.x", "-o", "runs/x"], 2, "optim.freeze 'head.x'"),
+    (["predict", "runs/first", "reviews.csv", "--device", "abacus"], 2, "abacus"),
+    (["evaluate", "runs/first", "reviews.csv", "--device", "abacus"], 2, "abacus"),
     (["predict", "runs/none"], 2, "runs/none"),
     (["predict", "runs/first", "missing.csv"], 2, "missing.csv"),
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
@@ -185,6 +262,19 @@ def test_predict_a_file(folder: Path) -> None:
     assert set(records[0]["probs"]) == {"neg", "pos"}
 
 
+def test_predict_counts_texts_and_needs_no_labels(folder: Path) -> None:
+    """A quoted text may hold line ends, and a label may be blank."""
+    (folder / "odd.csv").write_text('text,label\n"a great\nlovely\nfilm",pos\n"an awful mess",\n')
+    for name in ("odd-answers.csv", "odd-answers.tsv", "odd-answers.jsonl"):
+        done = senti("predict", "runs/first", "odd.csv", "-o", name, "--json", cwd=folder)
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["rows"] == 2
+    with (folder / "odd-answers.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == ["pos", "neg"]
+    done = senti("predict", "runs/first", "odd.csv", "--skip", "1", "-q", "--device", "cpu", cwd=folder)
+    assert done.out == "neg\n"
+
+
 def test_archs_lists_the_table(folder: Path) -> None:
     from sentimodels.models import ARCHITECTURES
 
@@ -216,6 +306,26 @@ def test_verify(folder: Path, tmp_path: Path) -> None:
     done = senti("verify", copy, cwd=folder)
     assert done.code == 1
     assert "model.safetensors: changed since it was written" in done.out
+
+
+def test_verify_an_ensemble(folder: Path, tmp_path: Path) -> None:
+    runs = [Path(shutil.copytree(folder / "runs" / "first", tmp_path / name)) for name in ("a", "b")]
+    members = tuple(Classifier.load(run) for run in runs)
+    Ensemble(members, (0.5, 0.5)).save(tmp_path / "both", runs, "")
+    assert senti("verify", "both", cwd=tmp_path).code == 0
+    about = json.loads((runs[1] / "run.json").read_text())
+    (runs[1] / "run.json").write_text(json.dumps(about | {"temperature": 9.0}))
+    done = senti("verify", "both", cwd=tmp_path)
+    assert done.code == 1
+    assert "b/run.json: changed since it was written" in done.out.replace("\\", "/")
+    # A run that is whole, but not the one whose weight was fitted.
+    write_manifest(runs[1])
+    done = senti("verify", "both", cwd=tmp_path)
+    assert done.code == 1
+    assert "b: not the run the ensemble was made of" in done.out
+    done = senti("predict", "both", cwd=tmp_path, stdin="good\n")
+    assert done.code == 2
+    assert "is not the run it was made of" in done.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")

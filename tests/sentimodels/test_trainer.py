@@ -17,6 +17,7 @@ from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.logits import text_logits
 from sentimodels.models import build
 from sentimodels.trainer import Record, Trainer
+from sentimodels.training.optimizer import Optimizers
 from sentimodels.training.progress import Fit
 from sentimodels.vocabulary import TextEncoder, encoder_for
 
@@ -208,6 +209,41 @@ def test_a_loss_that_is_not_finite_stops(encoder: TextEncoder) -> None:
         TrainingError, match=r"the loss is \w+ at step \d+ \(epoch 1, batch \d+\): lower optim\.lr"
     ):
         run(config, encoder)
+    with pytest.raises(TrainingError, match="before any evaluation, so no weights are kept") as caught:
+        run(config, encoder)
+    assert caught.value.fit is None
+
+
+@pytest.mark.parametrize("evaluate_every", [1, 3])
+def test_the_best_weights_outlive_a_loss_that_is_not_finite(
+    evaluate_every: int, encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are weights kept whose answers are not finite."""
+    records: list[Record] = []
+    options = {"ema": 0.0, "evaluate_every": evaluate_every, "log_every": 1, "patience": 0}
+    config = config_of("lstm", train=options)
+    real = Optimizers.step
+
+    def step(self: Optimizers) -> None:
+        real(self)
+        if records and records[-1]["step"] == 7:
+            for group in (group for one in self.all.values() for group in one.param_groups):
+                for parameter in group["params"]:
+                    parameter.data.fill_(float("nan"))
+
+    monkeypatch.setattr(Optimizers, "step", step)
+    torch.manual_seed(0)
+    train, labels, valid, valid_labels = parts(encoder)
+    module = build(config.arch, config.model, encoder.inputs(2))
+    trainer = Trainer(config.optim, config.train, on_record=records.append)
+    with pytest.raises(TrainingError, match=r"the weights of step \d+ \(validation macro-F1 0") as caught:
+        trainer.fit(module, train, labels, valid, valid_labels, n_classes=2, folder=tmp_path)
+    fit = caught.value.fit
+    assert fit is not None
+    assert (fit.stop, fit.best_step <= 7) == ("not finite", True)
+    at_best = next(r for r in records if r["step"] == fit.best_step and "val_accuracy" in r)
+    assert (text_logits(module, valid).argmax(1) == valid_labels).mean() == at_best["val_accuracy"]
+    assert not (tmp_path / "state.safetensors").exists()  # from it the same would happen again
 
 
 def test_records_have_the_fields_of_metrics(encoder: TextEncoder, tmp_path: Path) -> None:
@@ -239,6 +275,13 @@ def test_frozen_parameters_move_from_their_step_on(encoder: TextEncoder) -> None
             assert same == (not moves and not name.startswith("head.")), name
     with pytest.raises(ConfigError, match=r"optim\.freeze 'emebdding': no parameter begins so"):
         run(config_of("lstm", optim={"freeze": ["emebdding"]}), encoder)
+
+
+@pytest.mark.parametrize("until", [None, 4])
+def test_something_must_learn(until: int | None, encoder: TextEncoder) -> None:
+    for freeze in ([""], ["embedding", "recurrent", "head", ""]):
+        with pytest.raises(ConfigError, match=r"optim\.freeze .*covers every parameter"):
+            run(config_of("lstm", optim={"freeze": freeze, "unfreeze_at": until}), encoder)
 
 
 def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None:

@@ -49,6 +49,8 @@ def check(
     where: Where = None,
     encoding: Encoding = None,
     limit: Limit = None,
+    skip: Skip = 0,
+    clean: Clean = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -67,6 +69,7 @@ def check(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
+        "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = [read(output, path, **flags) for path in files]
     value: dict[str, Any] = {"files": [], "leaks": []}

@@ -13,11 +13,13 @@ from sentitok.cli.output import number
 
 from .command import AsJson, Output, Quiet, Traceback
 from .tables import (
+    Clean,
     Encoding,
     Format,
     GroupColumn,
     LabelColumn,
     Limit,
+    Skip,
     TextColumn,
     Where,
     grid,
@@ -51,6 +53,8 @@ def stats(
     where: Where = None,
     encoding: Encoding = None,
     limit: Limit = None,
+    skip: Skip = 0,
+    clean: Clean = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -61,6 +65,7 @@ def stats(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
+        "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = {_name(path, files): read(output, path, **flags) for path in files}
     lengths = {name: _lengths(table, tokenizer_file) for name, table in tables.items()}

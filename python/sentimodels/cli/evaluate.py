@@ -16,6 +16,7 @@ from sentitok.cli.output import number
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .tables import (
     Clean,
+    Device,
     Encoding,
     Format,
     GroupColumn,
@@ -74,13 +75,19 @@ def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "Phr
 
 
 def answers(
-    output: Output, run: Path, table: "Table", *, memory: Path | None = None, even_if_trained: bool = False
+    output: Output,
+    run: Path,
+    table: "Table",
+    *,
+    memory: Path | None = None,
+    even_if_trained: bool = False,
+    device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
     from ..ensemble import load_predictor
     from ..evaluation import evaluate
 
-    predictor = load_predictor(run)
+    predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)
     return evaluate(predictor, table, run=run, memory=remembered, allow_trained=even_if_trained)
 
@@ -110,6 +117,7 @@ def evaluate(
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
+    device: Device = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -128,7 +136,9 @@ def evaluate(
         blank_labels="drop",
     )  # fmt: skip
     table.labelled()
-    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=even_if_trained)
+    found, with_memory = answers(
+        output, run, table, memory=memory, even_if_trained=even_if_trained, device=device
+    )
     if binary:
         found = binary_view(found)
         with_memory = None if with_memory is None else binary_view(with_memory)

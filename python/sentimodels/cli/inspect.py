@@ -64,18 +64,23 @@ def init(
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Check every file of a run against its manifest, and the tokenizer against the weights."""
+    """Check every file of a run against its manifest, and the tokenizer against the weights.
+
+    Of an ensemble, every run it is made of, and that it is still that run.
+    """
     from .. import checkpoint
+    from ..ensemble import members_of, verify_ensemble
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
-    wrong = checkpoint.verify(run)
-    n_files = sum(path.is_file() for path in run.iterdir())
-    text = "\n".join(wrong) if wrong else f"{run}: {number(n_files)} files as they were written"
+    members = members_of(run)
+    wrong = checkpoint.verify(run) if members is None else verify_ensemble(run)
+    there = [path for folder in members or [run] for path in folder.iterdir() if path.is_file()]
+    text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files as they were written"
     output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))
     if wrong:
         raise AnswerIsNoError(f"{run}: {len(wrong)} of its files are not as they were written")

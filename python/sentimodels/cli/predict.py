@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .tables import Encoding, Format, Limit, TextColumn, read
+from .tables import Clean, Device, Encoding, Format, Limit, Skip, TextColumn, read
 
 if TYPE_CHECKING:
     from ..predictions import Predictor
@@ -36,6 +36,9 @@ def predict(
     format: Format = None,
     encoding: Encoding = None,
     limit: Limit = None,
+    skip: Skip = 0,
+    clean: Clean = False,
+    device: Device = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -51,30 +54,34 @@ def predict(
     suffix = "" if out is None else out.suffix
     if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
-    predictor = load_predictor(run)
+    predictor = load_predictor(run, device)
     if file == "-":
         texts: Iterator[str] = (line.rstrip("\r\n") for line in sys.stdin)
     else:
         found = read(
-            output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit
-        )
+            output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
+            skip=skip, clean=clean, blank_labels="keep",
+        )  # fmt: skip
         texts = iter(found.texts)
-    form = "json" if as_json or suffix == ".jsonl" else "quiet" if quiet and out is None else suffix or ".csv"
     if out is None:
-        for part in _written(predictor, texts, form):
+        form = "json" if as_json else "quiet" if quiet else ".csv"
+    else:  # a file is what its name says, whatever is printed of it
+        form = "json" if suffix == ".jsonl" else suffix
+    if out is None:
+        for part, _ in _written(predictor, texts, form):
             sys.stdout.write(part)
         return
     parts = list(_written(predictor, texts, form))
-    write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
-    n_rows = sum(part.count("\n") for part in parts) - (form != "json")
+    write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
+    n_rows = sum(n for _, n in parts)
     output.result({"out": str(out), "rows": n_rows}, f"{n_rows:,} answers in {out}", str(out))
 
 
-def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterator[str]:
-    """Yields the output in parts."""
+def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterator[tuple[str, int]]:
+    """Yields the output in parts, with how many texts each answers."""
     names = predictor.labels.names
     if form in (".csv", ".tsv"):
-        yield _separated([["text", "label", *(f"p_{name}" for name in names)]], form)
+        yield _separated([["text", "label", *(f"p_{name}" for name in names)]], form), 0
     for some in _chunks(texts):
         probs = predictor.predict_proba(some)
         answers = [names[place] for place in probs.argmax(1).tolist()]
@@ -83,13 +90,12 @@ def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterato
             for text, answer, shares in rows:
                 record = {"schema": "senti.predict/1", "text": text, "label": answer}
                 record["probs"] = {n: round(p, 6) for n, p in zip(names, shares, strict=True)}
-                yield json.dumps(record, ensure_ascii=False) + "\n"
+                yield json.dumps(record, ensure_ascii=False) + "\n", 1
         elif form == "quiet":
-            yield "".join(f"{answer}\n" for answer in answers)
+            yield "".join(f"{answer}\n" for answer in answers), len(some)
         else:
-            yield _separated(
-                [[text, answer, *(f"{p:.6f}" for p in shares)] for text, answer, shares in rows], form
-            )
+            cells = [[text, answer, *(f"{p:.6f}" for p in shares)] for text, answer, shares in rows]
+            yield _separated(cells, form), len(some)
 
 
 def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:

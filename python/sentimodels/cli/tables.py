@@ -30,6 +30,8 @@ Where = Annotated[
 ]
 Skip = Annotated[int, typer.Option("--skip", min=0, help="Leave out the first so many rows.")]
 Clean = Annotated[bool, typer.Option("--clean", help="Write <br /> as a space.")]
+Unescape = Annotated[bool, typer.Option("--unescape", help="Write ( for -LRB- and / for \\/.")]
+Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, ...")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of the text; UTF-8 without it.")]
 
 

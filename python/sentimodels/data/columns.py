@@ -179,6 +179,9 @@ def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) 
     for number, line in enumerate(file.lines(), 1):
         if not line.strip():
             continue
+        if adder is None and line.lstrip().startswith("["):
+            made = f"jq -c '.[]' {rows.path.name}"
+            raise DataError(f"{rows.path}: a JSON array; expected one object a line, as {made} writes")
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+
 
 def fold(text: str) -> str:
     """Returns the text without case and without differences of form and white space."""
@@ -22,8 +24,9 @@ def fold(text: str) -> str:
 
 def letters(text: str) -> str:
     """Returns the letters and digits alone: the same for any way to tokenize or punctuate."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    if text.isascii():  # the same, ten times as fast
+        return text.lower().encode("ascii").translate(None, _NO_LETTERS).decode("ascii")
+    text = unicodedata.normalize("NFKC", text)
     return "".join(filter(str.isalnum, text.casefold()))
 
 

@@ -3,8 +3,10 @@
 The same sentences are in the Kaggle test file, in SST-2 dev and test, and some in
 rt-polarity; a model that has seen them cannot be scored on any of these. Files are
 known by the hash of their bytes, and copies in another format by their sentences:
-`held_out.txt` holds a 64-bit hash of the letters of each (no text). A table of which
-a part only overlaps, as rt-polarity, may be trained on; the note says what for.
+`held_out.txt` holds a 64-bit hash of the letters of each (no text). A table of phrases,
+perhaps without the sentences they are from, is known by `held_out_phrases.txt`: hashes of
+one in eight of the phrases that are no sentence and not in SST train. A table of which a
+part only overlaps, as rt-polarity, may be trained on; the note says what for.
 """
 
 from dataclasses import replace
@@ -34,6 +36,8 @@ MIN_LETTERS = 20
 MAX_CHARACTERS = 600
 # A file of the treebank with this share of the held-out sentences holds one of the parts.
 _SHARE_OF_HELD_OUT = 0.01
+# So has one with this share of the bundled phrases; other texts have none of them.
+_SHARE_OF_PHRASES = 0.01
 # Any other file is a copy when this share of its longest rows is held out.
 _SHARE_OF_ROWS = 0.5
 _TREEBANK = ("phrases", "sst", "sst-phrases", "sst-binary", "pairs")
@@ -42,7 +46,17 @@ _TREEBANK = ("phrases", "sst", "sst-phrases", "sst-binary", "pairs")
 @cache
 def held_out_hashes() -> NDArray[np.uint64]:
     """Returns the sorted hashes of the held-out sentences."""
-    lines = files(__package__).joinpath("held_out.txt").read_text("ascii").split()
+    return _bundled("held_out.txt")
+
+
+@cache
+def phrase_hashes() -> NDArray[np.uint64]:
+    """Returns the sorted hashes of one in eight of the phrases that only held-out sentences have."""
+    return _bundled("held_out_phrases.txt")
+
+
+def _bundled(name: str) -> NDArray[np.uint64]:
+    lines = files(__package__).joinpath(name).read_text("ascii").split()
     return np.sort(np.array([int(line, 16) for line in lines], dtype=np.uint64))
 
 
@@ -72,11 +86,21 @@ def held_out_sentences(table: Table) -> tuple[int, int]:
     return int(among(text_hashes(keys), held_out_hashes()).sum()), len(keys)
 
 
+def held_out_phrases(table: Table) -> int:
+    """Returns how many of the bundled phrases a table has."""
+    keys = {key for key in map(sentence_key, table.texts) if key is not None}
+    return int(among(text_hashes(keys), phrase_hashes()).sum())
+
+
 def guarded(table: Table) -> Table:
     """Returns the table with `held_out` filled in, or with a note where it only overlaps."""
     name = HELD_OUT_FILES.get(table.sha256)
     if name is not None:
         return replace(table, held_out=f"it is {name}")
+    phrases = held_out_phrases(table)
+    if phrases >= _SHARE_OF_PHRASES * len(phrase_hashes()):
+        known = f"{phrases:,} of the {len(phrase_hashes()):,} phrases it is known by"
+        return replace(table, held_out=f"it has phrases of the sentences in SST dev and test ({known})")
     found, of = held_out_sentences(table)
     if not found:
         return table

@@ -33,7 +33,7 @@ class Fit:
     """How training went.
 
     Attributes:
-        stop: why it ended: `epochs`, `max_steps`, `patience` or `stopped`.
+        stop: why it ended: `epochs`, `max_steps`, `patience`, `stopped` or `not finite`.
         steps: steps taken.
         best_step: the step whose weights were kept.
         best: their macro-F1 on the validation texts, or `None` without such texts.
