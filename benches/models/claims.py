@@ -30,6 +30,7 @@ CLAIMS = (
     Claim("a network from scratch loses to TF-IDF (the report's LSTM by 3.6 points)", "lstm", "tfidf", 3.6),
     Claim("mean pooling beats the last token", "gpt, causal, last", "gpt, mean", 1.3),
     Claim("learned positions beat sinusoidal ones", "encoder, sinusoidal", "encoder", 5.6),
+    Claim("learned positions beat rotary ones", "encoder, rotary", "encoder"),
     Claim("positions are needed at all", "encoder, no positions", "encoder"),
     Claim("softmax attention beats linear attention (elu + 1)", "encoder, linear-elu", "encoder", 21.1),
     Claim(
@@ -37,8 +38,10 @@ CLAIMS = (
     ),
     Claim("softmax attention beats Nystrom attention", "encoder, nystrom", "encoder", 25.9),
     Claim("Mamba beats attention", "encoder", "mamba", 4.0),
-    Claim("WordPiece beats BPE", "encoder", "encoder, WordPiece", 3.2),
-    Claim("Unigram beats BPE", "encoder", "encoder, Unigram", 2.1),
+    Claim("WordPiece beats BPE", "encoder, BPE", "encoder, WordPiece", 3.2),
+    Claim("Unigram beats BPE", "encoder, BPE", "encoder, Unigram", 2.1),
+    Claim("subwords (BPE) beat whole words, encoder", "encoder", "encoder, BPE"),
+    Claim("subwords (BPE) beat whole words, LSTM", "lstm", "lstm, BPE"),
     Claim("freezing what was there before hurts", "lstm, vectors frozen", "lstm, vectors"),
     Claim(
         "freezing at first, then releasing, hurts",

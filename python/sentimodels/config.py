@@ -55,9 +55,15 @@ class DataConfig(Section):
     tokenizer: str | None = Field(
         default=None, description="Tokenizer file; without it one is trained from train."
     )
-    vocab_size: int = Field(default=16_000, ge=257, description="Size of a tokenizer trained here, at most.")
-    tokenizer_model: Literal["bpe", "wordpiece", "unigram"] = Field(
-        default="bpe", description="Model of a tokenizer trained here."
+    vocab_size: int = Field(
+        default=16_000,
+        ge=257,
+        description="Size of a tokenizer trained here, at most; of words, the most frequent.",
+    )
+    tokenizer_model: Literal["words", "bpe", "wordpiece", "unigram"] = Field(
+        default="words",
+        description="What is made here without a tokenizer: words, whole ones, any other by its character "
+        "n-grams; or a tokenizer of subwords: bpe, wordpiece, unigram.",
     )
     pre_tokenizer: str | None = Field(
         default=None, description="Where a tokenizer trained here cuts text; without it as suits its model."

@@ -11,6 +11,7 @@ from torch import nn
 
 from .data.batches import batches
 from .data.encoded import Encoded
+from .layers.embedding import known
 
 __all__ = ["text_logits"]
 
@@ -31,7 +32,11 @@ def text_logits(
     was_training = module.training
     module.eval()
     total: NDArray[np.float32] | None = None
-    with torch.inference_mode(), torch.autocast(on.type, torch.bfloat16, enabled=bfloat16):
+    with (
+        known(module, encoded.unknown),
+        torch.inference_mode(),
+        torch.autocast(on.type, torch.bfloat16, enabled=bfloat16),
+    ):
         for batch in batches(encoded, max_tokens=max_tokens):
             logits = module(batch.input_ids.to(on), batch.mask.to(on)).float().cpu().numpy()
             if total is None:

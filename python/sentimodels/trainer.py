@@ -134,6 +134,7 @@ class _Run:
         sparse = self.optim.lazy_rows and self.optim.name != "sgd" and not self.config.compile
         for embedding in self.embeddings:
             embedding.sparse = sparse
+            embedding.know(train.unknown)
         self.forward = torch.compile(module) if self.config.compile else module
         self.names = [name for name, _ in module.named_parameters()]
         self.optimizers = Optimizers(module, self.optim, sparse=sparse)

@@ -1,12 +1,13 @@
 """From texts to ids: the tokenizer of a run, what its tokens read, and vectors for them.
 
 A run's encoder is a `sentitok` tokenizer, given or trained here, or what an architecture
-brings itself (`words.py`, `hashed_words.py`). Ids of a tokenizer run to its size; one more
-stands for padding and for a text without tokens, so no token of a text is ever that.
+brings itself (`words.py`, `hashed_words.py`), or whole words (`open_words.py`). Ids of a tokenizer
+run to its size; one more stands for padding and for a text without tokens, so no token of a text
+is ever that.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,16 @@ from .errors import CheckpointError, ConfigError, DataError
 from .hashed_words import HashedWords
 from .layers.embedding import Inputs
 from .models import HasFeatures
+from .open_words import OpenWords, Reader
 from .words import WordNgrams
 
 __all__ = ["Encoder", "TextEncoder", "encoder_for", "load_encoder", "token_texts", "vectors_for"]
 
-Encoder = Tokenizer | WordNgrams | HashedWords
+Encoder = Tokenizer | OpenWords | WordNgrams | HashedWords
 # The file of each kind in a run directory.
 _FILES: dict[str, type[Any]] = {
     "tokenizer.json": Tokenizer,
+    "open-words.json": OpenWords,
     "words.json": WordNgrams,
     "hashed-words.json": HashedWords,
 }
@@ -63,32 +66,42 @@ class TextEncoder:
     @property
     def pad_id(self) -> int:
         """The id of padding, and of a text without tokens."""
-        return self.encoder.vocab_size if isinstance(self.encoder, Tokenizer) else 0
+        return self.encoder.vocab_size if self.in_order else 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether ids are tokens in the order of the text, and not a bag of features."""
+        return isinstance(self.encoder, Tokenizer | OpenWords)
 
     @property
     def vocab_size(self) -> int:
         """Ids run below this, that of padding included."""
-        return self.encoder.vocab_size + isinstance(self.encoder, Tokenizer)
+        return self.encoder.vocab_size + self.in_order
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Encodes texts as the model reads them."""
         prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
-        whole = not isinstance(self.encoder, Tokenizer)
-        return encode_texts(
+        reader = Reader(self.encoder) if isinstance(self.encoder, OpenWords) else self.encoder
+        encoded = encode_texts(
             prepared,
-            self.encoder,  # type: ignore[arg-type]  # what is used of it, all three have
-            _WHOLE if whole else self.data.max_tokens,
+            reader,  # type: ignore[arg-type]  # what is used of it, all have
+            self.data.max_tokens if self.in_order else _WHOLE,
             self.data.long,
             stride=self.data.stride,
             pad_id=self.pad_id,
         )
+        return replace(encoded, unknown=tuple(reader.unknown)) if isinstance(reader, Reader) else encoded
 
     def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
         """Returns what a model is built for."""
         if isinstance(self.encoder, HashedWords):
             n_words = len(self.encoder.words) + 1
             return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
-        texts = token_texts(self.encoder) if isinstance(self.encoder, Tokenizer) else None
+        texts = None
+        if isinstance(self.encoder, Tokenizer):
+            texts = token_texts(self.encoder)
+        elif isinstance(self.encoder, OpenWords):
+            texts = [*self.encoder.words, ""]
         return Inputs(self.vocab_size, n_classes, texts, vectors)
 
     @property
@@ -117,7 +130,11 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
         return TextEncoder(Tokenizer.from_file(data.tokenizer), settled)
     lowercase = data.lowercase is not False
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
-    trained = _trained(prepared, data, lowercase)
+    trained: Encoder
+    if data.tokenizer_model == "words":
+        trained = OpenWords.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
+    else:
+        trained = _trained(prepared, data, lowercase)
     return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))
 
 
@@ -132,7 +149,7 @@ def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokeniz
             return train_wordpiece(
                 texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2, lowercase=lowercase
             )
-        case "unigram":
+        case _:
             return train_unigram(texts=texts, vocab_size=size, pre_tokenizer=splitter)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import fake_run
 from fake_run import LABELS, some_predictions
 from sentimodels.calibration import softmax
+from sentimodels.checkpoint import manifest_hash
 from sentimodels.data import Labels, Table, TrainingRecord, read_table
 from sentimodels.data.folding import fold
 from sentimodels.ensemble import Ensemble, fit_weights, load_predictor, members_of
@@ -232,8 +233,8 @@ BROKEN = [
     ('{"schema": "senti.ensemble/1", "members": [{"run": "x"}]}', "not an ensemble"),
     ('{"schema": "senti.ensemble/1", "members": [], "temperature": 1, "labels": []}', "0 members"),
     (
-        '{"schema": "senti.ensemble/1", "members": [{"run": "../runs/gpt", "weight": 1}], "temperature": 1, '
-        '"labels": ["x"]}',
+        '{"schema": "senti.ensemble/1", "members": [{"run": "../runs/gpt", "weight": 1, "manifest_sha256": '
+        '"PIN"}], "temperature": 1, "labels": ["x"]}',
         "other labels now",
     ),
 ]
@@ -242,7 +243,8 @@ BROKEN = [
 @pytest.mark.parametrize(("content", "message"), BROKEN)
 def test_broken_ensembles_are_an_error(folder: Path, content: str, message: str) -> None:
     (folder / "e").mkdir()
-    (folder / "e" / "ensemble.json").write_text(content, "utf-8")
+    pinned = content.replace('"PIN"', json.dumps(manifest_hash(folder / "runs" / "gpt")))
+    (folder / "e" / "ensemble.json").write_text(pinned, "utf-8")
     with pytest.raises((CheckpointError, ConfigError), match=message):
         load_predictor(folder / "e")
 

@@ -75,7 +75,8 @@ def ids_and_mask() -> tuple[Tensor, Tensor]:
 
 
 def test_a_causal_gpt_is_llama() -> None:
-    config = resolve({"arch": "gpt", "model": {**SIZE, "causal": True, "pooling": "last"}}).model
+    of_llama = {"causal": True, "pooling": "last", "norm_order": "pre", "positions": "rotary"}
+    config = resolve({"arch": "gpt", "model": {**SIZE, **of_llama}}).model
     built = build("gpt", config, Inputs(V, 3))
     assert isinstance(built, Gpt)
     ours = moved(built)

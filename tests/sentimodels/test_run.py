@@ -19,6 +19,7 @@ from sentimodels.checkpoint import load_run, verify, write_manifest
 from sentimodels.config import resolve
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
+from sentimodels.open_words import OpenWords
 from sentimodels.run import Tables, plan, resume, train
 from sentimodels.seeds import spread
 from sentimodels.training.optimizer import Optimizers
@@ -67,7 +68,7 @@ def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, t
 def test_what_a_run_directory_holds(trained: Path) -> None:
     names = {path.name for path in trained.iterdir()}
     assert names == {
-        "model.safetensors", "config.toml", "tokenizer.json", "labels.json", "run.json", "metrics.jsonl",
+        "model.safetensors", "config.toml", "open-words.json", "labels.json", "run.json", "metrics.jsonl",
         "training_data.json", "training_texts.npz", "manifest.json",
     }  # fmt: skip
     assert json.loads((trained / "labels.json").read_text())["labels"] == ["neg", "pos"]
@@ -76,10 +77,10 @@ def test_what_a_run_directory_holds(trained: Path) -> None:
     assert about["temperature"] > 0
     assert "git" in about
     assert set(about["baselines"]) == {"majority", "tfidf"}
-    tokenizer = sentitok.Tokenizer.from_file(trained / "tokenizer.json")
+    words = OpenWords.from_bytes((trained / "open-words.json").read_bytes())
     with safe_open(trained / "model.safetensors", framework="pt") as file:
         metadata = json.loads(file.metadata()["sentimodels"])
-    assert metadata["tokenizer_sha256"] == tokenizer.fingerprint
+    assert metadata["tokenizer_sha256"] == words.fingerprint
 
 
 def test_a_saved_config_is_enough_to_run_again(trained: Path, tmp_path: Path) -> None:
@@ -151,12 +152,11 @@ def test_altered_files_are_refused(name: str, data: bytes, message: str, copy: P
 
 def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
     """Ids of two words swapped, weights untouched, hashes made anew."""
-    path = copy / "tokenizer.json"
+    path = copy / "open-words.json"
     value = json.loads(path.read_text("utf-8"))
-    vocab = value["model"]["vocab"]
-    first, second = "Ġfilm", "Ġthe"
-    assert {first, second} <= vocab.keys()
-    vocab[first], vocab[second] = vocab[second], vocab[first]
+    words = value["words"]
+    first, second = words.index("film"), words.index("the")
+    words[first], words[second] = words[second], words[first]
     path.write_text(json.dumps(value), encoding="utf-8")
     write_manifest(copy)
     with pytest.raises(ValueError, match=r"not the one the weights were trained with|tokenizer"):

@@ -184,6 +184,7 @@ def test_a_batch_is_its_texts_one_by_one(texts: list[str]) -> None:
 @pytest.mark.parametrize("arch", ["tfidf", "bow"])
 def test_saved_words_encode_alike(arch: str) -> None:
     words = encoder_for(resolve({"arch": arch}), TEXTS).encoder
+    assert isinstance(words, WordNgrams | HashedWords)
     kind = type(words)
     again = kind.from_bytes(words.to_bytes())
     assert again.fingerprint == words.fingerprint

@@ -36,6 +36,7 @@ class Encoded:
         n_cut: how many texts were longer than `max_tokens`.
         pad_id: what fills up a batch; the mask, not this id, says what is real.
         fingerprint: of the tokenizer, so that ids never meet another's embeddings.
+        unknown: the words of ids from `pad_id` + 1 on, which only these texts have.
     """
 
     ids: NDArray[Any]
@@ -47,6 +48,7 @@ class Encoded:
     n_cut: int
     pad_id: int
     fingerprint: str
+    unknown: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.row_offsets) - 1

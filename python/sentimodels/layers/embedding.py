@@ -3,10 +3,13 @@
 Not for positions (`position.py`). Each distinct token of a batch is composed once, however
 often it occurs: with n-grams that saves most of the work, and the gradient of the table has
 one row per distinct token. With `sparse` set by the trainer these gradients are sparse, so
-that the optimiser touches only rows that occurred. Padding becomes exactly zero.
+that the optimiser touches only rows that occurred. Padding becomes exactly zero. Ids beyond
+the table are words that training did not have; `know` tells their spelling, and the n-grams
+alone make their vectors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,6 +94,7 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.config = config
         self.sparse = False
+        self.unknown: Sequence[str] = ()
         # For one training pass: an order of the rows, a share, and the rows' own mask.
         self.mix: tuple[Tensor, float, Tensor] | None = None
         self.weight = nn.Parameter(torch.empty(inputs.vocab_size, d_model))
@@ -105,13 +109,37 @@ class TokenEmbedding(nn.Module):
             self.gram_weight = nn.Parameter(torch.empty(max(1, len(found)), d_model))
             nn.init.normal_(self.gram_weight, std=std)
             # They follow from the vocabulary, so they are not saved with the weights.
-            self.register_buffer("grams", torch.from_numpy(rows.astype(np.int64)), persistent=False)
+            self._buckets = found
+            self._table = NgramTable(rows.astype(np.int64), table.starts)
+            self.register_buffer("grams", torch.from_numpy(self._table.rows), persistent=False)
             self.register_buffer("gram_starts", torch.from_numpy(table.starts), persistent=False)
+
+    def know(self, words: Sequence[str]) -> None:
+        """Takes the words of the ids beyond the table, in place of those it was told before."""
+        if words == self.unknown:
+            return
+        self.unknown = words
+        if self.gram_weight is None or self.config.ngram_range is None:
+            return  # then they are nothing
+        own = self._table
+        new = ngram_table(words, *self.config.ngram_range, self.config.char_buckets)
+        # An n-gram that no word of the training had has no row, and does not count.
+        row = np.searchsorted(self._buckets, new.rows).clip(max=len(self._buckets) - 1)
+        there = self._buckets[row] == new.rows
+        ends = np.concatenate([[0], np.cumsum(there)])[new.starts]
+        device = self.grams.device
+        self.grams = torch.from_numpy(np.concatenate([own.rows, row[there]])).to(device)
+        self.gram_starts = torch.from_numpy(np.concatenate([own.starts, own.starts[-1] + ends[1:]])).to(
+            device
+        )
 
     def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
         """Embeds `input_ids` where `mask` is True."""
         distinct, place = torch.unique(input_ids, return_inverse=True)
-        vectors = F.embedding(distinct, self.weight, sparse=self.sparse)
+        if self.unknown:
+            vectors = look_up(self.weight, distinct, sparse=self.sparse)
+        else:
+            vectors = F.embedding(distinct, self.weight, sparse=self.sparse)
         if self.gram_weight is not None:
             vectors = vectors + self._from_ngrams(distinct, self.gram_weight)
         x = F.dropout(F.embedding(place, vectors), self.config.embedding_dropout, self.training)
@@ -148,6 +176,26 @@ def start_vectors(vectors: Tensor, d_model: int) -> Tensor:
             f"set model.d_model = {width}, or give vectors of {d_model}"
         )
     return vectors
+
+
+def look_up(table: Tensor, ids: Tensor, *, sparse: bool = False) -> Tensor:
+    """Returns rows of `table` (V, D); zeros for ids beyond it."""
+    inside = ids < len(table)
+    return F.embedding(ids * inside, table, sparse=sparse) * inside[..., None]
+
+
+@contextmanager
+def known(module: nn.Module, words: Sequence[str]) -> Iterator[None]:
+    """Lets the embeddings of a module know some words for a while."""
+    embeddings = [part for part in module.modules() if isinstance(part, TokenEmbedding)]
+    before = [part.unknown for part in embeddings]
+    for part in embeddings:
+        part.know(words)
+    try:
+        yield
+    finally:
+        for part, words_before in zip(embeddings, before, strict=True):
+            part.know(words_before)
 
 
 def _fill(weight: Tensor, vectors: Tensor) -> None:

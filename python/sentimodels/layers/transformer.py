@@ -48,7 +48,7 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
     )
     norm: Literal["layer", "rms", "none"] = Field(default="layer", description="layer, rms or none.")
     norm_order: Literal["pre", "post"] = Field(
-        default="pre", description="Norm before or after the sub-layer."
+        default="post", description="Norm before or after the sub-layer."
     )
     norm_eps: float = Field(default=1e-5, gt=0, description="Added to the variance.")
     activation: Activation = Field(

@@ -88,9 +88,14 @@ _SIZES = {
     "4x-large": (2560, 20, 40),
     "5x-large": (3072, 24, 48),
 }
-_TRANSFORMER = {
+_BERT = {
     name: {"d_model": width, "n_heads": heads, "n_layers": layers}
     for name, (width, heads, layers) in _SIZES.items()
+}
+# Deep stacks learn from the first step on only with the norm before (Xiong et al. 2020).
+_TRANSFORMER = {
+    name: {**sizes, "norm_order": "post" if sizes["n_layers"] <= 12 else "pre"}
+    for name, sizes in _BERT.items()
 }
 _MAMBA = {name: {"d_model": width, "n_layers": layers} for name, (width, _, layers) in _SIZES.items()}
 _RECURRENT = {
@@ -111,6 +116,7 @@ _CNN = {
 }
 # Models that learn in `fit` need no steps after it.
 _FITTED = {"epochs": 0, "ema": 0.0}
+_CALM, _MIXED = {"lr": 1e-3}, {"mixup": 0.2}
 
 ARCHITECTURES: dict[str, Architecture] = {
     "tfidf": Architecture(
@@ -124,9 +130,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "rnn": Architecture(RnnConfig, RecurrentClassifier, "recurrent network, two-way", _RECURRENT),
     "gru": Architecture(GruConfig, RecurrentClassifier, "gated recurrent unit, two-way", _RECURRENT),
     "lstm": Architecture(LstmConfig, RecurrentClassifier, "long short-term memory, two-way", _RECURRENT),
-    "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER),
-    "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _TRANSFORMER),
-    "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, rotary positions, SwiGLU", _TRANSFORMER),
+    "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER, _CALM, _MIXED),
+    "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _BERT, _CALM, _MIXED),
+    "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER, _CALM, _MIXED),
     "mamba": Architecture(MambaConfig, Mamba, "selective state space, two-way", _MAMBA),
 }
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding, start_vectors
+from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding, look_up, start_vectors
 from ..layers.head import Head, HeadConfig
 from ..layers.pooling import PoolingKind
 
@@ -82,7 +82,7 @@ class Cnn(nn.Module):
         if self.embedding is not None:
             channels.append(self.embedding(input_ids, mask))
         if self.config.channels != "tuned":
-            fixed = F.embedding(input_ids, self.static) * mask[..., None]
+            fixed = look_up(self.static, input_ids) * mask[..., None]
             channels.append(F.dropout(fixed, self.config.embedding_dropout, self.training))
         x = torch.cat(channels, -1).transpose(1, 2)  # (B, D, T)
         found = [

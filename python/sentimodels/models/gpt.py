@@ -1,8 +1,10 @@
-"""`gpt`: a transformer of the decoder's make: RMSNorm, rotary positions, SwiGLU, no biases.
+"""`gpt`: a transformer of the decoder's make: RMSNorm, SwiGLU, no biases.
 
 Two-way by default, since a classifier may read the whole text at once; `causal` makes it the
-language model's reading order. Norms, activation and order by option (LayerNorm, ReLU²,
-GELU, SiLU, post-norm). Not for generation: that head belongs to `lm`.
+language model's reading order. Norms, activation, order and positions by option (LayerNorm,
+ReLU², GELU, SiLU, pre-norm, rotary). Post-norm and learned positions, as in the first GPT
+(Radford et al. 2018), are what does best from scratch on short texts; deeper stacks and long
+texts want `norm_order = "pre"` and `positions = "rotary"`. Not for generation.
 """
 
 from typing import Literal
@@ -27,7 +29,7 @@ class GptConfig(TransformerConfig):
         description="relu, gelu, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
     )
     positions: PositionKind = Field(
-        default="rotary", description="none, sinusoidal, learned, rotary or alibi."
+        default="learned", description="none, sinusoidal, learned, rotary or alibi."
     )
     biases: bool = Field(default=False, description="Whether linear maps have biases.")
 
