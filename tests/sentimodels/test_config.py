@@ -77,7 +77,12 @@ def test_refused(tree: dict[str, object], message: str) -> None:
 # Where no position is learned, or all are.
 @pytest.mark.parametrize(
     ("arch", "model"),
-    [("encoder", {"max_len": 1024}), ("encoder", {"positions": "alibi"}), ("gpt", {"positions": "rotary"}), ("lstm", {})],
+    [
+        ("encoder", {"max_len": 1024}),
+        ("encoder", {"positions": "alibi"}),
+        ("gpt", {"positions": "rotary"}),
+        ("lstm", {}),
+    ],
 )
 def test_long_rows_where_positions_reach(arch: str, model: dict[str, object]) -> None:
     assert resolve({"arch": arch, "model": model, "data": {"max_tokens": 1024}}).data.max_tokens == 1024

@@ -238,3 +238,25 @@ def test_bow_learns_the_same_twice_and_by_gradients_what_fit_computes() -> None:
         assert torch.equal(value, found[1].state_dict()[name])
     logits = text_logits(found[0], encoder.encode(TEXTS))
     assert (logits.argmax(1) == LABELS)[:120].mean() > 0.97
+
+
+@pytest.mark.parametrize("unit", [True, False])
+def test_naive_bayes_is_the_regression_over_weighted_ngrams(unit: bool) -> None:
+    """With two classes the ratios are opposite, so one regression with twice the c says the same."""
+    config = resolve({"arch": "nb", "model": {"unit_length": unit, "tol": 1e-12, "max_iter": 5000}})
+    encoder = encoder_for(config, TEXTS)
+    encoded = encoder.encode(TEXTS)
+    module = build("nb", config.model, encoder.inputs(2))
+    assert isinstance(module, Fits)
+    module.fit(encoded, LABELS, 0)
+    there = np.zeros((len(TEXTS), encoder.vocab_size))
+    for row in range(len(encoded)):
+        there[row, encoded.row(row)] = 1
+    there[:, 0] = 0
+    inside, outside = 1 + there[LABELS == 1].sum(0), 1 + there[LABELS == 0].sum(0)
+    ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
+    length = np.sqrt(np.maximum(there.sum(1, keepdims=True), 1)) if unit else 1.0
+    solver = LogisticRegression(C=6.0, tol=1e-10, max_iter=10_000)
+    wanted = solver.fit(there / length * ratio, LABELS).decision_function(there / length * ratio)
+    logits = text_logits(module, encoded)
+    assert logits[:, 1] - logits[:, 0] == pytest.approx(wanted, abs=2e-3)

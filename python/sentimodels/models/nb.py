@@ -34,11 +34,15 @@ class NaiveBayesConfig(Section):
     ngram_range: tuple[int, int] = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
     max_features: int = Field(default=1_000_000, ge=1, description="The most frequent n-grams kept.")
     min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
-    token_pattern: str = Field(default=r"\w+|[^\w\s]", description="Regular expression of a word.")
+    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
     lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
     ends: bool = Field(default=False, description="Whether the ends of a text count as words of n-grams.")
     alpha: float = Field(default=1.0, gt=0, description="Added to each count.")
-    c: float = Field(default=1.0, gt=0, description="Inverse strength of the L2 penalty.")
+    unit_length: bool = Field(
+        default=True,
+        description="Whether a text's n-grams share a length of 1: long texts are no surer.",
+    )
+    c: float = Field(default=3.0, gt=0, description="Inverse strength of the L2 penalty.")
     tol: float = Field(default=1e-6, gt=0, description="The solver stops at a smaller relative gain.")
     max_iter: int = Field(default=500, ge=1, description="Steps of the solver at most.")
     beta: float = Field(
@@ -78,13 +82,18 @@ class NaiveBayes(nn.Module):
     def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
         """Returns logits (B, C)."""
         found = bag(input_ids, mask, self.vocab_size)
-        return found.sum(self.ratio[found.feature] * self.weight[found.feature]) + self.bias
+        value = self.ratio[found.feature] * self.weight[found.feature]
+        if self.config.unit_length:
+            length = found.sum(torch.ones_like(value[:, 0])).sqrt()
+            value = value / length[found.row, None]
+        return found.sum(value) + self.bias
 
     # Nothing is drawn, so `seed` changes nothing.
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:  # noqa: ARG002
         """Learns ratios and weights from the training texts."""
         from scipy.optimize import minimize
         from scipy.sparse import csr_matrix
+        from sklearn.preprocessing import normalize
 
         config = self.config
         n_texts, n_features, n_classes = encoded.n_texts, self.vocab_size, len(self.bias)
@@ -93,10 +102,13 @@ class NaiveBayes(nn.Module):
         found = csr_matrix((np.ones(len(rows)), (rows, encoded.ids.astype(np.int64))), shape=shape)
         found.sum_duplicates()
         found.data[:] = found.indices != 0
+        seen = found.copy()
+        if config.unit_length:
+            found = normalize(found)
         truth = np.zeros((n_texts, n_classes))
         truth[np.arange(n_texts), labels] = 1
-        inside = config.alpha + found.T @ truth  # texts of a class with an n-gram (V, C)
-        outside = config.alpha + found.T @ (1 - truth)
+        inside = config.alpha + seen.T @ truth  # texts of a class with an n-gram (V, C)
+        outside = config.alpha + seen.T @ (1 - truth)
         ratio = np.log(inside / inside.sum(0)) - np.log(outside / outside.sum(0))
         there = truth.any(0)
         ratio[:, ~there] = 0
