@@ -25,7 +25,7 @@ from .config import OptimConfig, TrainConfig
 from .data.batches import Batch, batches
 from .data.encoded import Encoded
 from .errors import TrainingError
-from .layers.embedding import TokenEmbedding
+from .layers.embedding import Mixing, TokenEmbedding
 from .logits import text_logits
 from .training.average import Average
 from .training.device import device_of, use_bfloat16
@@ -129,12 +129,13 @@ class _Run:
         self.n_classes, self.folder = n_classes, folder
         check_possible(module, self.optim, self.config, n_classes)
         self.module = module.to(self.device)
-        self.embeddings = [part for part in module.modules() if isinstance(part, TokenEmbedding)]
+        self.mixing = [part for part in module.modules() if isinstance(part, Mixing)]
         # A compiled model would be compiled anew for each number of rows.
         sparse = self.optim.lazy_rows and self.optim.name != "sgd" and not self.config.compile
-        for embedding in self.embeddings:
-            embedding.sparse = sparse
-            embedding.know(train.unknown)
+        for part in self.mixing:
+            if isinstance(part, TokenEmbedding):
+                part.sparse = sparse
+                part.know(train.unknown)
         self.forward = torch.compile(module) if self.config.compile else module
         self.names = [name for name, _ in module.named_parameters()]
         self.optimizers = Optimizers(module, self.optim, sparse=sparse)
@@ -325,15 +326,15 @@ class _Run:
             share = float(torch.distributions.Beta(alpha, alpha).sample())
             order = torch.randperm(len(ids)).to(self.device)
             target = mixed(target, order, share)
-            for embedding in self.embeddings:
-                embedding.mix = (order, share, mask)
+            for part in self.mixing:
+                part.mix = (order, share, mask)
             mask = mask | mask[order]
         try:
             logits = self.forward(ids, mask)
             again = self.forward(ids, mask) if self.config.r_drop else None
         finally:
-            for embedding in self.embeddings:
-                embedding.mix = None
+            for part in self.mixing:
+                part.mix = None
         loss = summed(logits, target, self.config, self.class_weights)
         if again is None:
             return loss

@@ -294,7 +294,7 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
     train, labels, _, _ = parts(encoder)
     Trainer(config.optim, config.train).fit(module, train, labels, None, None, n_classes=2)
     now = module.state_dict()
-    assert torch.equal(now["static"], before["static"])
+    assert torch.equal(now["static.vectors"], before["static.vectors"])
     assert not torch.equal(now["embedding.weight"], before["embedding.weight"])
 
 

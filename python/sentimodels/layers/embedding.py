@@ -22,7 +22,15 @@ from ..errors import ConfigError
 from ..section import Section
 from .ngrams import NgramTable, ngram_table
 
-__all__ = ["EmbeddingConfig", "Inputs", "TokenEmbedding", "start_vectors"]
+__all__ = [
+    "EmbeddingConfig",
+    "Inputs",
+    "Mixing",
+    "StaticEmbedding",
+    "TokenEmbedding",
+    "known",
+    "start_vectors",
+]
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,44 @@ class EmbeddingConfig(Section):
         return None if self.char_ngrams == (0, 0) else self.char_ngrams
 
 
-class TokenEmbedding(nn.Module):
+class Mixing(nn.Module):
+    """What turns ids into vectors; in a training pass with mixup, those of two rows into one.
+
+    Attributes:
+        mix: for one training pass: an order of the rows, a share, and the rows' own mask.
+    """
+
+    mix: tuple[Tensor, float, Tensor] | None = None
+
+    def own(self, mask: Tensor) -> Tensor:
+        """Returns the mask of the rows before any mixing."""
+        return mask if self.mix is None else self.mix[2]
+
+    def mixed(self, x: Tensor) -> Tensor:
+        """Returns `x` (B, T, D), each row mixed with its partner if so asked."""
+        if self.mix is None:
+            return x
+        order, share, _ = self.mix
+        return share * x + (1 - share) * x[order]
+
+
+class StaticEmbedding(Mixing):
+    """Vectors (V, D) that are given and stay; dropout of features as in `TokenEmbedding`."""
+
+    vectors: Tensor
+
+    def __init__(self, vectors: Tensor, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.register_buffer("vectors", vectors)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """Embeds `input_ids` where `mask` is True; ids beyond the table are nothing."""
+        x = look_up(self.vectors, input_ids) * self.own(mask)[..., None]
+        return self.mixed(F.dropout(x, self.dropout, self.training))
+
+
+class TokenEmbedding(Mixing):
     """Embeds ids (B, T) as vectors (B, T, D).
 
     Args:
@@ -95,8 +140,6 @@ class TokenEmbedding(nn.Module):
         self.config = config
         self.sparse = False
         self.unknown: Sequence[str] = ()
-        # For one training pass: an order of the rows, a share, and the rows' own mask.
-        self.mix: tuple[Tensor, float, Tensor] | None = None
         self.weight = nn.Parameter(torch.empty(inputs.vocab_size, d_model))
         nn.init.normal_(self.weight, std=std)
         if inputs.vectors is not None:
@@ -143,14 +186,10 @@ class TokenEmbedding(nn.Module):
         if self.gram_weight is not None:
             vectors = vectors + self._from_ngrams(distinct, self.gram_weight)
         x = F.dropout(F.embedding(place, vectors), self.config.embedding_dropout, self.training)
-        kept = mask if self.mix is None else self.mix[2]
+        kept = self.own(mask)
         if self.training and self.config.word_dropout:
             kept = kept & (torch.rand(mask.shape, device=mask.device) >= self.config.word_dropout)
-        x = x * kept[..., None]
-        if self.mix is None:
-            return x
-        order, share, _ = self.mix
-        return share * x + (1 - share) * x[order]
+        return self.mixed(x * kept[..., None])
 
     def _from_ngrams(self, ids: Tensor, weight: Tensor) -> Tensor:
         """Returns the mean of the n-gram vectors of each id (U, D)."""

@@ -126,7 +126,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         NaiveBayesConfig, NaiveBayes, "naive-Bayes weighted logistic regression", train=_FITTED
     ),
     "bow": Architecture(BowConfig, Bow, "bag of words, word and character n-grams", train=_FITTED),
-    "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN),
+    "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN, train=_MIXED),
     "rnn": Architecture(RnnConfig, RecurrentClassifier, "recurrent network, two-way", _RECURRENT),
     "gru": Architecture(GruConfig, RecurrentClassifier, "gated recurrent unit, two-way", _RECURRENT),
     "lstm": Architecture(LstmConfig, RecurrentClassifier, "long short-term memory, two-way", _RECURRENT),

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding, look_up, start_vectors
+from ..layers.embedding import EmbeddingConfig, Inputs, StaticEmbedding, TokenEmbedding, start_vectors
 from ..layers.head import Head, HeadConfig
 from ..layers.pooling import PoolingKind
 
@@ -52,12 +52,11 @@ class CnnConfig(EmbeddingConfig, HeadConfig):
 class Cnn(nn.Module):
     """Embeddings, one convolution for each width, pooling, head."""
 
-    static: Tensor
-
     def __init__(self, config: CnnConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config = config
         self.embedding: TokenEmbedding | None = None
+        self.static: StaticEmbedding | None = None
         n_channels = 0
         if config.channels in ("tuned", "both"):
             self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
@@ -66,9 +65,8 @@ class Cnn(nn.Module):
             # Without vectors (a model about to be loaded) its place is kept.
             given = inputs.vectors
             empty = torch.zeros(inputs.vocab_size, config.d_model)
-            self.register_buffer(
-                "static", empty if given is None else start_vectors(given, config.d_model).clone()
-            )
+            vectors = empty if given is None else start_vectors(given, config.d_model).clone()
+            self.static = StaticEmbedding(vectors, config.embedding_dropout)
             n_channels += 1
         width = n_channels * config.d_model
         self.convolutions = nn.ModuleList(nn.Conv1d(width, config.filters, size) for size in config.kernels)
@@ -78,12 +76,7 @@ class Cnn(nn.Module):
 
     def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
         """Returns logits (B, C)."""
-        channels = []
-        if self.embedding is not None:
-            channels.append(self.embedding(input_ids, mask))
-        if self.config.channels != "tuned":
-            fixed = look_up(self.static, input_ids) * mask[..., None]
-            channels.append(F.dropout(fixed, self.config.embedding_dropout, self.training))
+        channels = [part(input_ids, mask) for part in (self.embedding, self.static) if part is not None]
         x = torch.cat(channels, -1).transpose(1, 2)  # (B, D, T)
         found = [
             F.relu(convolution(F.pad(x, (0, size - 1))))  # one window for each token

@@ -7,7 +7,7 @@ from torch import nn
 
 from ..config import OptimConfig, TrainConfig
 from ..errors import ConfigError
-from ..layers.embedding import TokenEmbedding
+from ..layers.embedding import Mixing
 
 __all__ = ["check_possible"]
 
@@ -18,7 +18,7 @@ def check_possible(module: nn.Module, optim: OptimConfig, train: TrainConfig, n_
     Raises:
         ConfigError: naming the key.
     """
-    if train.mixup and not any(isinstance(part, TokenEmbedding) for part in module.modules()):
+    if train.mixup and not any(isinstance(part, Mixing) for part in module.modules()):
         raise ConfigError("train.mixup mixes token embeddings, and this architecture has none")
     names = [name for name, _ in module.named_parameters()]
     for prefix in optim.freeze:
