@@ -28,7 +28,8 @@ class Claim:
 
 CLAIMS = (
     Claim("a network from scratch loses to TF-IDF (the report's LSTM by 3.6 points)", "lstm", "tfidf", 3.6),
-    Claim("mean pooling beats the last token", "gpt, causal, last", "gpt, mean", 1.3),
+    Claim("mean pooling beats the last token", "gpt, causal, last", "gpt, causal, mean", 1.3),
+    Claim("reading both ways beats reading forward", "gpt, causal, mean", "gpt, mean"),
     Claim("learned positions beat sinusoidal ones", "encoder, sinusoidal", "encoder", 5.6),
     Claim("learned positions beat rotary ones", "encoder, rotary", "encoder"),
     Claim("positions are needed at all", "encoder, no positions", "encoder"),

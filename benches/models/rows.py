@@ -52,13 +52,14 @@ ROWS: list[tuple[str, Tree]] = [
     ("gpt", {"arch": "gpt"}),
     ("gpt, mean", {"arch": "gpt", "model": {"pooling": "mean"}}),
     ("gpt, causal, last", {"arch": "gpt", "model": {"causal": True, "pooling": "last"}}),
+    ("gpt, causal, mean", {"arch": "gpt", "model": {"causal": True, "pooling": "mean"}}),
     ("mamba", {"arch": "mamba"}),
 ]
 
 # Seeds that a row of seconds has at least.
 SEEDS = {"tfidf": 5, "bow": 5}  # nb draws nothing
-# Members, one of each family, whose probabilities are mixed.
-FAMILIES = ("bow", "cnn", "lstm", "gpt")
+# A bag, a recurrent network, a transformer and a state space: their probabilities are mixed.
+FAMILIES = ("bow", "gru", "bert", "mamba")
 MIXTURE = "mixture of " + ", ".join(FAMILIES)
 MEMORY = " + memory"
 # Rows that are also shown with the memory of training phrases.
