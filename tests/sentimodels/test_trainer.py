@@ -157,7 +157,7 @@ def test_one_accumulated_step_is_the_step_of_the_big_batch(encoder: TextEncoder)
             "gpt",
             model=still,
             optim={"name": "sgd", "lr": 0.5, "warmup": 0.0, "clip": 0.0},
-            train={"batch_size": batch_size, "accumulate": accumulate, "epochs": 1, "ema": 0.0},
+            train={"batch_size": batch_size, "accumulate": accumulate, "epochs": 1, "ema": 0.0, "mixup": 0.0},
         )
         torch.manual_seed(0)
         module = build("gpt", config.model, encoder.inputs(2))
