@@ -4,7 +4,7 @@
 
 MR and Yelp have no split of their own, so they are cut into ten folds by row (seed 42) and all
 rows are answered by the model that did not see them; IMDB and the tweets have a test part.
-Nothing is tuned or stopped on what is scored. Results go to runs/bench/other.json, which
+No run stops on what it is scored on. Results go to runs/bench/other.json, which
 `run_all.py --table` shows. For the architectures on the Kaggle phrases see `run_all.py`.
 """
 

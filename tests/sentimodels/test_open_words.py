@@ -80,6 +80,12 @@ def test_an_unknown_word_is_the_mean_of_its_known_ngrams() -> None:
     torch.testing.assert_close(after, mean("filmy"))
 
 
+def test_words_too_short_for_ngrams() -> None:
+    """One character has no n-gram of three to five, so an unknown word finds none to be made of."""
+    of = encoder_for(resolve({"arch": "cnn"}), ["我爱你", "a b"])
+    assert not logits(model(of), of, ["unseen"])[0].any()
+
+
 def logits(module: torch.nn.Module, of: TextEncoder, texts: Sequence[str]) -> np.ndarray:
     return text_logits(module, of.encode(texts))
 

@@ -167,8 +167,8 @@ class TokenEmbedding(Mixing):
         own = self._table
         new = ngram_table(words, *self.config.ngram_range, self.config.char_buckets)
         # An n-gram that no word of the training had has no row, and does not count.
-        row = np.searchsorted(self._buckets, new.rows).clip(max=len(self._buckets) - 1)
-        there = self._buckets[row] == new.rows
+        there = np.isin(new.rows, self._buckets)
+        row = np.searchsorted(self._buckets, new.rows)
         ends = np.concatenate([[0], np.cumsum(there)])[new.starts]
         device = self.grams.device
         self.grams = torch.from_numpy(np.concatenate([own.rows, row[there]])).to(device)
