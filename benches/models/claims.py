@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rows import file_name
+
 from sentimodels.intervals import paired
 from sentimodels.predictions import Predictions
 
@@ -56,11 +58,6 @@ CLAIMS = (
     Claim("the last state is as good as pooling", "lstm, last", "lstm"),
     Claim("an LSTM beats a transformer", "encoder", "lstm", 5.7),
 )
-
-
-def file_name(row: str) -> str:
-    """The file of a row's first seed, without suffix."""
-    return f"{row.replace(', ', '-').replace(' ', '-')}-seed-0"
 
 
 def verdict(low: float, high: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rows import FAMILIES, MEMORY, MIXTURE, REMEMBERING
+from rows import FAMILIES, MEMORY, MIXTURE, REMEMBERING, file_name
 
 from sentimodels.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.data import Table, TrainingRecord, read_table
@@ -106,7 +106,7 @@ def make(runs: Path, data: Path, seed: int = 0) -> list[str]:
     """Writes the results of all rows whose runs are there; returns their names."""
 
     def folder(name: str) -> Path:
-        return runs / f"{name.replace(', ', '-').replace(' ', '-')}-seed-{seed}"
+        return runs / file_name(name, seed)
 
     made = []
     members = [folder(name) for name in FAMILIES]

@@ -27,6 +27,7 @@ from rows import (
     REMEMBERING,
     REPORTED,
     ROWS,
+    file_name,
 )
 
 from sentimodels.intervals import intervals
@@ -37,11 +38,6 @@ Results = dict[str, list[Result]]
 
 PLACES = ("valid", "kaggle", "kaggle_unseen", "sst5", "sst2")
 NAMES = [name for name, _ in ROWS] + [MIXTURE] + [name + MEMORY for name in REMEMBERING]
-
-
-def file_name(name: str, seed: int) -> str:
-    """The file of a result, without suffix."""
-    return f"{name.replace(', ', '-').replace(' ', '-')}-seed-{seed}"
 
 
 def fitting(one: Result) -> float:
@@ -63,7 +59,7 @@ def _cell(of_row: list[Result], place: str) -> str:
 
 
 def _interval(runs: Path, name: str) -> str:
-    path = runs / f"{file_name(name, 0)}.valid.npz"
+    path = runs / f"{file_name(name)}.valid.npz"
     if not path.exists():
         return "-"
     low, high = intervals(Predictions.load(path))["accuracy"]

@@ -24,6 +24,11 @@ def _vectors(**optim: Any) -> Tree:
 VECTORS = "glove-twitter-25d-subset/glove.twitter.27B.25d.top12k.txt.xz"
 
 
+def file_name(row: str, seed: int = 0) -> str:
+    """The file of a result, without suffix."""
+    return f"{row.replace(', ', '-').replace(' ', '-')}-seed-{seed}"
+
+
 ROWS: list[tuple[str, Tree]] = [
     ("tfidf", {"arch": "tfidf"}),
     ("nb", {"arch": "nb"}),

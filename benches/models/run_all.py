@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import mixtures
-from results_table import NAMES, Results, file_name, write
-from rows import ROWS, SEEDS
+from results_table import NAMES, Results, write
+from rows import ROWS, SEEDS, file_name
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNS = ROOT / "runs" / "bench"

@@ -15,14 +15,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import CheckpointError, ConfigError
 from .layers.ngrams import NgramTable, hash_texts, ngram_table, ngrams
-from .words import IdBatch, IdRow
+from .words import IdBatch, IdRow, reading, saved
 
 __all__ = ["HashedWords"]
 
@@ -232,10 +232,8 @@ class HashedWords:
         Raises:
             CheckpointError: if it is something else.
         """
-        try:
-            tree: dict[str, Any] = json.loads(data.decode("utf-8", "surrogatepass"))
-            if tree["format"] != _FORMAT:
-                raise CheckpointError(f"words: format {tree['format']!r}, expected {_FORMAT!r}")
+        with reading("table of hashed words"):
+            tree = saved(data, _FORMAT)
             buckets = np.frombuffer(base64.b64decode(tree["buckets"], validate=True), dtype="<u4")
             n_buckets = int(tree["n_buckets"])
             if not 0 < n_buckets <= 1 << 28 or (len(buckets) and int(buckets.max()) >= n_buckets):
@@ -250,7 +248,3 @@ class HashedWords:
                 pattern=tree["pattern"],
                 lowercase=bool(tree["lowercase"]),
             )
-        except CheckpointError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"no table of hashed words: {error!r}") from error

@@ -12,15 +12,15 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sentitok import PreTokenizer
 
-from .errors import CheckpointError, ConfigError
-from .words import IdBatch, IdRow
+from .errors import ConfigError
+from .words import IdBatch, IdRow, reading, saved
 
 __all__ = ["WORD", "OpenWords", "Reader"]
 
@@ -86,13 +86,9 @@ class OpenWords:
         Raises:
             CheckpointError: if it is something else.
         """
-        try:
-            tree: dict[str, Any] = json.loads(data.decode("utf-8", "surrogatepass"))
-            if tree["format"] != _FORMAT:
-                raise CheckpointError(f"words: format {tree['format']!r}, expected {_FORMAT!r}")
+        with reading("table of words"):
+            tree = saved(data, _FORMAT)
             return cls(tree["words"], tree["pre_tokenizer"], tree["pattern"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"no table of words: {error!r}") from error
 
 
 class Reader:

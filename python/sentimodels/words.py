@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from .errors import CheckpointError, ConfigError
 
-__all__ = ["IdBatch", "IdRow", "WordNgrams"]
+__all__ = ["IdBatch", "IdRow", "WordNgrams", "reading", "saved"]
 
 _FORMAT = "sentimodels.words/1"
 # Stand for the ends of a text; no pattern for words matches them.
@@ -46,6 +47,25 @@ class IdBatch:
 
     def __getitem__(self, row: int) -> NDArray[np.uint32]:
         return self.ids[self.row_offsets[row] : self.row_offsets[row + 1]]
+
+
+def saved(data: bytes, format: str) -> dict[str, Any]:
+    """Reads the JSON of a run's encoder, and checks that it is of a format."""
+    tree: dict[str, Any] = json.loads(data.decode("utf-8", "surrogatepass"))
+    if tree["format"] != format:
+        raise CheckpointError(f"words: format {tree['format']!r}, expected {format!r}")
+    return tree
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turns what goes wrong in reading a file into a `CheckpointError` that says what it should be."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"no {what}: {error!r}") from error
 
 
 class WordNgrams:
@@ -169,15 +189,11 @@ class WordNgrams:
         Raises:
             CheckpointError: if it is something else.
         """
-        try:
-            tree: dict[str, Any] = json.loads(data)
-            if tree["format"] != _FORMAT:
-                raise CheckpointError(f"words: format {tree['format']!r}, expected {_FORMAT!r}")
+        with reading("vocabulary of word n-grams"):
+            tree = saved(data, _FORMAT)
             low, high = tree["ngram_range"]
             lowercase, ends = bool(tree["lowercase"]), bool(tree["ends"])
             return cls(tree["ngrams"], (int(low), int(high)), tree["pattern"], lowercase, ends)
-        except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise CheckpointError(f"no vocabulary of word n-grams: {error!r}") from error
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

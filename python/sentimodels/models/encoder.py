@@ -1,7 +1,7 @@
 """`encoder`: a transformer encoder (Vaswani et al. 2017) that reads both ways.
 
 The plain choice: learned positions, LayerNorm, GELU; every other one by option. For
-segments see `bert`; for rotary positions and SwiGLU `gpt`.
+segments see `bert`; for RMSNorm and SwiGLU `gpt`.
 """
 
 from torch import Tensor, nn
