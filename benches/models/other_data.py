@@ -33,9 +33,12 @@ SETS: list[tuple[str, str, str | None, str | None, str | None]] = [
     ("IMDB", "imdb/imdb_40k.csv.xz", "split=train", "imdb/imdb_40k.csv.xz", "split=test"),
     ("tweets", "tweet-sentiment/train.csv.xz", None, "tweet-sentiment/test.csv.xz", None),
 ]
+CHARACTERS = {"char_ngrams": [3, 5]}
 MODELS: dict[str, dict[str, Any]] = {
     "tfidf": {"arch": "tfidf"},
+    "tfidf, characters": {"arch": "tfidf", "model": {**CHARACTERS, "max_features": 200_000}},
     "nb": {"arch": "nb"},
+    "nb, characters": {"arch": "nb", "model": CHARACTERS},
     "bow": {"arch": "bow"},
 }
 

@@ -33,20 +33,26 @@ def tables(data: Path, limit: int | None) -> Tables:
         {"data": {"train": str(data / "kaggle-movie-reviews" / "train.tsv.xz"), "valid_share": 0.2}}
     )
     found = Tables(config.data)
-    if limit is not None:
-        found.train = found.train.take(range(min(limit, len(found.train))))
+    assert found.valid is not None
+    found.train, found.valid = first(found.train, limit), first(found.valid, limit)
     return found
 
 
-def places(data: Path) -> dict[str, Table]:
+def first(table: Table, limit: int | None) -> Table:
+    """At most the first `limit` rows."""
+    return table if limit is None else table.take(range(min(limit, len(table))))
+
+
+def places(data: Path, limit: int | None) -> dict[str, Table]:
     """What a model is scored on beside the validation part."""
     trees = {part: data / "sst-trees" / f"{part}.txt.xz" for part in ("dev", "test")}
     phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
     test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
-    return {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
+    found = {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
+    return {name: first(table, limit) for name, table in found.items()}
 
 
-def score(folder: Path, data: Path, valid: Table) -> dict[str, Any]:
+def score(folder: Path, data: Path, valid: Table, limit: int | None) -> dict[str, Any]:
     """Scores of a run in the places of the standard report.
 
     The answers themselves are kept beside the run, for intervals and mixtures.
@@ -55,7 +61,7 @@ def score(folder: Path, data: Path, valid: Table) -> dict[str, Any]:
     record = TrainingRecord.load(folder)
     found: dict[str, Any] = {}
     predict(classifier, valid).save(folder.with_suffix(".valid.npz"))
-    for name, table in places(data).items():
+    for name, table in places(data, limit).items():
         answers = predict(classifier, table).labelled()
         answers.save(folder.with_suffix(f".{name}.npz"))
         found[name] = {key: scores(answers)[key] for key in SCORES}
@@ -73,7 +79,8 @@ def main() -> None:
     """Reads a job as JSON from the first argument; writes its result to the file of the second."""
     job, out = json.loads(sys.argv[1]), Path(sys.argv[2])
     data = Path(job["data"])
-    found = tables(data, job.get("limit"))
+    limit: int | None = job["limit"]
+    found = tables(data, limit)
     config = resolve(job["tree"], {"train": {"seed": job["seed"]}})
     if config.data.vectors is not None:
         config = resolve(config.tree(), {"data": {"vectors": str(data / config.data.vectors)}})
@@ -95,7 +102,7 @@ def main() -> None:
         **{key: value for key, value in about.items() if key != "seconds"},
         "stages": about["seconds"],
         "versions": versions(),
-        **score(Path(job["run"]), data, valid),
+        **score(Path(job["run"]), data, valid, limit),
     }
     out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

@@ -127,7 +127,7 @@ class _Run:
         self.device, self.bfloat16 = trainer.device, trainer.bfloat16
         self.train, self.labels, self.valid, self.valid_labels = train, labels, valid, valid_labels
         self.n_classes, self.folder = n_classes, folder
-        check_possible(module, self.optim, self.config, n_classes)
+        check_possible(module, self.optim, self.config)
         self.module = module.to(self.device)
         self.mixing = [part for part in module.modules() if isinstance(part, Mixing)]
         # A compiled model would be compiled anew for each number of rows.

@@ -1,9 +1,9 @@
-"""`WordNgrams`: texts as n-grams of words from a vocabulary, for `tfidf` and `nb`.
+"""`WordNgrams`: texts as n-grams of words and of their characters, for `tfidf` and `nb`.
 
 It stands where other architectures have a tokenizer, and is saved beside the weights as
 text. The n-grams and their choice are scikit-learn's (`CountVectorizer`): words by a
-pattern, the most frequent n-grams kept. Id 0 is no n-gram. Not lossless, not for models
-that read order. O(n) in the words of a text.
+pattern, the most frequent n-grams kept; those of characters are fastText's (`layers/ngrams.py`).
+Id 0 is no n-gram. Not lossless, not for models that read order. O(n) in the words of a text.
 """
 
 import hashlib
@@ -18,14 +18,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from .errors import CheckpointError, ConfigError
+from .layers.ngrams import ngrams
+from .section import CharNgrams, NgramRange, Section
 
-__all__ = ["IdBatch", "IdRow", "WordNgrams", "reading", "saved"]
+__all__ = ["IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
 
-_FORMAT = "sentimodels.words/1"
-# Stand for the ends of a text; no pattern for words matches them.
-_BEGIN, _END = "\x02", "\x03"
+_FORMAT = "sentimodels.words/2"
+# Before n-grams of characters, and for the ends of a text: no text of use has them.
+_CHARS, _BEGIN, _END = "\x01", "\x02", "\x03"
 
 
 @dataclass(frozen=True)
@@ -68,79 +71,70 @@ def reading(what: str) -> Iterator[None]:
         raise CheckpointError(f"no {what}: {error!r}") from error
 
 
+class NgramConfig(Section):
+    """Which n-grams a text is read as."""
+
+    ngram_range: NgramRange = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
+    char_ngrams: CharNgrams = Field(
+        default=(0, 0), description="Shortest and longest n-gram of a word's characters; [0, 0] for none."
+    )
+    max_features: int = Field(default=1_000_000, ge=1, description="The most frequent n-grams kept.")
+    min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
+    max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
+    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
+    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
+    ends: bool = Field(default=False, description="Whether the ends of a text count as words of n-grams.")
+
+    def features(self, texts: Sequence[str]) -> "WordNgrams":
+        """Chooses the n-grams of the training texts."""
+        return WordNgrams.fit(texts, NgramConfig(**self.model_dump(include=set(NgramConfig.model_fields))))
+
+
 class WordNgrams:
     """A vocabulary of word n-grams; it encodes texts as a tokenizer does.
 
     Args:
         ngrams: the n-grams, words separated by one space; the place of one, plus 1, is its id.
-        ngram_range: shortest and longest, in words.
-        pattern: regular expression of a word.
-        lowercase: whether texts are lower-cased.
-        ends: whether the ends of a text count as words in its n-grams of two words and more.
+        config: how texts are read.
     """
 
-    def __init__(
-        self,
-        ngrams: Sequence[str],
-        ngram_range: tuple[int, int],
-        pattern: str,
-        lowercase: bool,
-        ends: bool = False,
-    ) -> None:
+    def __init__(self, ngrams: Sequence[str], config: NgramConfig) -> None:
         self.ngrams = list(ngrams)
-        self.ngram_range = ngram_range
-        self.pattern = pattern
-        self.lowercase = lowercase
-        self.ends = ends
-        self._word = _compiled(pattern)
+        self.config = config
+        self._word = _compiled(config.token_pattern)
         self._ids = {ngram: place + 1 for place, ngram in enumerate(self.ngrams)}
 
     @classmethod
-    def fit(
-        cls,
-        texts: Sequence[str],
-        *,
-        ngram_range: tuple[int, int],
-        max_features: int,
-        min_df: int,
-        max_df: float,
-        pattern: str,
-        lowercase: bool,
-        ends: bool = False,
-    ) -> Self:
-        """Chooses the n-grams of the texts.
-
-        Args:
-            texts: the training texts.
-            ngram_range: shortest and longest n-gram, in words.
-            max_features: the most frequent ones kept, by occurrences; ties by spelling.
-            min_df: texts an n-gram must occur in.
-            max_df: the largest share of texts it may occur in.
-            pattern: regular expression of a word.
-            lowercase: whether to lower-case first.
-            ends: whether the ends of a text count as words.
-        """
-        reader = cls([], ngram_range, pattern, lowercase, ends)
+    def fit(cls, texts: Sequence[str], config: NgramConfig) -> Self:
+        """Chooses the n-grams of the texts: the most frequent by occurrences, ties by spelling."""
+        reader = cls([], config)
         seen: Counter[str] = Counter()
         texts_with: Counter[str] = Counter()
+        spelled: dict[str, list[str]] = {}
         for text in texts:
-            found = list(reader._found(text))
+            found = list(reader._found(text, spelled))
             seen.update(found)
             texts_with.update(set(found))
-        most = max_df * len(texts)
-        kept = [ngram for ngram in seen if min_df <= texts_with[ngram] <= most]
-        kept = sorted(sorted(kept), key=lambda ngram: -seen[ngram])[:max_features]
-        return cls(sorted(kept), ngram_range, pattern, lowercase, ends)
+        most = config.max_df * len(texts)
+        kept = [ngram for ngram in seen if config.min_df <= texts_with[ngram] <= most]
+        kept = sorted(sorted(kept), key=lambda ngram: -seen[ngram])[: config.max_features]
+        return cls(sorted(kept), config)
 
-    def _found(self, text: str) -> Iterator[str]:
-        words = self._word.findall(text.lower() if self.lowercase else text)
-        low, high = self.ngram_range
+    def _found(self, text: str, spelled: dict[str, list[str]]) -> Iterator[str]:
+        """The n-grams of a text; `spelled` keeps those of the characters of words seen before."""
+        words = self._word.findall(text.lower() if self.config.lowercase else text)
+        low, high = self.config.ngram_range
         if low == 1:
             yield from words
-        if self.ends:
+        if self.config.char_ngrams != (0, 0):
+            for word in words:
+                if word not in spelled:
+                    spelled[word] = [_CHARS + part for part in ngrams(word, *self.config.char_ngrams)]
+                yield from spelled[word]
+        if self.config.ends:
             words = [_BEGIN, *words, _END]
         for size in range(max(low, 2), high + 1):
-            if len(words) > 2 or not self.ends:  # an empty text has no n-grams
+            if len(words) > 2 or not self.config.ends:  # an empty text has no n-grams
                 yield from (" ".join(words[i : i + size]) for i in range(len(words) - size + 1))
 
     @property
@@ -155,13 +149,17 @@ class WordNgrams:
 
     def encode(self, text: str, *, max_tokens: int | None = None) -> IdRow:
         """Returns the ids of the known n-grams of a text."""
+        return IdRow(self._row(text, {})[:max_tokens])
+
+    def _row(self, text: str, spelled: dict[str, list[str]]) -> NDArray[np.uint32]:
         known = self._ids
-        ids = [known[ngram] for ngram in self._found(text) if ngram in known]
-        return IdRow(np.array(ids[:max_tokens], dtype=np.uint32))
+        ids = [known[ngram] for ngram in self._found(text, spelled) if ngram in known]
+        return np.array(ids, dtype=np.uint32)
 
     def encode_batch(self, texts: Sequence[str], *, threads: int | None = None) -> IdBatch:
         """Encodes many texts; `threads` is there for the tokenizer's signature."""
-        rows = [self.encode(text).ids for text in texts]
+        spelled: dict[str, list[str]] = {}
+        rows = [self._row(text, spelled) for text in texts]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         return IdBatch(np.concatenate([*rows, np.zeros(0, np.uint32)]), offsets)
@@ -172,15 +170,8 @@ class WordNgrams:
 
     def to_bytes(self) -> bytes:
         """Returns the vocabulary as JSON."""
-        tree = {
-            "format": _FORMAT,
-            "pattern": self.pattern,
-            "lowercase": self.lowercase,
-            "ends": self.ends,
-            "ngram_range": list(self.ngram_range),
-            "ngrams": self.ngrams,
-        }
-        return json.dumps(tree, ensure_ascii=False, indent=0).encode()
+        tree = {"format": _FORMAT, "config": self.config.plain(), "ngrams": self.ngrams}
+        return json.dumps(tree, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -191,9 +182,7 @@ class WordNgrams:
         """
         with reading("vocabulary of word n-grams"):
             tree = saved(data, _FORMAT)
-            low, high = tree["ngram_range"]
-            lowercase, ends = bool(tree["lowercase"]), bool(tree["ends"])
-            return cls(tree["ngrams"], (int(low), int(high)), tree["pattern"], lowercase, ends)
+            return cls(tree["ngrams"], NgramConfig.model_validate(tree["config"]))
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

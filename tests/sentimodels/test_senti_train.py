@@ -21,13 +21,14 @@ from unittest.mock import patch
 import pytest
 
 from labelled_reviews import write
-from sentimodels.checkpoint import write_manifest
+from sentimodels.checkpoint import load_run, write_manifest
 from sentimodels.classifier import Classifier
 from sentimodels.cli import build
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
 from sentimodels.ensemble import Ensemble
 from sentimodels.run import Tables
+from sentimodels.words import WordNgrams
 
 SMALL = [
     "--set",
@@ -168,6 +169,20 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     assert config["train"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "nb"])
+def test_linear_models_take_character_ngrams(folder: Path, arch: str) -> None:
+    out = f"runs/characters-{arch}"
+    done = senti("train", "reviews.csv", "--arch", arch, "-o", out, "--char-ngrams", "3,5", cwd=folder)
+    assert done.code == 0, done.err
+    words = load_run(folder / out).encoder.encoder
+    assert isinstance(words, WordNgrams)
+    assert any(ngram.startswith("\x01") for ngram in words.ngrams)
+    answered = senti("predict", out, cwd=folder, stdin="wonderfully\n")  # in no training text as a word
+    assert answered.code == 0, answered.err
+    unknown = senti("predict", out, cwd=folder, stdin="qqqq\n")
+    assert answered.out.splitlines()[1].split(",")[2:] != unknown.out.splitlines()[1].split(",")[2:]
 
 
 def test_clean_and_skip_change_what_is_read(folder: Path) -> None:

@@ -1,14 +1,18 @@
 """What stands in a tokenizer's place, against scikit-learn and plain loops."""
 
 import json
+import re
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from labelled_reviews import rows
 from sentimodels.config import resolve
@@ -20,7 +24,7 @@ from sentimodels.models import Fits, build
 from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig
 from sentimodels.vocabulary import encoder_for
-from sentimodels.words import WordNgrams
+from sentimodels.words import NgramConfig, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
 LABELS = np.array([label == "pos" for _, label in rows(120)] + [0, 1, 0, 1], dtype=np.int64)
@@ -241,9 +245,18 @@ def test_bow_learns_the_same_twice_and_by_gradients_what_fit_computes() -> None:
 
 
 @pytest.mark.parametrize("unit", [True, False])
-def test_naive_bayes_is_the_regression_over_weighted_ngrams(unit: bool) -> None:
-    """With two classes the ratios are opposite, so one regression with twice the c says the same."""
-    config = resolve({"arch": "nb", "model": {"unit_length": unit, "tol": 1e-12, "max_iter": 5000}})
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [
+        ("logistic", LogisticRegression(C=6.0, tol=1e-10, max_iter=10_000)),
+        # Theirs does not halve the square; and it shrinks the bias unless its column is large.
+        ("squared-hinge", LinearSVC(C=3.0, tol=1e-10, max_iter=10_000, intercept_scaling=300, dual=False)),
+    ],
+)
+def test_naive_bayes_is_the_linear_model_over_weighted_ngrams(unit: bool, loss: str, solver: Any) -> None:
+    """With two classes the ratios are opposite, so one column with twice the c says the same."""
+    model = {"unit_length": unit, "loss": loss, "tol": 1e-12, "max_iter": 5000}
+    config = resolve({"arch": "nb", "model": model})
     encoder = encoder_for(config, TEXTS)
     encoded = encoder.encode(TEXTS)
     module = build("nb", config.model, encoder.inputs(2))
@@ -256,7 +269,51 @@ def test_naive_bayes_is_the_regression_over_weighted_ngrams(unit: bool) -> None:
     inside, outside = 1 + there[LABELS == 1].sum(0), 1 + there[LABELS == 0].sum(0)
     ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
     length = np.sqrt(np.maximum(there.sum(1, keepdims=True), 1)) if unit else 1.0
-    solver = LogisticRegression(C=6.0, tol=1e-10, max_iter=10_000)
     wanted = solver.fit(there / length * ratio, LABELS).decision_function(there / length * ratio)
     logits = text_logits(module, encoded)
     assert logits[:, 1] - logits[:, 0] == pytest.approx(wanted, abs=2e-3)
+
+
+def test_auto_is_squared_hinge_of_two_classes_and_else_logistic() -> None:
+    def logits(loss: str, n_classes: int) -> NDArray[np.float32]:
+        config = resolve({"arch": "nb", "model": {"loss": loss}})
+        encoder = encoder_for(config, TEXTS)
+        module = build("nb", config.model, encoder.inputs(n_classes))
+        assert isinstance(module, Fits)
+        module.fit(encoder.encode(TEXTS), np.arange(len(TEXTS)) % n_classes, 0)
+        return text_logits(module, encoder.encode(TEXTS))
+
+    for n_classes, chosen, other in ((2, "squared-hinge", "logistic"), (3, "logistic", "squared-hinge")):
+        found = logits("auto", n_classes)
+        assert np.array_equal(found, logits(chosen, n_classes))
+        assert not np.allclose(found, logits(other, n_classes))
+
+
+def test_character_ngrams_are_those_of_scikit_learn() -> None:
+    """Theirs have a space for each end of a word, and the whole word with its ends when it fits."""
+    asked = NgramConfig(ngram_range=(1, 1), char_ngrams=(2, 4), min_df=2, token_pattern=r"\S+")
+    words = asked.features(TEXTS)
+    theirs = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2).fit(TEXTS)
+    whole = {f" {word} " for text in TEXTS for word in text.lower().split()}
+    wanted = {f"\x01{part}" for part in theirs.vocabulary_ if part not in whole}
+    found = {part.replace("<", " ").replace(">", " ") for part in words.ngrams if part[0] == "\x01"}
+    assert found == wanted
+    assert [words.ngrams[id - 1] for id in words.encode("film").ids] == [
+        part for part in ("film", *(f"\x01{part}" for part in ngrams("film", 2, 4))) if part in words.ngrams
+    ]
+    back = WordNgrams.from_bytes(words.to_bytes())
+    assert np.array_equal(back.encode("a good film").ids, words.encode("a good film").ids)
+    assert back.fingerprint == words.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("arch", "model", "said"),
+    [
+        ("nb", {"char_ngrams": [4, 2]}, "shortest <= longest"),
+        ("bow", {"char_ngrams": [0, 2]}, "or [0, 0]"),
+        ("tfidf", {"ngram_range": [0, 0]}, "1 <= shortest"),
+    ],
+)
+def test_ngrams_from_long_to_short_are_refused(arch: str, model: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        resolve({"arch": arch, "model": model})

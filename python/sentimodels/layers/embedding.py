@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from ..errors import ConfigError
-from ..section import Section
+from ..section import CharNgrams, Section
 from .ngrams import NgramTable, ngram_table
 
 __all__ = [
@@ -63,7 +63,7 @@ class EmbeddingConfig(Section):
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="Share of tokens whose vector is dropped."
     )
-    char_ngrams: tuple[int, int] = Field(
+    char_ngrams: CharNgrams = Field(
         default=(3, 5), description="Shortest and longest character n-grams added to tokens; [0, 0] for none."
     )
     char_buckets: int = Field(
@@ -71,13 +71,6 @@ class EmbeddingConfig(Section):
         ge=1,
         description="Buckets that character n-grams are hashed into; those that occur get a row.",
     )
-
-    @model_validator(mode="after")
-    def _ngrams_in_order(self) -> "EmbeddingConfig":
-        low, high = self.char_ngrams
-        if (low, high) != (0, 0) and not 1 <= low <= high:
-            raise ValueError(f"char_ngrams = [{low}, {high}]: expected 1 <= shortest <= longest, or [0, 0]")
-        return self
 
     @property
     def ngram_range(self) -> tuple[int, int] | None:

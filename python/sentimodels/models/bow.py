@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..hashed_words import HashedWords
 from ..layers.bag import bag
 from ..layers.embedding import Inputs
-from ..section import Section
+from ..section import CharNgrams, Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class BowConfig(Section):
         default=3, ge=1, le=10, description="Longest n-gram of words; the ends of a text count as words."
     )
     ngram_weight: float = Field(default=0.5, gt=0, description="Weight of an n-gram; that of a word is 1.")
-    char_ngrams: tuple[int, int] = Field(
+    char_ngrams: CharNgrams = Field(
         default=(4, 6), description="Shortest and longest character n-grams of words; [0, 0] for none."
     )
     buckets: int = Field(default=1 << 22, ge=1, le=1 << 28, description="Hash buckets of the n-grams.")

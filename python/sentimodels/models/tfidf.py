@@ -15,12 +15,9 @@ from torch import Tensor, nn
 
 from ..layers.bag import bag
 from ..layers.embedding import Inputs
-from ..section import Section
-from ..words import WordNgrams
+from ..words import NgramConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from ..data.encoded import Encoded
@@ -28,16 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Tfidf", "TfidfConfig"]
 
 
-class TfidfConfig(Section):
+class TfidfConfig(NgramConfig):
     """TF-IDF and logistic regression."""
 
-    ngram_range: tuple[int, int] = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
     max_features: int = Field(default=50_000, ge=1, description="The most frequent n-grams kept.")
-    min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
-    max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
-    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
     ends: bool = Field(default=True, description="Whether the ends of a text count as words of n-grams.")
-    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
     sublinear_tf: bool = Field(default=False, description="1 + ln(tf) instead of tf.")
     smooth_idf: bool = Field(default=True, description="Idf as if one more text held every n-gram.")
     c: float = Field(default=1.5, gt=0, description="Inverse strength of the L2 penalty.")
@@ -46,19 +38,6 @@ class TfidfConfig(Section):
     )
     tol: float = Field(default=1e-3, gt=0, description="Where the solver stops.")
     max_iter: int = Field(default=2000, ge=1, description="Iterations of the solver at most.")
-
-    def features(self, texts: "Sequence[str]") -> WordNgrams:
-        """Chooses the n-grams of the training texts."""
-        return WordNgrams.fit(
-            texts,
-            ngram_range=self.ngram_range,
-            max_features=self.max_features,
-            min_df=self.min_df,
-            max_df=self.max_df,
-            pattern=self.token_pattern,
-            lowercase=self.lowercase,
-            ends=self.ends,
-        )
 
 
 class Tfidf(nn.Module):

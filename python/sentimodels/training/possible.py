@@ -12,7 +12,7 @@ from ..layers.embedding import Mixing
 __all__ = ["check_possible"]
 
 
-def check_possible(module: nn.Module, optim: OptimConfig, train: TrainConfig, n_classes: int) -> None:
+def check_possible(module: nn.Module, optim: OptimConfig, train: TrainConfig) -> None:
     """Refuses what cannot be.
 
     Raises:
@@ -29,6 +29,3 @@ def check_possible(module: nn.Module, optim: OptimConfig, train: TrainConfig, n_
             f"optim.freeze {list(optim.freeze)}: covers every parameter, so nothing would learn; "
             f"leave out one, such as {names[-1]}"
         )
-    weights = train.class_weights
-    if not isinstance(weights, str) and len(weights) != n_classes:
-        raise ConfigError(f"train.class_weights: {len(weights)} weights for {n_classes} classes")
