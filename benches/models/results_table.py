@@ -199,7 +199,7 @@ def wide(found: Results) -> str:
     over = [f"{name} {gap:.3f}" for name, gap in gaps.items() if gap > GAP_BAR]
     return (
         f"Macro-F1 is to lie at most {GAP_BAR} below the accuracy on valid. It does for "
-        f"{', '.join(name for name in gaps if gaps[name] <= GAP_BAR)}. It lies deeper for {', '.join(over)}: "
+        f"{'; '.join(name for name in gaps if gaps[name] <= GAP_BAR)}. It lies deeper for {'; '.join(over)}: "
         "they call the two rare classes less often than these occur."
     )
 
