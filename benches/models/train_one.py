@@ -34,13 +34,13 @@ def tables(data: Path, limit: int | None) -> Tables:
     )
     found = Tables(config.data)
     assert found.valid is not None
-    found.train, found.valid = first(found.train, limit), first(found.valid, limit)
+    found.train, found.valid = spread(found.train, limit), spread(found.valid, limit)
     return found
 
 
-def first(table: Table, limit: int | None) -> Table:
-    """At most the first `limit` rows."""
-    return table if limit is None else table.take(range(min(limit, len(table))))
+def spread(table: Table, limit: int | None) -> Table:
+    """At most `limit` rows, in equal steps from the first: labels differ from part to part of a file."""
+    return table if limit is None else table.take(range(0, len(table), -(-len(table) // limit)))
 
 
 def places(data: Path, limit: int | None) -> dict[str, Table]:
@@ -49,7 +49,7 @@ def places(data: Path, limit: int | None) -> dict[str, Table]:
     phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
     test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
     found = {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
-    return {name: first(table, limit) for name, table in found.items()}
+    return {name: spread(table, limit) for name, table in found.items()}
 
 
 def score(folder: Path, data: Path, valid: Table, limit: int | None) -> dict[str, Any]:
