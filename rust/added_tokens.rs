@@ -216,12 +216,20 @@ impl Finder<'_> {
     }
 
     /// Cuts a text at the tokens that match before normalization.
-    pub(crate) fn raw(&self, text: &str, each: impl FnMut(Section) -> Result<()>) -> Result<()> {
+    pub(crate) fn raw<E: From<Error>>(
+        &self,
+        text: &str,
+        each: impl FnMut(Section) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.cut(self.matchers().raw.as_ref(), text, each)
     }
 
     /// Cuts a normalized text at the tokens that match after normalization.
-    pub(crate) fn normalized(&self, text: &str, each: impl FnMut(Section) -> Result<()>) -> Result<()> {
+    pub(crate) fn normalized<E: From<Error>>(
+        &self,
+        text: &str,
+        each: impl FnMut(Section) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.cut(self.matchers().normalized.as_ref(), text, each)
     }
 
@@ -230,12 +238,12 @@ impl Finder<'_> {
         self.matchers().normalized.is_some()
     }
 
-    fn cut(
+    fn cut<E: From<Error>>(
         &self,
         matcher: Option<&Matcher>,
         text: &str,
-        mut each: impl FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
+        mut each: impl FnMut(Section) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut done = 0;
         if let Some(matcher) = matcher {
             for found in matcher.automaton.find_iter(text) {
@@ -250,7 +258,8 @@ impl Finder<'_> {
                         "the text holds the special token {:?} at byte {start}; pass specials=\"none\" to take it as \
                          text, or \"all\" to take it as a token",
                         token.content
-                    )));
+                    ))
+                    .into());
                 }
                 if token.lstrip {
                     start = text[..start].trim_end_matches(is_white_space).len().max(done);
@@ -289,7 +298,7 @@ mod tests {
             .unwrap()
             .raw(text, |section| {
                 out.push((text[section.range].to_owned(), section.token));
-                Ok(())
+                Ok::<(), Error>(())
             })
             .unwrap();
         out
@@ -321,6 +330,6 @@ mod tests {
             assert_eq!(sections(&added, specials, text), expected, "{name}");
         }
         assert!(added.finder(Specials::Only(&["foo".to_owned()])).is_err());
-        assert!(added.finder(Specials::Raise).unwrap().raw("x<s>", |_| Ok(())).is_err());
+        assert!(added.finder(Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::vocab::TokenId;
 
 /// Shorthand for results of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can go wrong, each with the values that explain it.
 #[derive(Debug, thiserror::Error)]

@@ -193,7 +193,17 @@ impl PreTokenizer {
     /// What `f` returns; [`Error::Pattern`] when a pattern with look-around
     /// hits its step limit.
     #[inline]
-    pub fn for_each_piece(&self, text: &str, mut f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
+    pub fn for_each_piece(&self, text: &str, f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
+        self.walk(text, f)
+    }
+
+    /// [`PreTokenizer::for_each_piece`] for an `f` with reasons of its own to end the walk.
+    #[inline]
+    pub(crate) fn walk<E: From<Error>>(
+        &self,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self {
             Self::Bytes | Self::Metaspace { split: false, .. } => {
                 if text.is_empty() {
@@ -214,8 +224,8 @@ impl PreTokenizer {
             Self::Bert => between_blanks(text, bert::piece_end, f),
             Self::GoogleBert => between_blanks(text, google_bert::piece_end, f),
             Self::Metaspace { split: true, .. } | Self::MetaspaceWords => tile(text, metaspace::piece_end, f),
-            Self::Sequence { steps } => sequence::for_each_piece(steps, text, 0, &mut f),
-            Self::Regex(pattern) => pattern.for_each_piece(text, f),
+            Self::Sequence { steps } => sequence::walk(steps, text, 0, &mut f),
+            Self::Regex(pattern) => pattern.walk(text, f),
         }
     }
 
@@ -280,11 +290,11 @@ impl PreTokenizer {
 
 /// Pieces that follow each other without gaps.
 #[inline(always)]
-fn tile(
+fn tile<E>(
     text: &str,
     piece_end: impl Fn(&[u8], usize) -> usize,
-    mut f: impl FnMut(Range<usize>) -> Result<()>,
-) -> Result<()> {
+    mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
     let bytes = text.as_bytes();
     let mut start = 0;
     while start < bytes.len() {
@@ -298,11 +308,11 @@ fn tile(
 
 /// Pieces with white space between them, in none of them.
 #[inline(always)]
-fn between_blanks(
+fn between_blanks<E>(
     text: &str,
     piece_end: impl Fn(&[u8], usize) -> usize,
-    mut f: impl FnMut(Range<usize>) -> Result<()>,
-) -> Result<()> {
+    mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
     let bytes = text.as_bytes();
     let mut end = 0;
     loop {

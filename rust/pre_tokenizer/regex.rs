@@ -99,11 +99,11 @@ impl SplitPattern {
     ///
     /// # Errors
     /// What `f` returns; [`Error::Pattern`] past the step limit.
-    pub(super) fn for_each_piece(
+    pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,
-        mut f: impl FnMut(Range<usize>) -> Result<()>,
-    ) -> Result<()> {
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut end = 0;
         let mut cut = |found: Range<usize>| {
             let start = found.start.max(end);

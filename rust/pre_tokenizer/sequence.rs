@@ -24,18 +24,18 @@ pub(super) fn check(steps: &[PreTokenizer]) -> Result<()> {
 }
 
 /// Calls `f` with the pieces of `text`, which begins at `base`.
-pub(super) fn for_each_piece(
+pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
     base: usize,
-    f: &mut dyn FnMut(Range<usize>) -> Result<()>,
-) -> Result<()> {
+    f: &mut dyn FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
     match steps {
         [] if text.is_empty() => Ok(()),
         [] => f(base..base + text.len()),
-        [first, rest @ ..] => first.for_each_piece(text, |piece| {
+        [first, rest @ ..] => first.walk(text, |piece| {
             let start = base + piece.start;
-            for_each_piece(rest, &text[piece], start, f)
+            walk(rest, &text[piece], start, f)
         }),
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::encode::Output;
+use super::encode::{Output, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
 use crate::encoding::{EncodingBatch, Rows, Span};
@@ -292,7 +292,7 @@ impl Tokenizer {
                 let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
                 let part = std::str::from_utf8(part)
                     .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
-                self.encode_section(part, range.start, finder, worker, &mut output)?;
+                finished(self.encode_section(part, range.start, finder, worker, &mut output))?;
                 done.ids = output.ids;
                 done.spans = output.spans.unwrap_or_default();
             }

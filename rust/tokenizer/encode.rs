@@ -39,8 +39,10 @@ impl Output {
         self.start = n_ids;
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.ids.len() >= self.limit
+    /// Ends the walk at the limit.
+    #[inline]
+    pub(super) fn room_left(&self) -> Walk {
+        if self.ids.len() < self.limit { Ok(()) } else { Err(Ended::Full) }
     }
 
     pub(super) fn push_token(&mut self, id: TokenId, start: usize, end: usize) {
@@ -48,6 +50,32 @@ impl Output {
         if let Some(spans) = &mut self.spans {
             spans.push([start as u64, end as u64]);
         }
+    }
+}
+
+/// Why a walk over a text ended before the text did.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// There are as many ids as were asked for.
+    Full,
+    /// It failed.
+    Failed(Error),
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A walk over a text.
+pub(super) type Walk = Result<(), Ended>;
+
+/// The result of a walk that need not reach the end of the text.
+pub(super) fn finished(walk: Walk) -> Result<()> {
+    match walk {
+        Ok(()) | Err(Ended::Full) => Ok(()),
+        Err(Ended::Failed(error)) => Err(error),
     }
 }
 
@@ -199,11 +227,11 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Result<()> {
         if let Some(whole) = self.replaces_bytes_of(text) {
-            self.encode_malformed(whole, text, finder, worker, output)?;
+            finished(self.encode_malformed(whole, text, finder, worker, output))?;
             output.truncate();
             return Ok(());
         }
-        let result = for_each_stretch(text, |base, stretch| {
+        let walk = for_each_stretch(text, |base, stretch| {
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
@@ -212,9 +240,9 @@ impl Tokenizer {
                     self.encode_piece(run, 0, run.len(), origin, worker, output);
                 }
             }
-            stop_if(output.is_full())
+            output.room_left()
         });
-        unless_full(result, output)?;
+        finished(walk)?;
         output.truncate();
         Ok(())
     }
@@ -226,14 +254,14 @@ impl Tokenizer {
         finder: &Finder<'_>,
         worker: &mut Worker,
         output: &mut Output,
-    ) -> Result<()> {
+    ) -> Walk {
         finder.raw(text, |Section { range, token }| {
             let start = base + range.start;
             match token {
                 Some(id) => output.push_token(id, start, base + range.end),
                 None => self.encode_section(&text[range], start, finder, worker, output)?,
             }
-            stop_if(output.is_full())
+            output.room_left()
         })
     }
 
@@ -245,14 +273,14 @@ impl Tokenizer {
         finder: &Finder<'_>,
         worker: &mut Worker,
         output: &mut Output,
-    ) -> Result<()> {
+    ) -> Walk {
         check_len(section.len())?;
         if output.spans.is_none()
             && output.limit == usize::MAX
             && !finder.cuts_normalized()
             && let Some(result) = worker.encode_section(&self.model, &self.pipeline, section, &mut output.ids)
         {
-            return result;
+            return Ok(result?);
         }
         let step = self.pipeline.normalizer.as_ref();
         let normalized = Rewritten::new(
@@ -272,7 +300,7 @@ impl Tokenizer {
         finder: &Finder<'_>,
         worker: &mut Worker,
         output: &mut Output,
-    ) -> Result<()> {
+    ) -> Walk {
         let text = normalized.text(section);
         let origin = Origin { start: 0, normalized: normalized.aligned(), rewritten: None, base };
         if !finder.cuts_normalized() {
@@ -290,7 +318,7 @@ impl Tokenizer {
                     self.encode_pieces(&text[range], at_start, origin, worker, output)?;
                 }
             }
-            stop_if(output.is_full())
+            output.room_left()
         })
     }
 
@@ -301,7 +329,7 @@ impl Tokenizer {
         origin: Origin<'_>,
         worker: &mut Worker,
         output: &mut Output,
-    ) -> Result<()> {
+    ) -> Walk {
         let step = &self.pipeline.pre_tokenizer;
         let rewritten = Rewritten::new(
             output.spans.is_some(),
@@ -313,14 +341,14 @@ impl Tokenizer {
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
-            return self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
+            return self.pipeline.pre_tokenizer.walk(text, |piece| {
                 worker.encode(&self.model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
                 Ok(())
             });
         }
-        self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
+        self.pipeline.pre_tokenizer.walk(text, |piece| {
             self.encode_piece(text.as_bytes(), piece.start, piece.end, origin, worker, output);
-            stop_if(output.is_full())
+            output.room_left()
         })
     }
 
@@ -378,14 +406,18 @@ fn check_len(bytes: usize) -> Result<()> {
     }
 }
 
-/// Ends the walk over pieces early; [`unless_full`] takes the error back.
-pub(super) fn stop_if(full: bool) -> Result<()> {
-    if full { Err(Error::Cancelled) } else { Ok(()) }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(super) fn unless_full(result: Result<()>, output: &Output) -> Result<()> {
-    match result {
-        Err(Error::Cancelled) if output.is_full() => Ok(()),
-        other => other,
+    #[test]
+    fn a_full_output_is_no_request_to_stop() {
+        let mut output = Output::new(false, Some(1));
+        assert!(output.room_left().is_ok());
+        output.push_token(7, 0, 1);
+        assert!(matches!(output.room_left(), Err(Ended::Full)));
+        assert!(finished(output.room_left()).is_ok());
+        // What the caller asked for reaches the caller, full or not.
+        assert!(matches!(finished(Err(Error::Cancelled.into())), Err(Error::Cancelled)));
     }
 }

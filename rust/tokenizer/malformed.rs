@@ -8,10 +8,10 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::encode::{Output, stop_if, unless_full};
+use super::encode::{Output, Walk};
 use super::rewritten::Rewritten;
 use crate::added_tokens::{Finder, Section};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Worker;
 use crate::normalizer::{Aligned, Normalizer, SentencePiece};
 use crate::stretches::{Stretch, for_each_stretch};
@@ -34,9 +34,11 @@ impl Tokenizer {
         finder: &Finder<'_>,
         worker: &mut Worker,
         output: &mut Output,
-    ) -> Result<()> {
+    ) -> Walk {
         for (range, token) in sections(text, finder)? {
-            let Some(id) = token else {
+            if let Some(id) = token {
+                output.push_token(id, range.start, range.end);
+            } else {
                 let part = &text[range.clone()];
                 let aligned = || {
                     let mut aligned = Aligned::default();
@@ -49,14 +51,9 @@ impl Tokenizer {
                     Some(plain)
                 };
                 let normalized = Rewritten::new(output.spans.is_some(), aligned, plain);
-                let result = self.encode_normalized("", &normalized, range.start, finder, worker, output);
-                unless_full(result, output)?;
-                if stop_if(output.is_full()).is_err() {
-                    break;
-                }
-                continue;
-            };
-            output.push_token(id, range.start, range.end);
+                self.encode_normalized("", &normalized, range.start, finder, worker, output)?;
+            }
+            output.room_left()?;
         }
         Ok(())
     }
@@ -68,7 +65,7 @@ fn sections(text: &[u8], finder: &Finder<'_>) -> Result<Vec<(Range<usize>, Optio
     let mut done = 0;
     for_each_stretch(text, |base, stretch| {
         let Stretch::Text(stretch) = stretch else { return Ok(()) };
-        finder.raw(stretch, |Section { range, token }| {
+        finder.raw::<Error>(stretch, |Section { range, token }| {
             if let Some(id) = token {
                 let (start, end) = (base + range.start, base + range.end);
                 if done < start {
