@@ -1,33 +1,45 @@
 //! Files that appear whole or not at all.
 //!
 //! A file is written under a temporary name in its own directory, brought to
-//! the disk, then renamed. A reader never sees half of it, a killed process
-//! leaves at most a file whose name begins with a dot.
+//! the disk, then renamed; the directory is brought to the disk as well. A
+//! reader never sees half of it.
+//!
+//! A temporary name is `.sentitok-NAME-XXXXXX` of a file `NAME`, and is locked
+//! while its writer lives. The lock ends with the process however that ends,
+//! so what can be locked was left behind: the next writer of `NAME` removes
+//! it. Where the file system has no locks, nothing is removed.
 
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+mod leftovers;
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
+pub(crate) use self::leftovers::remove_leftovers;
+use self::leftovers::{SUFFIX_CHARS, prefix_of, short};
 use crate::error::{Error, Result};
 
 /// A file being written.
 pub(crate) struct AtomicFile {
-    file: BufWriter<tempfile::NamedTempFile>,
+    file: BufWriter<NamedTempFile>,
     path: PathBuf,
 }
 
 impl AtomicFile {
-    /// Starts the file that will be at `path`.
+    /// Starts the file that will be at `path`; removes what a killed writer of it left.
     pub(crate) fn create(path: &Path) -> Result<Self> {
+        let name = short(path.file_name().unwrap_or_default());
+        remove_leftovers(directory(path), |target| target == name);
+        Self::create_beside(path)
+    }
+
+    /// [`AtomicFile::create`] where [`remove_leftovers`] has been called for
+    /// the whole directory.
+    pub(crate) fn create_beside(path: &Path) -> Result<Self> {
         refuse_devices(path)?;
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".sentitok-");
-        #[cfg(unix)]
-        {
-            // As any new file, less the umask; temporary files are private.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(directory(path)).map_err(|error| Error::io(path, error))?;
+        let file = temporary(path).map_err(|error| Error::io(path, of_system(error)))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
     }
 
@@ -56,12 +68,75 @@ impl AtomicFile {
         let file = self.file.into_inner().map_err(|error| Error::io(&path, error.into_error()))?;
         file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
         file.persist(&path).map_err(|error| Error::io(&path, error.error))?;
-        Ok(())
+        sync_directory(directory(&path))
     }
 }
 
-fn directory(path: &Path) -> &Path {
+/// Renames a file within its directory, and brings that to the disk.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).map_err(|error| Error::io(to, error))?;
+    sync_directory(directory(to))
+}
+
+/// Brings the names in a directory to the disk: without it a crash of the
+/// machine may undo a rename whose file is on the disk.
+fn sync_directory(dir: &Path) -> Result<()> {
+    // Only Unix opens directories; elsewhere the system keeps names in order.
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(dir).and_then(|opened| opened.sync_all()) {
+        // A directory one may write to but not read, or a file system that
+        // knows no such call: the file is in place all the same.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::InvalidInput | ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        result => result.map_err(|error| Error::io(dir, error)),
+    }
+}
+
+pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// A locked file beside `path`.
+fn temporary(path: &Path) -> std::io::Result<NamedTempFile> {
+    let prefix = prefix_of(path.file_name().unwrap_or_default());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).rand_bytes(SUFFIX_CHARS);
+    #[cfg(unix)]
+    {
+        // As any new file, less the umask; temporary files are private.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    loop {
+        let file = builder.tempfile_in(directory(path))?;
+        // Before the lock is there, another writer of the same name may take
+        // the file for one left behind: then it holds the lock, or the name is gone.
+        match file.as_file().try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) => {}
+            _ if file.path().exists() => return Ok(file),
+            _ => {}
+        }
+    }
+}
+
+/// A file in `dir` without a name, which vanishes with the process.
+pub(crate) fn scratch(dir: &Path) -> Result<File> {
+    tempfile::tempfile_in(dir).map_err(|error| Error::io(dir, of_system(error)))
+}
+
+/// The error as the system gave it, with its number, out of the wrapping of `tempfile`.
+fn of_system(error: std::io::Error) -> std::io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let number = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
+    number.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 /// Refuses a device, a pipe or a socket: the renamed file would take its place.
@@ -69,7 +144,7 @@ fn refuse_devices(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => {
             let reason = "is a device or a pipe, which a file would replace; name a file";
-            Err(Error::io(path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason)))
+            Err(Error::io(path, std::io::Error::new(ErrorKind::AlreadyExists, reason)))
         }
         _ => Ok(()),
     }

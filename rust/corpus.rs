@@ -15,6 +15,7 @@ mod format;
 mod iterables;
 mod jsonl;
 mod pipe;
+mod quotes;
 mod shard;
 mod stream;
 mod table;
@@ -34,6 +35,17 @@ use crate::pipeline::Pipeline;
 /// About how many bytes a block holds: large enough to make the lock cheap,
 /// small enough to answer a request to stop at once and to stay in the cache.
 pub const BLOCK_BYTES: usize = 1 << 20;
+
+/// The longest line, row or piped document read when no limit is named: what a
+/// file without line ends could otherwise make us hold.
+pub const MAX_LINE_BYTES: usize = 1 << 28;
+
+/// The end of a message on a line, row or document that is too long.
+fn too_long(what: &str, limit: usize) -> String {
+    format!(
+        "the {what} is longer than {limit} bytes, the most that is held at once; divide it, check the format, or raise max_line_bytes (--max-line-bytes)"
+    )
+}
 
 /// Something that gives documents, block by block.
 pub trait Source: Send {

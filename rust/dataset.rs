@@ -20,7 +20,6 @@ pub use self::manifest::{Manifest, Shard, SourceFile};
 pub use self::writer::DatasetWriter;
 use crate::corpus::{Block, Source, Tally};
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::tokenizer::{EncodeOptions, Tokenizer};
 use crate::vocab::TokenId;
@@ -159,36 +158,39 @@ pub fn encode_files(
     let meter = source.meter();
     let mut reader =
         Reader { source, block: Block::default(), tally: Tally::default(), skip: resumed_documents };
-    let mut encode = |batch: &Batch| -> Result<()> {
-        let mut tick = || progress.tick(Stage::Encode, meter.done(), meter.total());
-        encode_batch(tokenizer, batch, &options.encode, &mut writer, &mut tick)
-    };
-    if parallel::n_threads(options.encode.threads) == 1 {
-        while let Some(batch) = reader.next()? {
-            encode(&batch)?;
-        }
-    } else {
-        // One batch is read, unpacked and parsed while the one before it is encoded.
-        let (sender, batches) = mpsc::sync_channel(1);
+    let mut tick = || progress.tick(Stage::Encode, meter.done(), meter.total());
+    // One batch is read, unpacked and parsed while the one before it is encoded.
+    // Reading may wait for a pipe; whoever asks to stop should not.
+    let (sender, batches) = mpsc::sync_channel(1);
+    std::thread::scope(|scope| {
         let reader = &mut reader;
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                while let Some(batch) = reader.next().transpose() {
-                    let is_last = batch.is_err();
-                    if sender.send(batch).is_err() || is_last {
-                        break;
-                    }
+        scope.spawn(move || {
+            while let Some(batch) = reader.next().transpose() {
+                let is_last = batch.is_err();
+                if sender.send(batch).is_err() || is_last {
+                    break;
                 }
-            });
-            let result = batches.iter().try_for_each(|batch| encode(&batch?));
-            // The reader may wait for a full channel, or for a pipe.
-            drop(batches);
-            if result.is_err() {
-                meter.stop();
             }
-            result
-        })?;
-    }
+        });
+        let result = loop {
+            let encoded = match batches.recv_timeout(Progress::INTERVAL) {
+                Ok(batch) => batch.and_then(|batch| {
+                    encode_batch(tokenizer, &batch, &options.encode, &mut writer, &mut tick)
+                }),
+                Err(mpsc::RecvTimeoutError::Timeout) => tick(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => break Ok(()),
+            };
+            if encoded.is_err() {
+                break encoded;
+            }
+        };
+        // The reader may wait for a full channel, or for a pipe.
+        drop(batches);
+        if result.is_err() {
+            meter.stop();
+        }
+        result
+    })?;
     progress.report(Stage::Encode, meter.done(), meter.total())?;
     let tally = reader.tally;
     Ok(Summary { manifest: writer.finish()?, tally, resumed_documents })

@@ -19,6 +19,7 @@ pub mod tokenizer_json;
 pub mod verify;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -29,6 +30,7 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::spelling::did_you_mean;
 use crate::tokenizer::{Parts, Tokenizer};
 use crate::vocab::TokenId;
 
@@ -98,7 +100,11 @@ impl FromStr for Format {
             Error::Option {
                 option: "format",
                 value: name.into(),
-                reason: format!("it is one of {}", Self::NAMES.map(|(name, _)| name).join(", ")),
+                reason: format!(
+                    "it is one of {}{}",
+                    Self::NAMES.map(|(name, _)| name).join(", "),
+                    did_you_mean(name, Self::NAMES.map(|(name, _)| name))
+                ),
             }
         })
     }
@@ -125,7 +131,9 @@ impl Tokenizer {
         if path.is_dir() {
             return from_directory(path);
         }
-        from_bytes(&read(path)?).and_then(Self::new).map_err(|error| in_file(error, path))
+        // What begins like nothing known is not read to its end: it may have none.
+        let bytes = read_while(path, |start| Kind::of(start) != Kind::Unknown)?;
+        from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
     /// Reads a tokenizer from the bytes of a file, or from [`Tokenizer::to_bytes`].
@@ -289,13 +297,16 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
              call Tokenizer.from_bert_vocab(path, lowercase)",
         ),
         Kind::Unknown => not_a_tokenizer(
-            "this is no known format; readable are tokenizer.json, .tiktoken, vocab.json with merges.txt, and sentitok's own",
+            "this is no known format; readable are tokenizer.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
         ),
     }
 }
 
 /// The names under which the two files of GPT-2 go.
 const GPT2_FILES: [(&str, &str); 2] = [("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")];
+
+/// The names under which a SentencePiece model goes.
+const MODEL_FILES: [&str; 2] = ["tokenizer.model", "spiece.model"];
 
 fn from_directory(dir: &Path) -> Result<Tokenizer> {
     let file = dir.join("tokenizer.json");
@@ -308,28 +319,54 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
             return Tokenizer::from_gpt2(vocab, merges);
         }
     }
-    let unread =
-        ["tokenizer.model", "spiece.model", "vocab.txt"].into_iter().find(|name| dir.join(name).is_file());
+    // What is inside decides: `tokenizer.model` may also be a file of ranks.
+    if let Some(file) = MODEL_FILES.map(|name| dir.join(name)).into_iter().find(|file| file.is_file()) {
+        return Tokenizer::from_file(file);
+    }
+    let names = "tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, tokenizer.model or spiece.model";
     Err(Error::format(
         dir.display().to_string(),
-        match unread {
-            Some(name) => format!("it holds {name}, which this release does not read, and no tokenizer.json"),
-            None => "it holds neither tokenizer.json nor vocab.json with merges.txt".into(),
+        if dir.join("vocab.txt").is_file() {
+            format!(
+                "it holds vocab.txt, which does not say whether text is lowered, and none of {names}; \
+                 call Tokenizer.from_bert_vocab(path, lowercase)"
+            )
+        } else {
+            format!("it holds none of {names}")
         },
     ))
 }
 
 /// Reads a file that is not larger than any tokenizer.
 fn read(path: &Path) -> Result<Vec<u8>> {
+    read_while(path, |_| true)
+}
+
+/// How many bytes are looked at before the rest is read.
+const START_BYTES: u64 = 1 << 20;
+
+/// Reads a file that is not larger than any tokenizer, or the start of it if
+/// that is not `wanted`. What is read is limited, whatever the file says of
+/// its size: a device or a pipe says nothing.
+fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
     let io = |error| Error::io(path, error);
-    let size = fs::metadata(path).map_err(io)?.len();
-    if size > MAX_FILE_BYTES {
+    let mut file = fs::File::open(path).map_err(io)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(START_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    if (bytes.len() as u64) < START_BYTES || !wanted(&bytes) {
+        return Ok(bytes);
+    }
+    let rest = file.metadata().map_err(io)?.len().clamp(START_BYTES, MAX_FILE_BYTES) - START_BYTES;
+    // One byte more, so that reading finds the end without growing.
+    bytes.try_reserve_exact(rest as usize + 1).map_err(|error| io(error.into()))?;
+    file.take(MAX_FILE_BYTES + 1 - START_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Error::format(
             path.display().to_string(),
-            format!("{size} bytes; a tokenizer has at most {MAX_FILE_BYTES}"),
+            format!("it goes on after {MAX_FILE_BYTES} bytes, the most that a tokenizer has"),
         ));
     }
-    fs::read(path).map_err(io)
+    Ok(bytes)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

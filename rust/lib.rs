@@ -32,6 +32,7 @@ mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+mod spelling;
 mod stretches;
 pub mod template;
 pub mod tokenizer;

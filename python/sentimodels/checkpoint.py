@@ -32,6 +32,7 @@ from torch import nn
 
 from .config import RunConfig, read_toml, resolve
 from .data.labels import Labels
+from .data.opening import read_small
 from .data.record import TrainingRecord
 from .data.writers import write_atomically
 from .errors import CheckpointError
@@ -42,6 +43,7 @@ from .vocabulary import TextEncoder, load_encoder
 __all__ = [
     "Loaded",
     "begin_run",
+    "check_there",
     "finish_run",
     "from_anywhere",
     "load_config",
@@ -161,7 +163,7 @@ def _sha256(path: Path) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(read_small(path))
     except FileNotFoundError:
         raise CheckpointError(
             f"{path.parent}: no {path.name}; not a run directory, or an unfinished one (--resume)"
@@ -182,6 +184,7 @@ def verify(folder: Path) -> list[str]:
     Raises:
         CheckpointError: if it is no run directory.
     """
+    check_there(folder)
     wrong = []
     files = _read_json(folder / MANIFEST).get("files")
     if not isinstance(files, dict):
@@ -231,10 +234,23 @@ def load_config(folder: Path) -> RunConfig:
     Raises:
         CheckpointError: if the folder holds no run.
     """
+    check_there(folder)
     path = folder / "config.toml"
     if not path.is_file():
         raise CheckpointError(f"{folder}: no config.toml; not a run directory")
     return resolve(read_toml(path))
+
+
+def check_there(folder: Path) -> None:
+    """Refuses a folder that does not exist: a wrong name is no unfinished run.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if not folder.exists():
+        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train made it")
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train made it")
 
 
 def load_run(folder: Path) -> Loaded:
@@ -243,6 +259,7 @@ def load_run(folder: Path) -> Loaded:
     Raises:
         CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
     """
+    check_there(folder)
     metadata = _metadata(folder)
     files = _read_json(folder / MANIFEST).get("files", {})
     config = load_config(folder)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .data.opening import read_small
 from .errors import ConfigError
 
 __all__ = ["Given", "balanced", "given", "numbers", "positive", "settled"]
@@ -53,7 +54,7 @@ def _listed(text: str) -> tuple[float, ...] | None:
 def _of_file(path: Path) -> Given:
     """Reads a list or names with weights."""
     try:
-        text = path.read_text("utf-8")
+        text = read_small(path)
         if path.suffix == ".json":
             value = json.loads(text)
         elif path.suffix == ".toml":

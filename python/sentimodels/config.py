@@ -17,6 +17,7 @@ from pydantic import Field, SerializeAsAny, ValidationError, field_validator
 
 from .class_weights import positive
 from .data.encoded import Long
+from .data.opening import read_small
 from .errors import ConfigError
 from .models import architecture
 from .section import Section
@@ -263,7 +264,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         ConfigError: if it is no TOML.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_small(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: no TOML: {error}") from error
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import fit_temperature, log_probs, with_temperature
-from .checkpoint import manifest_hash, verify
+from .checkpoint import check_there, manifest_hash, verify
 from .data.labels import Labels
+from .data.opening import read_small
 from .data.writers import write_atomically
 from .errors import CheckpointError, ConfigError
 from .predictions import Predictor
@@ -152,7 +153,7 @@ def verify_ensemble(folder: Path) -> list[str]:
 
 def _read(folder: Path) -> dict[str, Any]:
     try:
-        value: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
+        value: dict[str, Any] = json.loads(read_small(folder / FILE))
         if value["schema"] != SCHEMA:
             raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
         for member in value["members"]:
@@ -177,6 +178,7 @@ def load_predictor(path: Path, device: str | None = None) -> Predictor:
     """
     from .classifier import Classifier
 
+    check_there(path)
     members = members_of(path)
     if members is None:
         return Classifier.load(path, device or "cpu")

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentitok.atomic import writing
+
 from .calibration import ece, reliability
+from .data.opening import read_small
 from .errors import CheckpointError, ConfigError
 from .metrics import confusion
 from .predictions import Predictions
@@ -38,7 +41,7 @@ def read_history(run: Path) -> History:
     """
     path = run / "metrics.jsonl"
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_small(path).splitlines()
         records = [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: no curves can be drawn ({error})") from error
@@ -82,10 +85,10 @@ def save(figure: "Figure", path: Path) -> None:
     """
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"{path}: draws .png, .svg or .pdf")
-    path.parent.mkdir(parents=True, exist_ok=True)
     # Without a date the same data gives the same file.
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[path.suffix.lower()]
-    figure.savefig(path, dpi=144, metadata=undated)
+    with writing(path) as beside:
+        figure.savefig(beside, dpi=144, format=path.suffix[1:].lower(), metadata=undated)
 
 
 def curves(histories: Mapping[str, History], x: str = "step", y: str = "val_macro_f1") -> "Figure":

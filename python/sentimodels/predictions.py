@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .calibration import softmax
 from .data.labels import Labels
 from .data.table import Table
+from .data.writers import write_atomically
 from .errors import DataError
 
 SCHEMA = "senti.predictions/1"
@@ -127,7 +128,7 @@ class Predictions:
         data = io.BytesIO()
         # The stub cannot tell the columns from the flag `allow_pickle`.
         np.savez_compressed(data, **columns)  # type: ignore[arg-type]
-        path.write_bytes(data.getvalue())
+        write_atomically(path, data.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> "Predictions":

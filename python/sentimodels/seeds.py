@@ -13,6 +13,7 @@ import numpy as np
 
 from .checkpoint import MANIFEST, STATE, from_anywhere, refuse_run
 from .config import RunConfig, resolve
+from .data.opening import read_small
 from .data.writers import write_atomically
 from .errors import CheckpointError
 from .run import resume, train
@@ -88,7 +89,7 @@ def resume_seeds(
     """
     path = folder / FILE
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(read_small(path))
         if value["format"] != _FORMAT:
             raise CheckpointError(f"{path}: written as {value['format']}, expected {_FORMAT}")
         seeds, config = [int(seed) for seed in value["seeds"]], resolve(value["config"])
@@ -119,7 +120,7 @@ def _go(
     for place, seed in enumerate(seeds):
         run = _run_of(folder, seed)
         if _finished(run):
-            found.append(json.loads((run / "run.json").read_text("utf-8")))
+            found.append(json.loads(read_small(run / "run.json")))
             continue
         more: dict[str, Any] = {
             "on_record": on_record, "on_note": on_note, "should_stop": should_stop,

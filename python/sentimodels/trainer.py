@@ -20,6 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sentitok.atomic import write
+
 from .class_weights import balanced, numbers
 from .config import OptimConfig, TrainConfig
 from .data.batches import Batch, batches
@@ -175,7 +177,7 @@ class _Run:
             kept = [
                 line for line in path.read_text("utf-8").splitlines() if _step(line) <= self.progress.step
             ]
-            path.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+            write(path, "".join(f"{line}\n" for line in kept).encode())
 
     def save(self) -> None:
         """Saves the state, if there is a place for it."""

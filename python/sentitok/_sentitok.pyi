@@ -80,7 +80,7 @@ class InternalError(SentitokError, RuntimeError): ...
 @final
 class PreTokenizer:
     def __new__(
-        cls, name: str = "gpt2", *, pattern: str | None = None, look_around: bool = False
+        cls, name: str | None = None, *, pattern: str | None = None, look_around: bool = False
     ) -> Self: ...
     @staticmethod
     def names() -> list[str]: ...
@@ -415,6 +415,7 @@ def train_bpe(
     split_digits: bool | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
+    max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
     threads: int | None = None,
@@ -446,6 +447,7 @@ def train_unigram(
     method: Literal["full", "sentencepiece"] = "full",
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
+    max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
     threads: int | None = None,
@@ -471,6 +473,7 @@ def train_wordpiece(
     max_input_chars_per_word: int = 100,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
+    max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
     threads: int | None = None,
@@ -485,6 +488,7 @@ def count(
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
     shard: tuple[int, int] | None = None,
+    max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
     threads: int | None = None,
@@ -506,6 +510,7 @@ def encode_files(
     specials: _Specials = "none",
     invalid_utf8: _InvalidUtf8 = "error",
     shard: tuple[int, int] | None = None,
+    max_line_bytes: int | None = None,
     shard_tokens: int | None = None,
     resume: bool = True,
     threads: int | None = None,

@@ -7,7 +7,6 @@ is replaced.
 """
 
 import bz2
-import csv
 import gzip
 import io
 import json
@@ -15,64 +14,84 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from ._sentitok import FormatError
+from .rows import MAX_LINE, lines, separated
 
 __all__ = ["documents"]
 
-_MAGIC = (
+_MAGIC: tuple[tuple[bytes, Callable[..., object]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"\xfd7zXZ\x00", lzma.open),
     (b"BZh", bz2.open),
 )
 _ZSTD = b"\x28\xb5\x2f\xfd"
-# The most that csv takes on every system, in characters.
-_CSV_FIELD = 2**31 - 1
 
 
-def _open(path: str | os.PathLike[str]) -> TextIO:
-    with open(path, "rb") as file:
+class _Again(io.RawIOBase):
+    """A file whose first bytes were read, from its beginning: a pipe cannot be opened twice."""
+
+    def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self._head = head
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        data = data or self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _open(path: str | os.PathLike[str], newline: str) -> TextIO:
+    file = open(path, "rb")  # noqa: SIM115  (it lives as long as what is returned)
+    try:
         head = file.read(6)
-    opener: Callable[..., object] = open
-    if head.startswith(_ZSTD):
-        try:
-            from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            raise FormatError(
-                f"{os.fspath(path)}: Python reads zstd from version 3.14 on; unpack the file first"
-            ) from None
-        opener = zstd.open
-    for magic, found in _MAGIC:
-        if head.startswith(magic):
-            opener = found
-    binary = cast(IO[bytes], opener(path, "rb"))
-    # newline="" keeps line ends as they are; utf-8-sig drops a byte order mark.
-    return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
+        opener: Callable[..., object] | None = None
+        if head.startswith(_ZSTD):
+            try:
+                from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+            except ImportError:
+                raise FormatError(
+                    f"{os.fspath(path)}: Python reads zstd from version 3.14 on; unpack the file first"
+                ) from None
+            opener = zstd.open
+        for magic, found in _MAGIC:
+            if head.startswith(magic):
+                opener = found
+        binary: Any = io.BufferedReader(_Again(head, file))
+        if opener is not None:
+            binary = cast(IO[bytes], opener(binary, "rb"))
+        # utf-8-sig drops a byte order mark.
+        return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline=newline)
+    except BaseException:
+        file.close()
+        raise
 
 
-def _lines(file: TextIO) -> Iterator[str]:
-    # With newline="" Python would also end a line at a lone carriage return.
-    held = ""
-    for part in file:
-        held += part
-        if held.endswith("\n"):
-            yield held
-            held = ""
-    if held:
-        yield held
+def _field(row: dict[str, object], field: str, path: str, number: int) -> str:
+    value = row.get(field)
+    if not isinstance(value, str):
+        raise FormatError(f"{path}: record {number} has no text in {field!r}; it has {', '.join(row)}")
+    return value
 
 
-def _fields(rows: Iterator[dict[str, object]], field: str, path: str) -> Iterator[str]:
+def _columns(file: TextIO, path: str, delimiter: str, column: str, limit: int) -> Iterator[str]:
+    rows = (row for _, row in separated(file, path, delimiter, limit=limit) if row)
+    header = next(rows, [])
     for number, row in enumerate(rows, 1):
-        if None in row:  # where `csv` puts what no column is left for
+        if len(row) > len(header):
             raise FormatError(
                 f"{path}: record {number} is longer than the header; quote fields with separators"
             )
-        value = row.get(field)
-        if not isinstance(value, str):
-            raise FormatError(f"{path}: record {number} has no text in {field!r}; it has {', '.join(row)}")
-        yield value
+        yield _field(dict(zip(header, row, strict=False)), column, path, number)
 
 
 def _format_of(path: str) -> str:
@@ -84,23 +103,32 @@ def _format_of(path: str) -> str:
     return "jsonl:text" if name.endswith((".jsonl", ".ndjson")) else "lines"
 
 
-def documents(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> Iterator[str]:
+def documents(
+    paths: Iterable[str | os.PathLike[str]],
+    format: str | None = None,
+    *,
+    max_line_bytes: int | None = None,
+) -> Iterator[str]:
     """Yields the documents of files, in order.
 
     Args:
         paths: the files; gz, xz and bz2 are unpacked.
         format: `lines`, `text`, `jsonl:FIELD`, `csv:COLUMN` or `tsv:COLUMN`;
             `None` goes by the file's name.
+        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
 
     Raises:
-        FormatError: if the format is unknown, a record lacks the field, or
-            compressed data are damaged.
+        FormatError: if the format is unknown, a record lacks the field, a line is
+            too long, a quote is never closed, or compressed data are damaged.
         OSError: if a file cannot be read.
     """
     for path in paths:
         name = os.fspath(path)
-        with _open(path) as file:
-            found = _read(file, name, format or _format_of(name))
+        kind = format or _format_of(name)
+        limit = MAX_LINE if max_line_bytes is None else max_line_bytes
+        # `csv` finds the line ends itself; elsewhere LF alone ends a line, as in the extension.
+        with _open(path, "" if kind.startswith(("csv", "tsv")) else "\n") as file:
+            found = _read(file, name, kind, limit)
             while True:
                 try:
                     document = next(found)
@@ -113,32 +141,30 @@ def documents(paths: Iterable[str | os.PathLike[str]], format: str | None = None
                 yield document
 
 
-def _read(file: TextIO, name: str, format: str) -> Iterator[str]:
+def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
     kind, _, field = format.partition(":")
     if kind == "lines":
-        yield from _lines(file)
+        yield from lines(file, name, limit)
     elif kind == "text":
         yield file.read()
     elif kind == "jsonl":
-        yield from _fields(_json_lines(file, name), field or "text", name)
+        for number, row in enumerate(_json_lines(file, name, limit), 1):
+            yield _field(row, field or "text", name, number)
     elif kind in ("csv", "tsv"):
         if not field:
             raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
-        # A text may be longer than the 128 KiB that csv allows a field.
-        csv.field_size_limit(max(csv.field_size_limit(), _CSV_FIELD))
-        reader = csv.DictReader(file, delimiter="," if kind == "csv" else "\t")
-        yield from _fields(cast(Iterator[dict[str, object]], reader), field, name)
+        yield from _columns(file, name, "," if kind == "csv" else "\t", field, limit)
     else:
         raise FormatError(f"format {kind!r} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN")
 
 
-def _json_lines(file: TextIO, name: str) -> Iterator[dict[str, object]]:
-    for number, line in enumerate(_lines(file), 1):
+def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object]]:
+    for number, line in enumerate(lines(file, name, limit), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise FormatError(f"{name}, line {number}: {error}") from None
         if not isinstance(row, dict):
             raise FormatError(f"{name}, line {number}: expected a JSON object")

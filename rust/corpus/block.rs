@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{InvalidUtf8, jsonl};
+use super::{InvalidUtf8, jsonl, too_long};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::stretches::{Stretch, for_each_stretch};
@@ -75,6 +75,17 @@ impl Origin {
         self.before() + self.lines + line_feeds + 1
     }
 
+    /// The error of a line that is longer than `limit`: so many line feeds and
+    /// bytes behind the start.
+    pub(super) fn too_long(&self, what: &str, line_feeds: u64, bytes: usize, limit: usize) -> Error {
+        Error::Record {
+            source_name: self.name.to_string(),
+            line: self.line(line_feeds),
+            offset: self.offset + bytes as u64,
+            reason: too_long(what, limit),
+        }
+    }
+
     fn before(&self) -> u64 {
         let Some((path, bytes)) = &self.skipped else { return 0 };
         let Ok(file) = std::fs::File::open(path) else { return 0 };
@@ -135,6 +146,8 @@ pub struct Block {
     /// The last document goes on in the next block.
     pub(super) continues: bool,
     pub(super) byte_order_marks: u64,
+    /// The longest line there may be.
+    pub(super) max_line_bytes: usize,
     /// The fields taken out of JSON; swapped with `data`.
     fields: Vec<u8>,
 }
@@ -146,7 +159,7 @@ impl Block {
         self.ends.clear();
         self.places.clear();
         (self.layout, self.origin, self.invalid_utf8) = (layout, origin, invalid_utf8);
-        (self.continues, self.byte_order_marks) = (false, 0);
+        (self.continues, self.byte_order_marks, self.max_line_bytes) = (false, 0, usize::MAX);
     }
 
     /// Adds one document.
@@ -167,6 +180,7 @@ impl Block {
         mut f: impl FnMut(Document) -> Result<()>,
     ) -> Result<()> {
         tally.byte_order_marks += self.byte_order_marks;
+        self.check_lines()?;
         self.find_documents(tally)?;
         tally.documents += (self.ends.len() - usize::from(self.continues)) as u64;
         let mut start = 0;
@@ -222,6 +236,22 @@ impl Block {
             tally.bytes += bytes.len() as u64;
             f(Document::Bytes(bytes))
         }
+    }
+
+    /// Refuses a line that is too long; a stream refuses what it would have to hold.
+    fn check_lines(&self) -> Result<()> {
+        let is_lines = matches!(self.layout, Layout::Lines | Layout::Jsonl(_));
+        if !is_lines || self.data.len() <= self.max_line_bytes {
+            return Ok(());
+        }
+        let mut start = 0;
+        for (number, line) in self.data.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            if line.len() > self.max_line_bytes {
+                return Err(self.origin.too_long("line", number as u64, start, self.max_line_bytes));
+            }
+            start += line.len();
+        }
+        Ok(())
     }
 
     /// Makes `ends` (and for JSON `data` and `places`) from what was read.

@@ -18,7 +18,7 @@ use super::compression::Compression;
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
 use super::table::Table;
-use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, Meter, Shard, Source};
+use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
@@ -33,11 +33,21 @@ pub struct FileOptions {
     pub shard: Option<Shard>,
     /// About how many bytes a block holds.
     pub block_bytes: usize,
+    /// A line or row that is longer is an error, and so is a whole document of
+    /// unknown size; but for lines that can be read in parts, see
+    /// [`Source::cut_for`].
+    pub max_line_bytes: usize,
 }
 
 impl Default for FileOptions {
     fn default() -> Self {
-        Self { format: None, invalid_utf8: InvalidUtf8::default(), shard: None, block_bytes: BLOCK_BYTES }
+        Self {
+            format: None,
+            invalid_utf8: InvalidUtf8::default(),
+            shard: None,
+            block_bytes: BLOCK_BYTES,
+            max_line_bytes: MAX_LINE_BYTES,
+        }
     }
 }
 
@@ -72,9 +82,16 @@ impl FileSource {
     ///
     /// # Errors
     /// [`Error::Io`] for a path that cannot be read or is a directory,
-    /// [`Error::Option`] for a table whose column is not named, or for a
-    /// shard of a pipe.
+    /// [`Error::Option`] for a table whose column is not named, for a shard of
+    /// a pipe, or for lines of no bytes.
     pub fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: FileOptions) -> Result<Self> {
+        if options.max_line_bytes == 0 {
+            return Err(Error::Option {
+                option: "max_line_bytes",
+                value: "0".to_owned(),
+                reason: "a line has at least one byte".to_owned(),
+            });
+        }
         let mut inputs = Vec::new();
         let mut total = 0u64;
         for path in paths {
@@ -156,7 +173,8 @@ impl FileSource {
             Format::Csv { column } | Format::Tsv { column } => {
                 let delimiter = if matches!(input.format, Format::Csv { .. }) { b',' } else { b'\t' };
                 let reader = Box::new(Cursor::new(start).chain(reader));
-                let table = Table::open(path.clone(), reader, delimiter, column, marks, |error| {
+                let limit = self.options.max_line_bytes;
+                let table = Table::open(path.clone(), reader, delimiter, column, limit, marks, |error| {
                     place.error(&self.meter, error)
                 })?;
                 Current::Table(table)
@@ -165,6 +183,10 @@ impl FileSource {
                 let mut stream = self.stream(reader, path, format, marks * BOM.len() as u64, None);
                 stream.carry = start;
                 stream.byte_order_marks = marks;
+                if let (Format::Text, Some(size), None) = (format, input.size, place.compression) {
+                    // What lies on the disk is as large as it looks.
+                    stream.max_line_bytes = stream.max_line_bytes.max(size as usize);
+                }
                 Current::Stream(stream)
             }
         };
@@ -211,7 +233,9 @@ impl FileSource {
             _ => Layout::Lines,
         };
         let name = path.display().to_string().into();
-        Stream::new(reader, layout, name, offset, skipped, self.options.invalid_utf8)
+        let mut stream = Stream::new(reader, layout, name, offset, skipped, self.options.invalid_utf8);
+        stream.max_line_bytes = self.options.max_line_bytes;
+        stream
     }
 }
 

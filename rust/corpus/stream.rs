@@ -25,6 +25,8 @@ pub(super) struct Stream {
     pub origin: Origin,
     pub invalid_utf8: InvalidUtf8,
     pub byte_order_marks: u64,
+    /// The most bytes held because a line or document has no end and no cut.
+    pub max_line_bytes: usize,
     /// Read, but not yet given.
     pub carry: Vec<u8>,
 }
@@ -40,7 +42,8 @@ impl Stream {
         invalid_utf8: InvalidUtf8,
     ) -> Self {
         let origin = Origin { name, offset, lines: 0, skipped };
-        Self { reader, layout, origin, invalid_utf8, byte_order_marks: 0, carry: Vec::new() }
+        let (byte_order_marks, max_line_bytes, carry) = (0, usize::MAX, Vec::new());
+        Self { reader, layout, origin, invalid_utf8, byte_order_marks, max_line_bytes, carry }
     }
 
     /// Fills `block`; `false` at the end.
@@ -54,6 +57,8 @@ impl Stream {
     ) -> Result<bool> {
         block.clear(self.layout.clone(), self.origin.clone(), self.invalid_utf8);
         block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
+        block.max_line_bytes = self.max_line_bytes;
+        let block_bytes = block_bytes.min(self.max_line_bytes);
         let data = &mut block.data;
         data.append(&mut self.carry);
         let mut target = block_bytes.max(1);
@@ -86,7 +91,11 @@ impl Stream {
                 block.continues = line_end.is_none();
                 return Ok(self.advance(block));
             }
-            target *= 2;
+            if data.len() > self.max_line_bytes {
+                let what = if self.layout == Layout::Whole { "document" } else { "line" };
+                return Err(self.origin.too_long(what, 0, 0, self.max_line_bytes));
+            }
+            target = target.saturating_mul(2).min(self.max_line_bytes.saturating_add(1));
         }
     }
 

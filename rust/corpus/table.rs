@@ -6,13 +6,15 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use super::InvalidUtf8;
 use super::block::{Block, Layout, Origin, Place};
+use super::quotes::{Flaw, Rows, Start};
+use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
 
 /// One table being read.
 pub(super) struct Table {
-    reader: csv::Reader<Box<dyn Read + Send>>,
+    reader: csv::Reader<Rows<Box<dyn Read + Send>>>,
+    max_row_bytes: usize,
     path: PathBuf,
     column: usize,
     record: csv::ByteRecord,
@@ -27,13 +29,17 @@ impl Table {
         input: Box<dyn Read + Send>,
         delimiter: u8,
         column: &str,
+        max_row_bytes: usize,
         byte_order_marks: u64,
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<Self> {
+        let input = Rows::new(input, delimiter, max_row_bytes as u64);
         let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(input);
-        let headers = match reader.byte_headers() {
+        let headers = match reader.byte_headers().cloned() {
             Ok(headers) => headers,
-            Err(error) => return Err(row_error(&path, error, io)),
+            Err(error) => {
+                return Err(row_error(&path, error, reader.get_ref().flaw(), max_row_bytes, io));
+            }
         };
         let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
             let columns: Vec<_> =
@@ -50,7 +56,7 @@ impl Table {
             });
         };
         let record = csv::ByteRecord::new();
-        Ok(Self { reader, path, column: at, record, byte_order_marks, ended: false })
+        Ok(Self { reader, max_row_bytes, path, column: at, record, byte_order_marks, ended: false })
     }
 
     /// Fills `block` with rows; `false` when there are none left.
@@ -71,7 +77,10 @@ impl Table {
                     self.ended = true;
                     break;
                 }
-                Err(error) => return Err(row_error(&self.path, error, io)),
+                Err(error) => {
+                    let flaw = self.reader.get_ref().flaw();
+                    return Err(row_error(&self.path, error, flaw, self.max_row_bytes, io));
+                }
             }
             // All rows are as long as the header, or they are an error.
             block.push(self.record.get(self.column).unwrap_or_default());
@@ -85,7 +94,30 @@ impl Table {
     }
 }
 
-fn row_error(path: &std::path::Path, error: csv::Error, io: impl Fn(std::io::Error) -> Error) -> Error {
+fn row_error(
+    path: &std::path::Path,
+    error: csv::Error,
+    flaw: Option<Flaw>,
+    max_row_bytes: usize,
+    io: impl Fn(std::io::Error) -> Error,
+) -> Error {
+    let at_start = |start: Start, reason| Error::Record {
+        source_name: path.display().to_string(),
+        line: start.line,
+        offset: start.offset,
+        reason,
+    };
+    match flaw {
+        Some(Flaw::Unclosed(quote)) => {
+            return at_start(
+                quote,
+                "the quote that opens here is never closed; close it, or write a quote that is text twice in a quoted field"
+                    .to_owned(),
+            );
+        }
+        Some(Flaw::TooLong(row)) => return at_start(row, too_long("row", max_row_bytes)),
+        None => {}
+    }
     let place = error.position().cloned();
     let reason = match error.into_kind() {
         csv::ErrorKind::Io(error) => return io(error),

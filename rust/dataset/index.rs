@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::AtomicFile;
+use crate::atomic::{self, AtomicFile};
 use crate::error::{Error, Result};
 
 /// An array of int64: the end of each document, in tokens.
@@ -19,7 +19,7 @@ pub(super) struct NpyIndex {
 
 impl NpyIndex {
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let mut file = AtomicFile::create(path)?;
+        let mut file = AtomicFile::create_beside(path)?;
         file.write(&npy_header(0))?;
         Ok(Self { file, documents: 0, tokens: 0 })
     }
@@ -62,7 +62,7 @@ const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
 impl MegatronIndex {
     pub(super) fn create(path: &Path, bytes_per_id: u64) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("."));
-        let lens = tempfile::tempfile_in(dir).map_err(|error| Error::io(path, error))?;
+        let lens = atomic::scratch(dir)?;
         Ok(Self { path: path.into(), lens: BufWriter::new(lens), documents: 0, bytes_per_id })
     }
 
@@ -79,7 +79,7 @@ impl MegatronIndex {
         let Self { path, lens, documents, bytes_per_id } = self;
         let io = |error| Error::io(&path, error);
         let mut lens = lens.into_inner().map_err(|error| io(error.into_error()))?;
-        let mut file = AtomicFile::create(&path)?;
+        let mut file = AtomicFile::create_beside(&path)?;
         file.write(MAGIC)?;
         file.write(&1u64.to_le_bytes())?;
         // Megatron's numbers of types: 8 is uint16, 4 is int32.

@@ -4,6 +4,8 @@
 //! it says. It holds nothing that differs between two runs over the same data:
 //! no times, no paths of machines but the sources' names.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,8 @@ use crate::vocab::TokenId;
 pub(super) const FILE: &str = "manifest.json";
 const SCHEMA: &str = "sentitok.dataset";
 const VERSION: u64 = 1;
+/// The largest file read; a shard takes about 300 bytes in it.
+const MAX_BYTES: u64 = 1 << 28;
 
 /// What lies in a directory of token ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +92,9 @@ pub struct Shard {
     pub bytes: u64,
     /// SHA-256 of `file`; empty for a part of a file that still grows.
     pub sha256: String,
+    /// SHA-256 of `index`; `None` without one, and in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_sha256: Option<String>,
 }
 
 impl Manifest {
@@ -126,11 +133,19 @@ impl Manifest {
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for what is no manifest of ours.
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE);
-        let bytes = match std::fs::read(&path) {
+        let read = File::open(&path).and_then(|file| {
+            let mut bytes = Vec::new();
+            file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(path, error)),
         };
+        if bytes.len() as u64 > MAX_BYTES {
+            let reason = format!("it is larger than {MAX_BYTES} bytes, the most that a manifest has");
+            return Err(Error::format(path.display().to_string(), reason));
+        }
         let name = || path.display().to_string();
         let value: serde_json::Value =
             serde_json::from_slice(&bytes).map_err(|error| Error::format(name(), error.to_string()))?;
@@ -150,7 +165,81 @@ impl Manifest {
                 });
             }
         }
-        serde_json::from_value(value).map(Some).map_err(|error| Error::format(name(), error.to_string()))
+        let manifest: Self =
+            serde_json::from_value(value).map_err(|error| Error::format(name(), error.to_string()))?;
+        match manifest.flaw() {
+            None => Ok(Some(manifest)),
+            Some(flaw) => Err(Error::format(name(), flaw)),
+        }
+    }
+
+    /// What cannot be in a manifest, whatever the data set.
+    fn flaw(&self) -> Option<String> {
+        let width = match self.dtype.as_str() {
+            "uint16" => Some(2),
+            "uint32" | "int32" => Some(4),
+            _ => None,
+        };
+        let (mut documents, mut tokens) = (0u64, 0u64);
+        for shard in &self.shards {
+            // A manifest is a file like any other: it must not name files elsewhere.
+            let names = [Some(&shard.file), shard.index.as_ref()];
+            if let Some(name) = names.into_iter().flatten().find(|name| !is_plain(name)) {
+                return Some(format!("it names {name:?}, which is no name of a file"));
+            }
+            if shard.first_document != documents {
+                return Some(format!(
+                    "{:?} begins with document {}, where document {documents} is due",
+                    shard.file, shard.first_document
+                ));
+            }
+            if width.is_some_and(|width| shard.tokens.checked_mul(width) != Some(shard.bytes)) {
+                return Some(format!(
+                    "{:?} has {} tokens in {} bytes of {}",
+                    shard.file, shard.tokens, shard.bytes, self.dtype
+                ));
+            }
+            (documents, tokens) =
+                match (documents.checked_add(shard.documents), tokens.checked_add(shard.tokens)) {
+                    (Some(documents), Some(tokens)) => (documents, tokens),
+                    _ => return Some("its counts pass 2^64 - 1".to_owned()),
+                };
+        }
+        ((documents, tokens) != (self.documents, self.tokens)).then(|| {
+            format!(
+                "its shards have {documents} documents and {tokens} tokens, where it says {} and {}",
+                self.documents, self.tokens
+            )
+        })
+    }
+
+    /// Refuses to go on from shards that are not as the manifest says.
+    pub(super) fn check_files(&self, dir: &Path) -> Result<()> {
+        for shard in &self.shards {
+            let files =
+                [Some((&shard.file, Some(shard.bytes))), shard.index.as_ref().map(|name| (name, None))];
+            for (name, bytes) in files.into_iter().flatten() {
+                let path = dir.join(name);
+                let found = match std::fs::metadata(&path) {
+                    Ok(found) if found.is_file() => match bytes {
+                        Some(bytes) if bytes != found.len() => {
+                            format!("it has {} bytes where the manifest says {bytes}", found.len())
+                        }
+                        _ => continue,
+                    },
+                    Ok(_) => "it is no file".to_owned(),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        "it is missing, and the manifest names it".to_owned()
+                    }
+                    Err(error) => return Err(Error::io(path, error)),
+                };
+                return Err(Error::format(
+                    path.display().to_string(),
+                    format!("{found}; start over with resume=False (--restart)"),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Writes the manifest.
@@ -191,6 +280,11 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// Whether a name is that of a file in the same directory.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
 /// A field as the file has it.

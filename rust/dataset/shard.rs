@@ -74,6 +74,7 @@ pub(super) struct OpenShard {
     index: Index,
     sha256: Sha256,
     path: PathBuf,
+    index_path: Option<PathBuf>,
     pub(super) shard: manifest::Shard,
     buffer: Vec<u8>,
     width: Width,
@@ -104,7 +105,7 @@ impl OpenShard {
         let ids = if layout == Layout::NanoGpt {
             Ids::Growing(open_part(&dir.join(NANO_GPT_PART), bytes)?)
         } else {
-            Ids::Whole(AtomicFile::create(&path)?)
+            Ids::Whole(AtomicFile::create_beside(&path)?)
         };
         let index_path = index.as_ref().map(|name| dir.join(name));
         let index_file = match (layout, &index_path) {
@@ -122,8 +123,10 @@ impl OpenShard {
             tokens: 0,
             bytes: 0,
             sha256: String::new(),
+            index_sha256: None,
         };
-        Ok(Self { ids, index: index_file, sha256: Sha256::new(), path, shard, buffer: Vec::new(), width })
+        let (sha256, buffer) = (Sha256::new(), Vec::new());
+        Ok(Self { ids, index: index_file, sha256, path, index_path, shard, buffer, width })
     }
 
     /// Appends a document.
@@ -170,6 +173,8 @@ impl OpenShard {
             Index::Megatron(index) => index.finish()?,
             Index::None => {}
         }
+        // Its first bytes are written last, so it is read once more.
+        shard.index_sha256 = self.index_path.as_deref().map(sha256_of).transpose()?;
         match self.ids {
             Ids::Whole(file) => {
                 file.finish()?;

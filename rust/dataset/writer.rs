@@ -1,11 +1,13 @@
 //! `DatasetWriter`: documents in, shards and manifest out.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{Manifest, Shard};
 use super::shard::{NANO_GPT, NANO_GPT_PART, OpenShard, Width, sha256_of};
 use super::{DatasetOptions, Layout};
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -60,11 +62,15 @@ impl DatasetWriter {
             }
             None => fresh,
         };
+        if options.layout != Layout::NanoGpt || manifest.complete {
+            manifest.check_files(dir)?;
+        }
+        atomic::remove_leftovers(dir, is_of_dataset);
         if options.layout == Layout::NanoGpt && !manifest.complete && !manifest.shards.is_empty() {
             // Killed between naming the file and saying so: it goes on growing.
             let (part, path) = (dir.join(NANO_GPT_PART), dir.join(NANO_GPT));
             if path.exists() && !part.exists() {
-                fs::rename(&path, &part).map_err(|error| Error::io(path, error))?;
+                atomic::rename(&path, &part)?;
             }
         }
         let width = Width::of(&manifest.dtype);
@@ -147,11 +153,19 @@ impl DatasetWriter {
             tokens: self.manifest.tokens,
             bytes: self.manifest.shards.iter().map(|shard| shard.bytes).sum(),
             sha256: sha256_of(&part)?,
+            index_sha256: None,
         };
-        fs::rename(&part, &path).map_err(|error| Error::io(path, error))?;
+        atomic::rename(&part, &path)?;
         self.manifest.shards = vec![whole];
         Ok(())
     }
+}
+
+/// Whether a temporary file of that target is left from writing a dataset.
+fn is_of_dataset(target: &OsStr) -> bool {
+    let name = target.to_string_lossy();
+    let number = |rest: &str| rest.split('.').next().is_some_and(|number| number.parse::<usize>().is_ok());
+    name == super::manifest::FILE || name.strip_prefix("shard-").is_some_and(number)
 }
 
 /// Removes a dataset, its manifest first: half a dataset must not look whole.
@@ -159,10 +173,6 @@ fn remove(dir: &Path, manifest: &Manifest) -> Result<()> {
     let names = manifest.shards.iter().flat_map(|shard| [Some(shard.file.as_str()), shard.index.as_deref()]);
     for name in [Some(super::manifest::FILE)].into_iter().chain(names).chain([Some(NANO_GPT_PART)]).flatten()
     {
-        // A manifest is a file like any other: it must not name files elsewhere.
-        if name.contains(['/', '\\']) {
-            return Err(Error::format(dir.display().to_string(), format!("its manifest names {name:?}")));
-        }
         match fs::remove_file(dir.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io(dir.join(name), error));

@@ -4,6 +4,7 @@
 
 use super::{Bert, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
 use crate::error::{Error, Result};
+use crate::spelling::did_you_mean;
 
 const fn bert(lowercase: bool) -> Normalizer {
     Normalizer::Bert(Bert { clean_text: true, handle_chinese_chars: true, strip_accents: None, lowercase })
@@ -80,7 +81,8 @@ fn step(name: &str) -> Result<Normalizer> {
         option: "normalizer",
         value: name.to_owned(),
         reason: format!(
-            "no such name; there are {}, and several with + between, as in nfkc+lowercase",
+            "no such name{}; there are {}, and several with + between, as in nfkc+lowercase",
+            did_you_mean(name, Normalizer::names()),
             Normalizer::names().collect::<Vec<_>>().join(", ")
         ),
     })

@@ -6,6 +6,7 @@
 
 use super::{Digits, PreTokenizer, Prepend, SplitPattern, oniguruma};
 use crate::error::{Error, Result};
+use crate::spelling::did_you_mean;
 
 const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
     PreTokenizer::Cl100k { digits, possessive }
@@ -84,7 +85,11 @@ impl PreTokenizer {
         named.map(|(_, pre_tokenizer)| pre_tokenizer.clone()).ok_or_else(|| Error::Option {
             option: "pre_tokenizer",
             value: name.to_owned(),
-            reason: format!("no such name; there are {}", Self::names().collect::<Vec<_>>().join(", ")),
+            reason: format!(
+                "no such name{}; there are {}",
+                did_you_mean(name, Self::names()),
+                Self::names().collect::<Vec<_>>().join(", ")
+            ),
         })
     }
 

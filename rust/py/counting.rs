@@ -21,6 +21,7 @@ pub(super) struct Reading<'a> {
     pub format: Option<&'a str>,
     pub invalid_utf8: &'a str,
     pub shard: Option<(u64, u64)>,
+    pub max_line_bytes: Option<usize>,
     pub max_memory: Option<u64>,
     pub max_piece_bytes: Option<usize>,
     pub threads: Option<usize>,
@@ -32,6 +33,7 @@ impl Reading<'_> {
             format: self.format.map(Format::from_str).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(self.invalid_utf8)?,
             shard: self.shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
+            max_line_bytes: self.max_line_bytes,
         })
     }
 
@@ -65,7 +67,7 @@ impl Reading<'_> {
 /// array or Arrow column as `source`, is text in memory. With `out` the counts
 /// go to that file in bounded memory, and `None` is returned.
 #[pyfunction]
-#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
+#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn count(
     py: Python<'_>,
@@ -76,6 +78,7 @@ pub(super) fn count(
     format: Option<&str>,
     invalid_utf8: &str,
     shard: Option<(u64, u64)>,
+    max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
     threads: Option<usize>,
@@ -83,7 +86,8 @@ pub(super) fn count(
     out: Option<PathBuf>,
 ) -> PyResult<Option<PyWordCounts>> {
     entry(|| {
-        let reading = Reading { format, invalid_utf8, shard, max_memory, max_piece_bytes, threads };
+        let reading =
+            Reading { format, invalid_utf8, shard, max_line_bytes, max_memory, max_piece_bytes, threads };
         let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
         let Some(documents) = Documents::new(source, texts)? else {
             return Err(PyTypeError::new_err(

@@ -10,7 +10,7 @@ use super::progress::run;
 use super::source::paths_of;
 use super::specials::OwnedSpecials;
 use super::tokenizer::PyTokenizer;
-use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, Shard};
+use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard};
 use crate::dataset::{self, DatasetOptions, Layout, SourceFile};
 use crate::error::Error;
 use crate::tokenizer::EncodeOptions;
@@ -25,10 +25,10 @@ use crate::tokenizer::EncodeOptions;
 #[pyo3(signature = (
     paths, out_dir, tokenizer, *, format = None, layout = "sentitok", separator = None,
     add_special_tokens = false, specials = OwnedSpecials::None, invalid_utf8 = "error", shard = None,
-    shard_tokens = None, resume = true, threads = None, progress = None,
+    max_line_bytes = None, shard_tokens = None, resume = true, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(paths, out_dir, tokenizer, *, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, shard_tokens=None, resume=True, threads=None, progress=None)"
+    text_signature = "(paths, out_dir, tokenizer, *, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=True, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn encode_files<'py>(
@@ -43,6 +43,7 @@ pub(super) fn encode_files<'py>(
     specials: OwnedSpecials,
     invalid_utf8: &str,
     shard: Option<(u64, u64)>,
+    max_line_bytes: Option<usize>,
     shard_tokens: Option<u64>,
     resume: bool,
     threads: Option<usize>,
@@ -80,6 +81,7 @@ pub(super) fn encode_files<'py>(
             format: format.map(Format::from_str).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
             shard: shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
+            max_line_bytes: max_line_bytes.unwrap_or(MAX_LINE_BYTES),
             ..FileOptions::default()
         };
         let manifest = run(py, progress.as_ref(), |progress| {

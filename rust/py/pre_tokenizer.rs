@@ -73,11 +73,19 @@ impl PyPreTokenizer {
 #[pymethods]
 impl PyPreTokenizer {
     #[new]
-    #[pyo3(signature = (name = "gpt2", *, pattern = None, look_around = false))]
-    fn new(name: &str, pattern: Option<&str>, look_around: bool) -> PyResult<Self> {
+    #[pyo3(signature = (name = None, *, pattern = None, look_around = false))]
+    fn new(name: Option<&str>, pattern: Option<&str>, look_around: bool) -> PyResult<Self> {
         entry(|| {
+            if let (Some(name), Some(_)) = (name, pattern) {
+                return Err(Error::Option {
+                    option: "pre_tokenizer",
+                    value: name.to_owned(),
+                    reason: "a pattern is given as well; give one of the two".to_owned(),
+                }
+                .into());
+            }
             let pre_tokenizer = match pattern {
-                None => PreTokenizer::from_name(name)?,
+                None => PreTokenizer::from_name(name.unwrap_or("gpt2"))?,
                 Some(pattern) if look_around => PreTokenizer::Regex(SplitPattern::new(pattern, look_around)?),
                 Some(pattern) => PreTokenizer::from_pattern(pattern)?,
             };

@@ -1,6 +1,9 @@
 //! Long jobs on behalf of Python: the interpreter left to others, Ctrl-C
 //! answered, a callback told how far the work is.
 
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
@@ -51,9 +54,51 @@ pub(super) fn run<T: Send>(
     let mut listener = Listener::new(callback);
     let result = py.detach(|| {
         let mut report = |stage, done, total| Python::attach(|py| listener.tell(py, stage, done, total));
-        job(&mut Progress::new(&mut report))
+        // Without a callback the interpreter is asked for signals alone, and seldom:
+        // whoever holds it would make the work wait.
+        let mut progress = match callback {
+            Some(_) => Progress::new(&mut report),
+            None => Progress::asking(&mut report),
+        };
+        job(&mut progress)
     });
     listener.finish(result)
+}
+
+/// Runs work that may wait for ever, such as reading a pipe that nobody writes
+/// to: on a thread of its own, while the calling thread answers signals. A
+/// signal that raises leaves the thread in its wait.
+pub(super) fn waiting<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = sync_channel(1);
+    let started = std::thread::Builder::new().name("sentitok-wait".to_owned()).spawn(move || {
+        // Fails only if nobody waits for it any more.
+        let _ = sender.send(work());
+    });
+    started.map_err(|error| Error::Internal(format!("no thread can be started: {error}")))?;
+    let mut receiver = receiver;
+    loop {
+        let waited = &mut receiver;
+        match py.detach(move || waited.recv_timeout(Progress::INTERVAL)) {
+            Ok(result) => return Ok(result?),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::Internal("a reading thread panicked".to_owned()).into());
+            }
+        }
+    }
+}
+
+/// Reads files for Python: at once if they are regular ones, else by [`waiting`].
+pub(super) fn reading<T: Send + 'static>(
+    py: Python<'_>,
+    paths: &[&Path],
+    read: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let waits = |path: &&Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if paths.iter().any(waits) { waiting(py, read) } else { Ok(py.detach(read)?) }
 }
 
 /// Below this many bytes work is done without leaving the interpreter to

@@ -21,7 +21,9 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 use super::arrow::{Chunks, Column};
 use super::progress::{Listener, run};
 use super::text::{Errors, replace_each_surrogate, surrogates_passed, text_of_row};
-use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, IterSource, Shard, Source};
+use crate::corpus::{
+    FileOptions, FileSource, Format, InvalidUtf8, IterSource, MAX_LINE_BYTES, Shard, Source,
+};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 
@@ -37,6 +39,7 @@ pub(super) struct SourceOptions {
     pub format: Option<Format>,
     pub invalid_utf8: InvalidUtf8,
     pub shard: Option<Shard>,
+    pub max_line_bytes: Option<usize>,
 }
 
 /// Documents not yet read.
@@ -101,10 +104,12 @@ impl<'py> Documents<'py> {
         callback: Option<&Py<PyAny>>,
         job: impl FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let SourceOptions { format, invalid_utf8, shard } = options;
+        let SourceOptions { format, invalid_utf8, shard, max_line_bytes } = options;
         match self {
             Self::Files { paths, from_list } => {
-                let options = FileOptions { format, invalid_utf8, shard, ..FileOptions::default() };
+                let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
+                let options =
+                    FileOptions { format, invalid_utf8, shard, max_line_bytes, ..FileOptions::default() };
                 let result =
                     run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
                 if let Err(error) = &result

@@ -158,10 +158,10 @@ fn train(
     unk_token = None, tie_break = None, extend = None, method = "merges", character_coverage = None,
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, format = None, invalid_utf8 = "error",
-    max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -195,13 +195,22 @@ pub(super) fn train_bpe(
     split_digits: Option<bool>,
     format: Option<&str>,
     invalid_utf8: &str,
+    max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let reading = Reading {
+            format,
+            invalid_utf8,
+            shard: None,
+            max_line_bytes,
+            max_memory,
+            max_piece_bytes,
+            threads,
+        };
         let pieces = PieceOptions {
             character_coverage,
             required_chars,

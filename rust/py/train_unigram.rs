@@ -73,10 +73,10 @@ fn special_tokens(
     seed_size = 1_000_000, shrinking_factor = 0.75, sub_iterations = 2, max_piece_length = 16,
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
     split_digits = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
-    max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=('<s>', '</s>'), user_defined_symbols=(), unk_token='<unk>', normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=('<s>', '</s>'), user_defined_symbols=(), unk_token='<unk>', normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 #[allow(clippy::fn_params_excessive_bools, reason = "each is a keyword in Python")]
@@ -106,6 +106,7 @@ pub(super) fn train_unigram(
     method: &str,
     format: Option<&str>,
     invalid_utf8: &str,
+    max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
     threads: Option<usize>,
@@ -113,7 +114,15 @@ pub(super) fn train_unigram(
 ) -> PyResult<PyTokenizer> {
     entry(|| {
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let reading = Reading {
+            format,
+            invalid_utf8,
+            shard: None,
+            max_line_bytes,
+            max_memory,
+            max_piece_bytes,
+            threads,
+        };
         let trainer = UnigramTrainer {
             vocab_size,
             special_tokens: self::special_tokens(unk_token, special_tokens, user_defined_symbols),

@@ -36,11 +36,11 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
     special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).to_vec(),
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
     limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
-    max_input_chars_per_word = 100, format = None, invalid_utf8 = "error", max_memory = None,
+    max_input_chars_per_word = 100, format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
     max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_wordpiece(
@@ -63,6 +63,7 @@ pub(super) fn train_wordpiece(
     max_input_chars_per_word: usize,
     format: Option<&str>,
     invalid_utf8: &str,
+    max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
     threads: Option<usize>,
@@ -74,7 +75,15 @@ pub(super) fn train_wordpiece(
             Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: PreTokenizer::Bert })
         };
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default)?;
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let reading = Reading {
+            format,
+            invalid_utf8,
+            shard: None,
+            max_line_bytes,
+            max_memory,
+            max_piece_bytes,
+            threads,
+        };
         if !special_tokens.iter().any(|token| token == unk_token) {
             special_tokens.insert(0, unk_token.to_owned());
         }

@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyMapping, PyTuple};
 use super::arrow::{self, Chunks, Column};
 use super::error::entry;
 use super::pipeline;
+use super::progress::reading;
 use super::text::Text;
 use crate::pipeline::Pipeline;
 use crate::word_counts::{Totals, WordCounts};
@@ -82,7 +83,7 @@ impl PyWordCounts {
     /// Reads a count file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| WordCounts::load(&path))?.into()))
+        entry(|| Ok(reading(py, &[&path.clone()], move || WordCounts::load(&path))?.into()))
     }
 
     /// Reads the bytes of a count file.

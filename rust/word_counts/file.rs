@@ -121,7 +121,12 @@ impl<R: BufRead> CountsReader<R> {
             count: 0,
             sum: 0,
         };
-        let has_line = reader.read_line()?;
+        // What begins otherwise is not read to the end of its first line: it may have none.
+        let start = reader.input.fill_buf().map_err(|error| Error::io(&reader.name, error))?;
+        let n = start.len().min(MAGIC.len());
+        let is_ours = start[..n] == MAGIC.as_bytes()[..n];
+        reader.number = u64::from(!is_ours);
+        let has_line = is_ours && reader.read_line()?;
         let rest = std::str::from_utf8(&reader.line).ok().and_then(|line| line.strip_prefix(MAGIC));
         let Some((version, json)) = rest.filter(|_| has_line).and_then(|rest| rest.split_once(' ')) else {
             return Err(reader.error(format!("no count file: it does not start with {MAGIC:?}")));

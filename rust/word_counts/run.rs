@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::WordCounts;
 use super::file::CountsReader;
 use super::table::Sorted;
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 
@@ -180,7 +181,7 @@ pub(super) struct SpillWriter {
 impl SpillWriter {
     /// A new file in `dir`, which vanishes with the process.
     pub fn new(dir: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(dir).map_err(|error| Error::io(dir, error))?;
+        let file = atomic::scratch(dir)?;
         Ok(Self { file: BufWriter::with_capacity(1 << 16, file), dir: dir.to_path_buf() })
     }
 

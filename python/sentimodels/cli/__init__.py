@@ -33,14 +33,13 @@ def build() -> "typer.Typer":
     """Builds the command line."""
     import typer
 
-    from .command import Group, examples
+    from .command import Group, examples, on_terminal
 
     # Boxes and colours are for people: in a pipe or a log, plain text.
-    terminal = sys.stdout.isatty() and sys.stderr.isatty()
     app = typer.Typer(
         cls=Group,
         no_args_is_help=True,
-        rich_markup_mode="rich" if terminal else None,
+        rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
         epilog=examples("senti train reviews.csv --arch lstm --out runs/lstm", "senti archs"),
         help="Train, judge and run text classifiers, from data to honest numbers.",
@@ -69,6 +68,12 @@ def build() -> "typer.Typer":
 
 def main() -> None:
     """Runs `senti`."""
+    from sentitok.cli.process import run
+
+    run(_main, "senti")
+
+
+def _main() -> None:
     missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)

@@ -5,7 +5,16 @@ commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answe
 is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
 """
 
-from sentitok.cli.command import AnswerIsNoError, AsJson, Group, Quiet, Traceback, UsageError, examples
+from sentitok.cli.command import (
+    AnswerIsNoError,
+    AsJson,
+    Group,
+    Quiet,
+    Traceback,
+    UsageError,
+    examples,
+    on_terminal,
+)
 from sentitok.cli.command import Command as _Command
 from sentitok.cli.output import Output
 
@@ -19,6 +28,7 @@ __all__ = [
     "Traceback",
     "UsageError",
     "examples",
+    "on_terminal",
 ]
 
 

@@ -6,13 +6,16 @@ from stdin; every line of output stands for one text, in their order.
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sentitok.cli.output import json_line
+from sentitok.cli.process import stdin, to_stdout
+from sentitok.rows import lines
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .tables import Clean, Device, Encoding, Format, Limit, Skip, TextColumn, read
@@ -56,7 +59,7 @@ def predict(
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     predictor = load_predictor(run, device)
     if file == "-":
-        texts: Iterator[str] = (line.rstrip("\r\n") for line in sys.stdin)
+        texts = _lines_of_stdin()
     else:
         found = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
@@ -69,7 +72,8 @@ def predict(
         form = "json" if suffix == ".jsonl" else suffix
     if out is None:
         for part, _ in _written(predictor, texts, form):
-            sys.stdout.write(part)
+            with to_stdout():
+                sys.stdout.write(part)
         return
     parts = list(_written(predictor, texts, form))
     write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
@@ -90,7 +94,7 @@ def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterato
             for text, answer, shares in rows:
                 record = {"schema": "senti.predict/1", "text": text, "label": answer}
                 record["probs"] = {n: round(p, 6) for n, p in zip(names, shares, strict=True)}
-                yield json.dumps(record, ensure_ascii=False) + "\n", 1
+                yield json_line(record) + "\n", 1
         elif form == "quiet":
             yield "".join(f"{answer}\n" for answer in answers), len(some)
         else:
@@ -98,10 +102,20 @@ def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterato
             yield _separated(cells, form), len(some)
 
 
+def _lines_of_stdin() -> Iterator[str]:
+    """The lines of stdin, which are UTF-8 whatever the terminal is."""
+    text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
+    try:
+        for line in lines(text, "stdin", remedy="divide it; one text a line"):
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8 ({error.reason}); give a file and its --encoding") from error
+
+
 def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
     some: list[str] = []
     # A terminal gets each answer at once.
-    most = 1 if sys.stdin.isatty() else _AT_ONCE
+    most = 1 if sys.stdin is not None and sys.stdin.isatty() else _AT_ONCE
     for text in texts:
         some.append(text)
         if len(some) >= most:

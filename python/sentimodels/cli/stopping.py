@@ -5,10 +5,11 @@ is read, ids are made), Ctrl-C stops at once here too.
 """
 
 import signal
-import sys
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from sentitok.cli.process import complain
 
 
 class Stopper:
@@ -39,4 +40,4 @@ class Stopper:
         if not self._polled or self._asked:
             raise KeyboardInterrupt
         self._asked = True
-        print("senti: stopping after this step; Ctrl-C again to stop at once", file=sys.stderr)
+        complain("senti: stopping after this step; Ctrl-C again to stop at once")

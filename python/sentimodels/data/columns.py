@@ -5,11 +5,9 @@ could be meant, and the guess is a note of the table. Values become text as they
 stand: no missing-value words, and 5, 5.0 and "5" are one label.
 """
 
-import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,6 @@ _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", 
 _LABEL = ("label", "sentiment", "class", "category", "target", "polarity", "stars", "rating")
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
-# One field may be a book; the csv module's own limit is 128 KiB.
-_FIELD_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -135,38 +131,24 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    before = csv.field_size_limit(_FIELD_LIMIT)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
 def read_separated(file: TextFile, rows: Rows, asked: Columns, delimiter: str, *, clean: bool) -> None:
     """Reads a CSV or TSV file with a header; quoted fields may hold line ends.
 
     Raises:
         DataError: if a row has other columns than the header, or a quote is not closed.
     """
-    with _long_fields():
-        reader = csv.reader(file.stream(), delimiter=delimiter, strict=True)
-        try:
-            header = next(reader, [])
-            if len(set(header)) != len(header):
-                raise DataError(f"{rows.path}: two columns share a name: {listed(header)}")
-            adder = _Adder(header, asked, rows, clean=clean)
-            for fields in reader:
-                if not fields:
-                    continue
-                if len(fields) != len(header):
-                    counted = f"{len(fields)} columns instead of {len(header)}"
-                    raise DataError(f"{rows.path}: line {reader.line_num}: {counted}")
-                if not adder.add(dict(zip(header, fields, strict=True)), reader.line_num):
-                    return
-        except csv.Error as error:
-            raise DataError(f"{rows.path}: line {reader.line_num}: {error}") from error
+    found = file.separated(delimiter)
+    _, header = next(found, (1, []))
+    if len(set(header)) != len(header):
+        raise DataError(f"{rows.path}: two columns share a name: {listed(header)}")
+    adder = _Adder(header, asked, rows, clean=clean)
+    for line, fields in found:
+        if not fields:
+            continue
+        if len(fields) != len(header):
+            raise DataError(f"{rows.path}: line {line}: {len(fields)} columns instead of {len(header)}")
+        if not adder.add(dict(zip(header, fields, strict=True)), line):
+            return
 
 
 def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) -> None:

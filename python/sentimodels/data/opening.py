@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from sentitok import FormatError
+from sentitok.rows import lines, separated
+
 from ..errors import DataError
 
 _MAGIC: dict[bytes, Callable[..., Any]] = {
@@ -23,6 +26,9 @@ _MAGIC: dict[bytes, Callable[..., Any]] = {
     b"BZh": bz2.open,
 }
 _BLOCK = 1 << 20
+_SMALL = 1 << 28
+# What to do about a line that is too long.
+_REMEDY = "divide it, or check the format"
 # Byte order marks of encodings that are not UTF-8; the longer one first.
 _OTHER_MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
@@ -44,8 +50,11 @@ def open_bytes(path: Path) -> IO[bytes]:
     """Opens a file for reading its bytes, decompressed.
 
     Raises:
+        DataError: if it is a pipe or a device: a table is read more than once.
         FileNotFoundError: if there is none.
     """
+    if not (path.is_file() or path.is_dir()) and path.exists():
+        raise DataError(f"{path}: a pipe or a device, which cannot be read twice; write it to a file first")
     with path.open("rb") as file:
         head = file.read(6)
     for magic, opener in _MAGIC.items():
@@ -53,6 +62,21 @@ def open_bytes(path: Path) -> IO[bytes]:
             opened: IO[bytes] = opener(path, "rb")
             return opened
     return path.open("rb")
+
+
+def read_small(path: Path) -> str:
+    """Reads a file of settings or results, which is never large.
+
+    Raises:
+        DataError: if it goes on and on, as a device does.
+        OSError: if it cannot be read.
+        UnicodeDecodeError: if it is not UTF-8.
+    """
+    with path.open("rb") as file:
+        data = file.read(_SMALL + 1)
+    if len(data) > _SMALL:
+        raise DataError(f"{path}: goes on after {_SMALL} bytes, the most that such a file has")
+    return data.decode("utf-8")
 
 
 class _Hashing(io.RawIOBase):
@@ -93,8 +117,13 @@ class TextFile:
 
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""
-        for line in io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n"):
+        text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
+        for line in lines(text, str(self.path), remedy=_REMEDY):
             yield line.removesuffix("\n").removesuffix("\r")
+
+    def separated(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+        """Yields the rows of CSV or TSV, each with the line it begins on."""
+        yield from separated(self.stream(), str(self.path), delimiter, strict=True, remedy=_REMEDY)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""
@@ -114,6 +143,8 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
     with open_bytes(path) as source:
         try:
             yield TextFile(path, source, encoding)
+        except FormatError as error:
+            raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
             raise DataError(_locate(path, encoding)) from error
         except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:

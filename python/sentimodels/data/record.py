@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import CheckpointError
 from .folding import among, fold, text_hashes
+from .opening import read_small
 from .table import Table
+from .writers import write_atomically
 
 JSON_NAME = "training_data.json"
 TEXTS_NAME = "training_texts.npz"
@@ -73,7 +75,7 @@ class TrainingRecord:
     def save(self, folder: Path) -> None:
         """Writes both files into a run directory."""
         for name, data in self.files().items():
-            (folder / name).write_bytes(data)
+            write_atomically(folder / name, data)
 
     @classmethod
     def load(cls, folder: Path) -> "TrainingRecord":
@@ -83,7 +85,7 @@ class TrainingRecord:
             CheckpointError: if one is missing or damaged.
         """
         try:
-            value: dict[str, Any] = json.loads((folder / JSON_NAME).read_text("utf-8"))
+            value: dict[str, Any] = json.loads(read_small(folder / JSON_NAME))
             sources = tuple(Source(**source) for source in value["sources"])
             with (folder / TEXTS_NAME).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 exact, folded = arrays["exact"], arrays["folded"]

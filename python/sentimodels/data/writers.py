@@ -1,17 +1,20 @@
 """Writes tables as files that `read_table` reads back equal: CSV, TSV or JSON lines.
 
-Columns are text, label, group, id, those that the table has. A file appears whole:
-it is written beside its place and renamed.
+Columns are text, label, group, id, those that the table has. A file appears whole
+(`sentitok.atomic`).
 """
 
 import csv
 import io
 import json
-import os
 from pathlib import Path
+
+from sentitok.atomic import write as write_atomically
 
 from ..errors import DataError
 from .table import Table
+
+__all__ = ["write_atomically", "write_table"]
 
 
 def _columns(table: Table) -> dict[str, list[str]]:
@@ -44,17 +47,3 @@ def write_table(table: Table, path: Path) -> None:
     else:
         raise DataError(f"{path}: writes .csv, .tsv or .jsonl")
     write_atomically(path, text.getvalue().encode("utf-8", "surrogatepass"))
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file under another name, then renames it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

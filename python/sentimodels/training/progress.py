@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sentitok.atomic import naming
+
 __all__ = ["Fit", "Progress", "write_record"]
 
 
@@ -53,5 +55,6 @@ class Fit:
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     """Adds a line to the `metrics.jsonl` of a run."""
-    with (folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+    path = folder / "metrics.jsonl"
+    with naming(path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")

@@ -6,7 +6,6 @@ no tensors are JSON in the file's metadata.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from sentitok.atomic import writing
 
 from ..errors import CheckpointError
 
@@ -30,14 +31,12 @@ def save_state(path: Path, parts: Mapping[str, Mapping[str, Tensor]], progress: 
         for part, values in parts.items()
         for name, value in values.items()
     }
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    metadata = {"format": _FORMAT, "progress": json.dumps(progress)}
     try:
-        save_file(tensors, beside, metadata={"format": _FORMAT, "progress": json.dumps(progress)})
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        with writing(path) as beside:
+            save_file(tensors, beside, metadata=metadata)
+    except SafetensorError as error:  # a full disk, for one
+        raise CheckpointError(f"{path}: the state cannot be written: {error}") from error
 
 
 def load_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:

@@ -5,12 +5,11 @@ output. The libraries for numbers and tables are imported by the command that
 needs them, so that `sentitok train-bpe` starts at once.
 """
 
-import sys
-
 import typer
 
 from . import bench, compare, counts, doctor, encode, inspect, train_bpe, train_unigram, train_wordpiece
-from .command import Group, examples
+from .command import Group, examples, on_terminal
+from .process import run
 
 __all__ = ["app", "main"]
 
@@ -25,11 +24,10 @@ def _print_version(wanted: bool) -> None:
 
 def _build() -> typer.Typer:
     # Boxes and colours are for people: in a pipe or a log, plain text.
-    terminal = sys.stdout.isatty() and sys.stderr.isatty()
     built = typer.Typer(
         cls=Group,
         no_args_is_help=True,
-        rich_markup_mode="rich" if terminal else None,
+        rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
         epilog=examples("sentitok train-bpe corpus.txt --vocab 2000", 'sentitok show "A gripping film."'),
         help="Train and run tokenizers: exact, deterministic, fast.",
@@ -54,4 +52,4 @@ app = _build()
 
 def main() -> None:
     """Runs the command line; `sentitok` is this."""
-    app()
+    run(app, "sentitok")

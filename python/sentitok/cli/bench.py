@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .encode import TokenizerFile
 from .output import Output, bytes_text, number, table
-from .train import Format
+from .train import Format, MaxLineBytes
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -50,6 +50,7 @@ def bench(
         int, typer.Option("--threads", min=1, metavar="N", help="Threads of each library.")
     ] = 1,
     format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -69,7 +70,8 @@ def bench(
             raise UsageError(f"--rival {name}: it is one of {', '.join(RIVALS)}")
     names = [name for name in RIVALS if name == "sentitok" or name in (rival or RIVALS)]
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
-    texts = list(documents(files, format)) if files else _default_texts()
+    limit = size(max_line_bytes, "--max-line-bytes")
+    texts = list(documents(files, format, max_line_bytes=limit)) if files else _default_texts()
     n_bytes = sum(len(text.encode("utf-8", "replace")) for text in texts)
     if not n_bytes:
         raise UsageError("the files hold no text")

@@ -3,11 +3,11 @@
 Not for what a command prints (`output.py`).
 Exit codes: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong
 call, file or configuration; 130 Ctrl-C. Each error is handled here and nowhere
-else, as one line on stderr; `--traceback` shows where it came from.
+else, as one line on stderr; `--traceback` shows where it came from. What ends the
+process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
 
-import contextlib
-import os
+import errno
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from .process import complain, drop_stdout, to_stdout
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path or the number.")]
@@ -36,8 +38,15 @@ def exit_code(error: BaseException) -> int:
     wrong_call = (UsageError, FormatError, TrainError, FileNotFoundError, FileExistsError)
     if isinstance(error, (*wrong_call, IsADirectoryError, NotADirectoryError, PermissionError)):
         return 2
+    if isinstance(error, OSError) and error.errno == errno.EROFS:
+        return 2
     # A plain `ValueError` or `TypeError` is the extension refusing an argument.
     return 2 if type(error) in (ValueError, TypeError, OverflowError) else 1
+
+
+def on_terminal() -> bool:
+    """Whether people read what is printed; a stream that was closed is `None` to Python."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
 
 
 def examples(*lines: str) -> str:
@@ -141,16 +150,15 @@ class Command(TyperCommand):
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
                 result = super().invoke(ctx)
-            sys.stdout.flush()
+            with to_stdout():
+                sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # Nobody reads any more, so there is nobody to tell. What Python
-            # flushes at its exit must not complain either.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # Nobody reads any more, so there is nobody to tell.
+            drop_stdout()
             ctx.exit(0)
         except KeyboardInterrupt:
-            print(f"{self.program}: stopped by Ctrl-C", file=sys.stderr)
+            complain(f"{self.program}: stopped by Ctrl-C")
             ctx.exit(130)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -158,14 +166,14 @@ class Command(TyperCommand):
             if values.get("traceback"):
                 import traceback
 
-                traceback.print_exc()
+                complain(traceback.format_exc().rstrip())
             else:
-                print(f"{self.program}: {self.line(error)}", file=sys.stderr)
+                complain(f"{self.program}: {self.line(error)}")
             ctx.exit(self.code(error))
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
         """Shows what the library warns of, without the place in our own code."""
-        print(f"{self.program}: {message}", file=sys.stderr)
+        complain(f"{self.program}: {message}")
 
 
 def _line(error: Exception) -> str:

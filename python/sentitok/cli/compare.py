@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .inspect import readable
 from .output import Output, lines, number, table
-from .train import Format, Threads, how_cut
+from .train import Format, MaxLineBytes, Threads, how_cut
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -48,6 +48,7 @@ def evaluate(
     ] = None,
     per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file by itself.")] = False,
     format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -62,12 +63,14 @@ def evaluate(
     if not (chosen and texts):
         raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
+    limit = size(max_line_bytes, "--max-line-bytes")
     groups = [[text] for text in texts] if per_file else [texts]
     found = []
     for group in groups:
         for path in chosen:
             tokenizer = sentitok.Tokenizer.from_file(path)
-            measured = measure(tokenizer, documents(group, format), threads=threads)
+            found_documents = documents(group, format, max_line_bytes=limit)
+            measured = measure(tokenizer, found_documents, threads=threads)
             # JSON knows no NaN: a measure of nothing is null.
             values = {
                 k: None if isinstance(v, float) and math.isnan(v) else v
@@ -127,6 +130,7 @@ def convert(
     ] = None,
     cased: Annotated[bool, typer.Option("--cased", help="For vocab.txt: text is not lowered first.")] = False,
     format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -134,6 +138,7 @@ def convert(
 ) -> None:
     """Convert a tokenizer; with --verify prove on text that nothing changed."""
     import sentitok
+    from sentitok.documents import documents
 
     output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
     specials = _specials(special)
@@ -152,7 +157,9 @@ def convert(
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
         back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
-        n_documents, differing, first = _differences(tokenizer, back, verify, format, threads)
+        limit = size(max_line_bytes, "--max-line-bytes")
+        texts = documents(verify, format, max_line_bytes=limit)
+        n_documents, differing, first = _differences(tokenizer, back, texts, threads)
         value |= {"documents": n_documents, "differing": differing, "first": first}
         pairs.append(("verified", f"{number(n_documents)} documents, {number(differing)} differ"))
         if first is not None:
@@ -201,14 +208,12 @@ def _is_cased(tokenizer: "Tokenizer") -> bool:
 
 
 def _differences(
-    one: "Tokenizer", other: "Tokenizer", paths: list[str], format: str | None, threads: int | None
+    one: "Tokenizer", other: "Tokenizer", texts: Iterator[str], threads: int | None
 ) -> tuple[int, int, dict[str, Any] | None]:
     """Counts documents whose ids differ, and describes the first."""
-    from sentitok.documents import documents
-
     n_documents = differing = 0
     first: dict[str, Any] | None = None
-    for batch in _batches(documents(paths, format)):
+    for batch in _batches(texts):
         left = one.encode_batch(batch, threads=threads)
         right = other.encode_batch(batch, threads=threads)
         for row, text in enumerate(batch):

@@ -16,6 +16,7 @@ from .train import (
     Format,
     InvalidUtf8,
     LookAround,
+    MaxLineBytes,
     MaxMemory,
     MaxPieceBytes,
     Pattern,
@@ -45,11 +46,12 @@ def count(
     shard_text: Annotated[
         str | None, typer.Option("--shard", metavar="i/n", help="Count part i of n, from 0/n to n-1/n.")
     ] = None,
-    pre_tokenizer_name: PreTokenizerName = "gpt2",
+    pre_tokenizer_name: PreTokenizerName = None,
     pattern: Pattern = None,
     look_around: LookAround = False,
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
+    max_line_bytes: MaxLineBytes = None,
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
@@ -77,6 +79,7 @@ def count(
                 format=format,
                 invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # the extension names the choices
                 shard=part,
+                max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
                 max_memory=size(max_memory, "--max-memory"),
                 max_piece_bytes=max_piece_bytes,
                 threads=threads,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .inspect import readable
 from .output import Output, lines, number
-from .train import Format, Threads
+from .train import Format, MaxLineBytes, Threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,7 @@ def doctor(
         list[Path] | None, typer.Argument(metavar="FILE...", help="Texts: which tokens do they use?")
     ] = None,
     format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -50,7 +51,7 @@ def doctor(
     output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
     found = tokenizer.doctor()
     if texts:
-        used = _frequency(tokenizer, texts, format, threads)
+        used = _frequency(tokenizer, texts, format, max_line_bytes, threads)
         found["unused"] = [
             id
             for id, count in enumerate(used.tolist())
@@ -75,7 +76,11 @@ def _some(tokenizer: "Tokenizer", ids: list[int]) -> str:
 
 
 def _frequency(
-    tokenizer: "Tokenizer", texts: list[Path], format: str | None, threads: int | None
+    tokenizer: "Tokenizer",
+    texts: list[Path],
+    format: str | None,
+    max_line_bytes: str | None,
+    threads: int | None,
 ) -> "NDArray[np.int64]":
     """Counts how often each id stands in texts; one count for each id there can be."""
     from itertools import islice
@@ -84,12 +89,12 @@ def _frequency(
 
     from sentitok.documents import documents
 
-    size = 1 + max(tokenizer.vocab().values(), default=0)
-    frequency = np.zeros(size, dtype=np.int64)
-    rest = documents(texts, format)
+    n_ids = 1 + max(tokenizer.vocab().values(), default=0)
+    frequency = np.zeros(n_ids, dtype=np.int64)
+    rest = documents(texts, format, max_line_bytes=size(max_line_bytes, "--max-line-bytes"))
     while batch := list(islice(rest, 4096)):
         encoded = tokenizer.encode_batch(batch, add_special_tokens=False, specials="all", threads=threads)
-        frequency += np.bincount(encoded.ids, minlength=size)
+        frequency += np.bincount(encoded.ids, minlength=n_ids)
     return frequency
 
 
@@ -111,6 +116,7 @@ def prune(
         typer.Option("--id-map", metavar="FILE", help="Where the map of ids goes; default OUT.ids.npy."),
     ] = None,
     format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -120,10 +126,11 @@ def prune(
     import numpy as np
 
     import sentitok
+    from sentitok.atomic import writing
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
-    frequency = _frequency(tokenizer, texts, format, threads)
+    frequency = _frequency(tokenizer, texts, format, max_line_bytes, threads)
     # Of equal counts the lower id stays, so the result does not depend on the sort.
     order = np.argsort(-frequency, kind="stable")
     kept = order[frequency[order] >= min_count]
@@ -132,7 +139,8 @@ def prune(
         pruned, ids = _shrink(tokenizer, kept, vocab)
     written = [str(file) for file in pruned.save(out)]
     map_file = id_map or out.with_suffix(".ids.npy")
-    np.save(map_file, ids)
+    with writing(map_file) as beside, beside.open("wb") as file:
+        np.save(file, ids)
     removed = int((ids < 0).sum())
     value: dict[str, Any] = {
         "written": [*written, str(map_file)],
@@ -151,21 +159,21 @@ def prune(
 
 
 def _shrink(
-    tokenizer: "Tokenizer", kept: "NDArray[np.int64]", size: int
+    tokenizer: "Tokenizer", kept: "NDArray[np.int64]", most: int
 ) -> "tuple[Tokenizer, NDArray[np.int64]]":
-    """Prunes to at most `size`: what tokens are made of stays too, so fewer may be chosen.
+    """Prunes to at most `most`: what tokens are made of stays too, so fewer may be chosen.
 
     Raises:
         UsageError: if what cannot be taken out is already more.
     """
-    low, high = 0, min(len(kept), size)
+    low, high = 0, min(len(kept), most)
     best = tokenizer.prune(kept[:0])
-    if best[0].vocab_size > size:
-        raise UsageError(f"--vocab {size}: {best[0].vocab_size} tokens cannot be taken out; ask for as many")
+    if best[0].vocab_size > most:
+        raise UsageError(f"--vocab {most}: {best[0].vocab_size} tokens cannot be taken out; ask for as many")
     while low < high:
         middle = (low + high + 1) // 2
         found = tokenizer.prune(kept[:middle])
-        if found[0].vocab_size <= size:
+        if found[0].vocab_size <= most:
             low, best = middle, found
         else:
             high = middle - 1

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
 from .output import Output, bytes_text, lines, number
-from .train import Format, InvalidUtf8, Sources, Threads
+from .process import stdin, to_stdout
+from .train import Format, InvalidUtf8, MaxLineBytes, Sources, Threads, sources
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -26,6 +27,8 @@ Specials = Annotated[
     str, typer.Option("--specials", metavar="WHAT", help="Special tokens in the text: none, all or raise.")
 ]
 
+# What is read of a manifest; the extension refuses a longer one.
+_MANIFEST_BYTES = 1 << 28
 # Ids decoded at a time, so that memory does not follow the data set.
 _DECODE_IDS = 1 << 16
 
@@ -57,6 +60,7 @@ def encode(
     ] = False,
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
+    max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -82,7 +86,7 @@ def encode(
             )
         with output.progress() as progress:
             manifest = sentitok.encode_files(
-                src,
+                sources(src),
                 out,
                 tokenizer,
                 format=format,
@@ -92,6 +96,7 @@ def encode(
                 specials=specials,  # type: ignore[arg-type]
                 invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
                 shard=part,
+                max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
                 shard_tokens=shard_tokens,
                 resume=not restart,
                 threads=threads,
@@ -99,7 +104,7 @@ def encode(
             )
         _report(manifest, was_there, out, tokenizer_file, output)
         return
-    given: str | bytes = sys.stdin.buffer.read() if text is None else text
+    given: str | bytes = stdin().read() if text is None else text
     encoding = tokenizer.encode(
         given,
         specials=specials,  # type: ignore[arg-type]
@@ -123,8 +128,9 @@ def check_specials(what: str) -> None:
 def _is_complete(out: Path) -> bool:
     """Whether an earlier run wrote everything; what else is there, the extension checks."""
     try:
-        manifest = json.loads((out / "manifest.json").read_bytes())
-    except (OSError, ValueError):
+        with open(out / "manifest.json", "rb") as file:
+            manifest = json.loads(file.read(_MANIFEST_BYTES))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and manifest.get("complete") is True
 
@@ -171,7 +177,7 @@ def decode(
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
-    given = ids or sys.stdin.read().split()
+    given = ids or stdin().read().decode("utf-8", "backslashreplace").split()
     if len(given) == 1 and Path(given[0]).is_dir():
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
     else:
@@ -183,11 +189,13 @@ def decode(
     # The text is bytes: a token may end inside a character.
     last = b""
     for part in parts:
-        sys.stdout.buffer.write(part)
+        with to_stdout():
+            sys.stdout.buffer.write(part)
         last = part or last
-    if sys.stdout.isatty() and not last.endswith(b"\n"):
-        sys.stdout.buffer.write(b"\n")
-    sys.stdout.buffer.flush()
+    with to_stdout():
+        if sys.stdout.isatty() and not last.endswith(b"\n"):
+            sys.stdout.buffer.write(b"\n")
+        sys.stdout.buffer.flush()
 
 
 def _numbers(given: list[str]) -> list[int]:

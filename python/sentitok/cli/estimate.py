@@ -44,6 +44,7 @@ def estimate(
     pre_tokenizer: "str | PreTokenizer",
     format: str | None,
     invalid_utf8: str,
+    max_line_bytes: int | None = None,
 ) -> None:
     """Prints files, bytes, the estimated distinct pieces and memory.
 
@@ -52,8 +53,9 @@ def estimate(
     """
     if counts:
         raise UsageError("--dry-run estimates text; counts are already as small as they get")
-    if "-" in paths:
-        raise UsageError("--dry-run cannot look into stdin; give a file")
+    for path in paths:
+        if path == "-" or (Path(path).exists() and not Path(path).is_file()):
+            raise UsageError(f"--dry-run cannot look into {path}, which can be read once; give a file")
     on_disk = sum(Path(path).stat().st_size for path in paths)
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
     reading = {
@@ -61,6 +63,7 @@ def estimate(
         "pre_tokenizer": pre_tokenizer,
         "format": format,
         "invalid_utf8": invalid_utf8,
+        "max_line_bytes": max_line_bytes,
     }
     n_bytes, pieces = _distinct(paths, n_shards, **reading)
     sampled = n_bytes

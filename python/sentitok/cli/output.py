@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from .process import complain, to_stdout
+
 Progress = Callable[[str, int, int], None]
 
 # What the stages of the progress callback are doing, in words.
@@ -66,7 +68,7 @@ class Output:
     def note(self, text: str) -> None:
         """Says something by the way, on stderr."""
         if self.human:
-            print(text, file=sys.stderr)
+            complain(text)
 
     def result(self, value: dict[str, Any], text: str, only: str) -> None:
         """Prints the result in the mode asked for.
@@ -76,12 +78,13 @@ class Output:
             text: what people read.
             only: what `--quiet` leaves.
         """
-        if self.as_json:
-            print(json.dumps({"schema": self.schema, **value}, ensure_ascii=False))
-        elif self.quiet:
-            print(only)
-        else:
-            print(text)
+        with to_stdout():
+            if self.as_json:
+                print(json_line({"schema": self.schema, **value}))
+            elif self.quiet:
+                print(only)
+            else:
+                print(text)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
@@ -118,6 +121,16 @@ def _bar() -> Iterator[Progress]:
             bar.update(tasks[stage], completed=done, total=total or None, amount=amount)
 
         yield update
+
+
+def json_line(value: dict[str, Any]) -> str:
+    """Writes an object on one line, characters that stdout has no bytes for as JSON escapes them."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        line = json.dumps(value)
+    return line
 
 
 def number(value: float) -> str:

@@ -15,6 +15,7 @@ import typer
 
 from .command import UsageError
 from .output import Output, bytes_text, lines, number, peak_memory
+from .process import stdin
 
 if TYPE_CHECKING:
     from sentitok import PreTokenizer, Tokenizer, WordCounts
@@ -25,7 +26,10 @@ Sources = Annotated[
     typer.Argument(metavar="SRC...", help="Text files, plain or gz, zst, xz, bz2; - is stdin."),
 ]
 PreTokenizerName = Annotated[
-    str, typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: gpt2, cl100k, o200k, ...")
+    str | None,
+    typer.Option(
+        "--pre-tokenizer", metavar="NAME", help="Where text is cut: gpt2, cl100k, o200k, ...; else gpt2."
+    ),
 ]
 Pattern = Annotated[
     str | None, typer.Option("--pattern", metavar="REGEX", help="Cut by this pattern instead.")
@@ -40,6 +44,12 @@ Format = Annotated[
     ),
 ]
 InvalidUtf8 = Annotated[str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")]
+MaxLineBytes = Annotated[
+    str | None,
+    typer.Option(
+        "--max-line-bytes", metavar="SIZE", help="Refuse longer lines, rows and piped texts. [256M]"
+    ),
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option("--max-memory", metavar="SIZE", help="Spill counts to disk above this, as in 512M or 2G."),
@@ -87,20 +97,34 @@ _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
 _SAMPLE_BYTES = 1 << 20
 
 
-def pre_tokenizer(name: str, pattern: str | None, look_around: bool) -> "PreTokenizer":
-    """Builds the pre-tokenizer of `--pre-tokenizer`, or of `--pattern`."""
+def pre_tokenizer(name: str | None, pattern: str | None, look_around: bool) -> "PreTokenizer":
+    """Builds the pre-tokenizer of `--pre-tokenizer`, or of `--pattern`.
+
+    Raises:
+        UsageError: if both are given, or a name as a pattern.
+    """
     from sentitok import PreTokenizer
 
     if pattern is None:
         if look_around:
             raise UsageError("--look-around goes with --pattern")
         return PreTokenizer(name)
-    return PreTokenizer(name, pattern=pattern, look_around=look_around)
+    if name is not None:
+        raise UsageError(f"--pre-tokenizer {name} and --pattern {pattern} exclude each other; give one")
+    if pattern in PreTokenizer.names():
+        raise UsageError(f"--pattern {pattern} is a name, not a pattern; give --pre-tokenizer {pattern}")
+    return PreTokenizer(pattern=pattern, look_around=look_around)
 
 
 def sources(paths: list[str] | None) -> Any:
-    """Returns the source as the library takes it; one path alone, for `-`."""
+    """Returns the source as the library takes it; one path alone, for `-`.
+
+    Raises:
+        OSError: if stdin is named and closed.
+    """
     paths = paths or []
+    if "-" in paths:
+        stdin()
     return paths[0] if len(paths) == 1 else paths
 
 
@@ -120,7 +144,8 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
     """Measures bytes per token on the beginning of the sources."""
     from sentitok.documents import documents
 
-    files = [path for path in paths or [] if path != "-"]
+    # A pipe was read, and is empty now.
+    files = [path for path in paths or [] if Path(path).is_file()]
     n_bytes = 0
     sample = []
     try:
@@ -131,7 +156,7 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
             if n_bytes >= _SAMPLE_BYTES:
                 break
     except ValueError:
-        # Python 3.11 to 3.13 has no zstd: the figure is left out, training stands.
+        # Python 3.11 to 3.13 has no zstd, a line may be long: the figure is left out, training stands.
         return None
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
     return n_bytes / n_tokens if n_tokens else None
@@ -164,7 +189,16 @@ def check_out(out: Path) -> None:
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     if not os.access(folder, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        number = errno.EROFS if _is_read_only(folder) else errno.EACCES
+        raise OSError(number, os.strerror(number), str(folder))
+
+
+def _is_read_only(folder: Path) -> bool:
+    """Whether nobody can write there, whatever the permissions."""
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except (AttributeError, OSError):  # Windows has no such call
+        return False
 
 
 def finish(

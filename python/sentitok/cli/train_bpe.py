@@ -15,6 +15,7 @@ from .train import (
     InvalidUtf8,
     LimitAlphabet,
     LookAround,
+    MaxLineBytes,
     MaxMemory,
     MaxPieceBytes,
     MaxTokenLength,
@@ -124,6 +125,7 @@ def train_bpe(
     ] = None,
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
+    max_line_bytes: MaxLineBytes = None,
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
@@ -139,7 +141,7 @@ def train_bpe(
     check_source(src, counts, "train-bpe")
     splitter = None
     if pre_tokenizer_name is not None or pattern is not None or look_around:
-        splitter = pre_tokenizer(pre_tokenizer_name or "gpt2", pattern, look_around)
+        splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
     if dry_run:
         from .estimate import estimate
 
@@ -154,6 +156,7 @@ def train_bpe(
             pre_tokenizer=splitter or "gpt2",
             format=format,
             invalid_utf8=invalid_utf8,
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
     check_out(out)
@@ -183,6 +186,7 @@ def train_bpe(
             extend=None if extend is None else sentitok.Tokenizer.from_file(extend),
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
             max_piece_bytes=max_piece_bytes,
             threads=threads,

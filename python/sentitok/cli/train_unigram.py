@@ -13,6 +13,7 @@ from .train import (
     DryRun,
     Format,
     InvalidUtf8,
+    MaxLineBytes,
     MaxMemory,
     MaxPieceBytes,
     NormalizerName,
@@ -83,6 +84,7 @@ def train_unigram(
     ] = "full",
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
+    max_line_bytes: MaxLineBytes = None,
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
@@ -110,6 +112,7 @@ def train_unigram(
             pre_tokenizer=pre_tokenizer or "metaspace-never",
             format=format,
             invalid_utf8=invalid_utf8,
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
     check_out(out)
@@ -135,6 +138,7 @@ def train_unigram(
             method=method,  # type: ignore[arg-type]  # the extension names the choices
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
             max_piece_bytes=max_piece_bytes,
             threads=threads,

@@ -13,6 +13,7 @@ from .train import (
     Format,
     InvalidUtf8,
     LimitAlphabet,
+    MaxLineBytes,
     MaxMemory,
     MaxPieceBytes,
     MaxTokenLength,
@@ -68,6 +69,7 @@ def train_wordpiece(
     ] = "##",
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
+    max_line_bytes: MaxLineBytes = None,
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
@@ -93,6 +95,7 @@ def train_wordpiece(
             pre_tokenizer=pre_tokenizer or "bert",
             format=format,
             invalid_utf8=invalid_utf8,
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
     check_out(out)
@@ -114,6 +117,7 @@ def train_wordpiece(
             continuing_subword_prefix=continuing_subword_prefix,
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
             max_piece_bytes=max_piece_bytes,
             threads=threads,

@@ -13,6 +13,7 @@ use super::super::error::entry;
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
 use super::super::pre_tokenizer::PyPreTokenizer;
+use super::super::progress::reading;
 use super::super::report::PyTrainReport;
 use super::PyTokenizer;
 use crate::bpe::{MergeOrder, Unit};
@@ -27,7 +28,7 @@ impl PyTokenizer {
     /// Reads a tokenizer file; its content says which format it is.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| Tokenizer::from_file(&path))?.into()))
+        entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?.into()))
     }
 
     /// Reads what `to_bytes` or `save` wrote, or any single file of another format.
@@ -52,14 +53,20 @@ impl PyTokenizer {
                 None => Vec::new(),
             };
             let pre_tokenizer = tiktoken::pre_tokenizer(pattern)?;
-            Ok(py.detach(|| Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials))?.into())
+            Ok(reading(py, &[&path.clone()], move || {
+                Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials)
+            })?
+            .into())
         })
     }
 
     /// Reads `vocab.json` and `merges.txt` of GPT-2.
     #[staticmethod]
     fn from_gpt2(py: Python<'_>, vocab: PathBuf, merges: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| Tokenizer::from_gpt2(&vocab, &merges))?.into()))
+        entry(|| {
+            let paths = (vocab.clone(), merges.clone());
+            Ok(reading(py, &[&vocab, &merges], move || Tokenizer::from_gpt2(&paths.0, &paths.1))?.into())
+        })
     }
 
     /// Reads `vocab.txt` of BERT. The file does not say whether text is lowered,
@@ -78,14 +85,15 @@ impl PyTokenizer {
                     );
                 }
             };
-            Ok(py.detach(|| Tokenizer::from_bert_vocab(&path, lowercase, clean_up))?.into())
+            Ok(reading(py, &[&path.clone()], move || Tokenizer::from_bert_vocab(&path, lowercase, clean_up))?
+                .into())
         })
     }
 
     /// Reads a SentencePiece model: ids, offsets and text as SentencePiece gives them.
     #[staticmethod]
     fn from_sentencepiece(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| Tokenizer::from_sentencepiece(&path))?.into()))
+        entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_sentencepiece(&path))?.into()))
     }
 
     /// The tokenizer as bytes; equal tokenizers give equal bytes.

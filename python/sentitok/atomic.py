@@ -1,0 +1,139 @@
+"""Files that appear whole or not at all, for what Python writes.
+
+The extension writes its files by the same rules (`docs/formats.md`): a temporary
+name beside the file, `.sentitok-NAME-XXXXXX`, locked while its writer lives, then
+renamed. A lock ends with its process, so a temporary file that can be locked was
+left behind by a writer that was killed, and the next writer of NAME removes it.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import string
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["naming", "write", "writing"]
+
+_PREFIX = ".sentitok-"
+_LETTERS = string.ascii_letters + string.digits
+_N_LETTERS = 6
+# Names are at most 255 bytes; a longer one goes by its hash.
+_MOST_NAME_BYTES = 200
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a whole file; missing folders are made.
+
+    Raises:
+        OSError: naming the file.
+    """
+    with writing(path) as beside, open(beside, "wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives the name of an empty file to write to; at the end it becomes `path`.
+
+    If the body raises, `path` stays as it was and nothing is left.
+
+    Raises:
+        OSError: naming the file.
+    """
+    path = Path(path)
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        prefix = _prefix(path.name)
+        _remove_leftovers(path.parent, prefix)
+        beside, lock = _locked(path.parent, prefix)
+        try:
+            yield beside
+            with open(beside, "rb") as file:
+                os.fsync(file.fileno())
+            beside.replace(path)
+            _sync_directory(path.parent)
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            os.close(lock)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Lets an error of the system name `path`: a full disk does not say of which file.
+
+    Raises:
+        OSError: naming the file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and _PREFIX not in os.fsdecode(error.filename):
+            raise
+        number = error.errno or errno.EIO
+        raise OSError(number, error.strerror or os.strerror(number), str(path)) from error
+
+
+def _prefix(name: str) -> str:
+    data = os.fsencode(name)
+    return f"{_PREFIX}{name if len(data) <= _MOST_NAME_BYTES else hashlib.sha256(data).hexdigest()}-"
+
+
+def _locked(folder: Path, prefix: str) -> tuple[Path, int]:
+    """Makes an empty file and locks it."""
+    while True:
+        beside = folder / (prefix + "".join(secrets.choice(_LETTERS) for _ in range(_N_LETTERS)))
+        try:
+            file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            continue
+        # Before the lock is there, another writer may take the file for one left behind.
+        if _lock(file) is not False and beside.exists():
+            return beside, file
+        os.close(file)
+        beside.unlink(missing_ok=True)
+
+
+def _lock(file: int) -> bool | None:
+    """Whether the lock could be taken; `None` where there are none."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing is locked, so nothing is removed
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
+    """Removes what killed writers left; what cannot be removed stays."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            end = entry.name.removeprefix(prefix)
+            ours = entry.name.startswith(prefix) and len(end) == _N_LETTERS and set(end) <= set(_LETTERS)
+            if not (ours and entry.is_file(follow_symlinks=False)):
+                continue
+            with suppress(OSError):
+                file = os.open(entry.path, os.O_RDWR)
+                try:
+                    if _lock(file):
+                        Path(entry.path).unlink()
+                finally:
+                    os.close(file)
+
+
+def _sync_directory(folder: Path) -> None:
+    """Brings the names in a folder to the disk, where the system can."""
+    with suppress(OSError):
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)

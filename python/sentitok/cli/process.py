@@ -1,0 +1,124 @@
+"""What a command owes the process it runs in: its streams, signals and end.
+
+Not for what a command prints (`output.py`) nor for its errors (`command.py`).
+A stream that is closed, full or not UTF-8 is no reason for a traceback, and a
+command that is asked to end by SIGTERM takes away what it has half written.
+"""
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import BinaryIO
+
+__all__ = ["STOPPED", "complain", "drop_stdout", "run", "stdin", "to_stdout"]
+
+# What the shell gives for a process that SIGTERM ended.
+STOPPED = 143
+
+
+class TerminatedError(BaseException):
+    """SIGTERM came; no `Exception`, so that nothing takes it for an error of its own."""
+
+
+def run(app: Callable[[], object], program: str) -> None:
+    """Runs a command line to the end of the process.
+
+    Args:
+        app: parses `sys.argv` and ends by `SystemExit`.
+        program: its name, for messages.
+    """
+    _open_missing()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+    code: object = 0
+    try:
+        try:
+            app()
+        except SystemExit as end:
+            code = end.code
+        with to_stdout():
+            sys.stdout.flush()
+    except TerminatedError:
+        complain(f"{program}: stopped by SIGTERM")
+        drop_stdout()
+        code = STOPPED
+    except BrokenPipeError:
+        drop_stdout()
+    except OSError as error:
+        complain(f"{program}: {error.filename or 'stdout'}: {error.strerror or error}")
+        drop_stdout()
+        code = code or 1
+    sys.exit(code)  # type: ignore[arg-type]  # what SystemExit held, it may hold again
+
+
+def _on_sigterm(_: int, __: FrameType | None) -> None:
+    # A second one ends the process at once.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise TerminatedError
+
+
+def _open_missing() -> None:
+    """Opens what whoever started the process has closed.
+
+    Otherwise the next file that is opened would be stdin, stdout or stderr to
+    whoever reads or writes by number. Reading and writing fail as on a closed
+    stream, but for stderr: there is nobody to tell.
+    """
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def complain(text: str) -> None:
+    """Says something on stderr, if anybody hears it."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr)
+
+
+def stdin() -> BinaryIO:
+    """Returns the bytes of stdin.
+
+    Raises:
+        OSError: if it is closed.
+    """
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed; name a file, or give the text", "stdin")
+    return sys.stdin.buffer
+
+
+@contextlib.contextmanager
+def to_stdout() -> Iterator[None]:
+    """Lets a failure to write name stdout, and be the last one.
+
+    Raises:
+        BrokenPipeError: if nobody reads any more.
+        OSError: if it is full or closed.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_stdout()
+        raise OSError(error.errno, error.strerror, "stdout") from error
+
+
+def drop_stdout() -> None:
+    """Lets what is still to be written go nowhere: Python flushes at its exit, and would complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

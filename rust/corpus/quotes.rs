@@ -1,0 +1,213 @@
+//! `Rows`: the bytes of a table on their way to the parser, watched for rows
+//! without an end.
+//!
+//! The parser takes a quote that never closes for a field that goes on to the
+//! end of the file. Here the same bytes are followed by the parser's own rules,
+//! so that the quote is found, with its place, and no row is held that is
+//! longer than the limit. Nothing is changed and nothing is parsed.
+
+use std::io::{Error, Read, Result};
+
+use super::block::line_feeds;
+
+/// What is wrong with the rows, and where it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// The file ended inside a quoted field.
+    Unclosed(Start),
+    /// A row is longer than the limit.
+    TooLong(Start),
+}
+
+/// Where something begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub line: u64,
+    pub offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    RowStart,
+    FieldStart,
+    Field,
+    Quoted,
+    /// Behind a quote in a quoted field: its end, or the first of two for one.
+    AfterQuote,
+}
+
+/// A reader whose rows end.
+pub(super) struct Rows<R> {
+    input: R,
+    delimiter: u8,
+    limit: u64,
+    state: State,
+    /// What comes next.
+    at: Start,
+    row: Start,
+    quote: Start,
+    flaw: Option<Flaw>,
+}
+
+impl<R: Read> Rows<R> {
+    pub fn new(input: R, delimiter: u8, limit: u64) -> Self {
+        let at = Start { line: 1, offset: 0 };
+        Self { input, delimiter, limit, state: State::RowStart, at, row: at, quote: at, flaw: None }
+    }
+
+    /// Why reading failed, if it was for the rows.
+    pub fn flaw(&self) -> Option<Flaw> {
+        self.flaw
+    }
+
+    fn follow(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if self.state == State::Quoted {
+                let end = memchr::memchr(b'"', rest).unwrap_or(rest.len());
+                self.at.offset += end as u64;
+                self.at.line += line_feeds(&rest[..end]);
+                rest = &rest[end..];
+                if let Some((_, behind)) = rest.split_first() {
+                    self.at.offset += 1;
+                    self.state = State::AfterQuote;
+                    rest = behind;
+                }
+                continue;
+            }
+            let ends_row = byte == b'\n' || byte == b'\r';
+            if self.state == State::RowStart && !ends_row {
+                (self.row, self.state) = (self.at, State::FieldStart);
+            }
+            self.state = match (self.state, byte) {
+                (State::FieldStart, b'"') => {
+                    self.quote = self.at;
+                    State::Quoted
+                }
+                (State::AfterQuote, b'"') => State::Quoted,
+                (State::RowStart, _) => State::RowStart,
+                _ if ends_row => {
+                    self.check_row();
+                    State::RowStart
+                }
+                (_, byte) if byte == self.delimiter => State::FieldStart,
+                _ => State::Field,
+            };
+            self.at.offset += 1;
+            self.at.line += u64::from(byte == b'\n');
+            rest = behind;
+        }
+        if self.state != State::RowStart {
+            self.check_row();
+        }
+    }
+
+    fn check_row(&mut self) {
+        if self.at.offset - self.row.offset > self.limit {
+            self.flaw.get_or_insert(Flaw::TooLong(self.row));
+        }
+    }
+}
+
+impl<R: Read> Read for Rows<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let n = self.input.read(buffer)?;
+        self.follow(&buffer[..n]);
+        if n == 0 && !buffer.is_empty() && self.state == State::Quoted {
+            self.flaw.get_or_insert(Flaw::Unclosed(self.quote));
+        }
+        match self.flaw {
+            Some(_) => Err(Error::other("a row has no end")),
+            None => Ok(n),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The flaw found when the bytes come in pieces of that size.
+    fn flaw(text: &[u8], limit: u64, step: usize) -> Option<Flaw> {
+        let mut rows = Rows::new(text, b',', limit);
+        let mut buffer = vec![0; step];
+        while let Ok(1..) = rows.read(&mut buffer) {}
+        rows.flaw()
+    }
+
+    #[test]
+    fn quotes_that_never_close_are_found_where_they_open() {
+        let unclosed = |line, offset| Some(Flaw::Unclosed(Start { line, offset }));
+        for (text, expected) in [
+            ("text\na\n", None),
+            ("text\n\"a\"\n", None),
+            ("text\n\"a", unclosed(2, 5)),
+            ("text\n\"a\n\nb\"\n\"c\n\n", unclosed(5, 12)),
+            ("a,b\n1,\"2\n3,4\n", unclosed(2, 6)),
+            ("\"", unclosed(1, 0)),
+            ("\r\n\n\"", unclosed(3, 3)),
+            // Two quotes are one, three are one and the end.
+            ("a\n\"x\"\"\n", unclosed(2, 2)),
+            ("a\n\"x\"\"\"\n", None),
+            // A quote inside a field is a character like any other.
+            ("a\nx\"y\n", None),
+            ("a\n \"y\n", None),
+            ("a\n\"x\"y\"z\n", None),
+            ("a,b\n\"x\",\"", unclosed(2, 8)),
+            ("a\n\"x\"", None),
+        ] {
+            for step in 1..=text.len() {
+                assert_eq!(flaw(text.as_bytes(), 100, step), expected, "{text:?} {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn quotes_are_followed_as_the_parser_follows_them() {
+        // All texts of up to 7 characters: the last field holds the end of the
+        // file exactly if the text is read otherwise with a quote added.
+        let letters = b"a\",\n\r";
+        let records = |text: &[u8]| {
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
+            let records: Vec<Vec<Vec<u8>>> = reader
+                .byte_records()
+                .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect())
+                .collect();
+            records
+        };
+        for len in 0..=6u32 {
+            for number in 0..letters.len().pow(len) {
+                let mut rest = number;
+                let text: Vec<u8> = (0..len)
+                    .map(|_| {
+                        let letter = letters[rest % letters.len()];
+                        rest /= letters.len();
+                        letter
+                    })
+                    .collect();
+                // Inside a quoted field a line end is text, so what follows is no new record.
+                let inside = records(&[&text[..], b"\nb\nb\n"].concat());
+                let is_open = !inside.iter().any(|record| *record == [b"b".to_vec()]);
+                let found = matches!(flaw(&text, 100, 3), Some(Flaw::Unclosed(_)));
+                assert_eq!(found, is_open, "{:?}", String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_are_found_where_they_begin() {
+        let long = |line, offset| Some(Flaw::TooLong(Start { line, offset }));
+        for (text, limit, expected) in [
+            ("abc\nabc\n", 3, None),
+            ("abc\nabcd\n", 3, long(2, 4)),
+            ("abc\nabcd", 3, long(2, 4)),
+            ("a\n\"\n\n\n\n\"\n", 6, None),
+            ("a\n\"\n\n\n\n\"\n", 5, long(2, 2)),
+            ("a\n\"bbbbbbbbbbbbb", 5, long(2, 2)),
+        ] {
+            for step in 1..=text.len() {
+                assert_eq!(flaw(text.as_bytes(), limit, step), expected, "{text:?} {limit} {step}");
+            }
+        }
+    }
+}
