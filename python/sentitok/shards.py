@@ -1,0 +1,197 @@
+"""What a directory of token shards says of itself, read and checked.
+
+Not for the documents (`datasets.py`). A directory is data from strangers, or damaged:
+whatever is in it, the answer is what was written or a `FormatError` with the path.
+"""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import FormatError
+
+__all__ = ["Shard", "check_regular", "check_size", "mapped_ends", "read_manifest", "read_shards"]
+
+# The types of ids, little-endian.
+_DTYPES = {"uint16": "<u2", "uint32": "<u4"}
+# The largest manifest read; a shard takes about 400 bytes in it.
+_MANIFEST_BYTES = 1 << 28
+# Bytes before the ends in an index file, and ends looked at together.
+_HEADER_BYTES = 128
+_ENDS_AT_ONCE = 1 << 20
+
+
+class Shard(NamedTuple):
+    """What a manifest says of a shard."""
+
+    file: str
+    index_file: str
+    documents: int
+    tokens: int
+    sha256: str
+    index_sha256: str | None
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Reads a manifest of this layout whose data set is complete.
+
+    Raises:
+        FormatError: if it is none.
+    """
+    check_regular(path)
+    with open(path, "rb") as file:
+        data = file.read(_MANIFEST_BYTES + 1)
+    if len(data) > _MANIFEST_BYTES:
+        raise FormatError(f"{path}: larger than {_MANIFEST_BYTES} bytes, the most that a manifest has")
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _no_manifest(path, f"{error}") from None
+    if not isinstance(manifest, dict):
+        raise _no_manifest(path, "it is no JSON object")
+    found = (manifest.get("schema"), manifest.get("version"))
+    if found != ("sentitok.dataset", 1):
+        raise FormatError(f"{path}: schema and version are {_shown(found)}; this release reads sentitok.dataset 1")
+    layout = manifest.get("layout")
+    if layout != "sentitok":
+        raise FormatError(f"{path}: layout {_shown(layout)}; encode again with layout='sentitok' to read it here")
+    if manifest.get("complete") is not True:
+        raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
+    dtype = manifest.get("dtype")
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise _no_manifest(path, f"$.dtype is {_shown(dtype)}, expected one of {', '.join(_DTYPES)}")
+    for name in ("documents", "tokens", "vocab_size"):
+        _count(path, f"$.{name}", manifest.get(name))
+    _text(path, "$.tokenizer_sha256", manifest.get("tokenizer_sha256"))
+    return manifest
+
+
+def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
+    """Reads what a manifest says of its shards.
+
+    Raises:
+        FormatError: if it cannot be, or does not add up.
+    """
+    shards = manifest.get("shards")
+    if not isinstance(shards, list):
+        raise _no_manifest(path, "$.shards is no list")
+    found = []
+    documents = tokens = 0
+    width = np.dtype(_DTYPES[manifest["dtype"]]).itemsize
+    for number, shard in enumerate(shards):
+        at = f"$.shards[{number}]"
+        if not isinstance(shard, dict):
+            raise _no_manifest(path, f"{at} is no object")
+        hash_ = shard.get("index_sha256")
+        one = Shard(
+            file=_file_name(path, f"{at}.file", shard.get("file")),
+            index_file=_file_name(path, f"{at}.index", shard.get("index")),
+            documents=_count(path, f"{at}.documents", shard.get("documents")),
+            tokens=_count(path, f"{at}.tokens", shard.get("tokens")),
+            sha256=_text(path, f"{at}.sha256", shard.get("sha256")),
+            index_sha256=None if hash_ is None else _text(path, f"{at}.index_sha256", hash_),
+        )
+        if _count(path, f"{at}.first_document", shard.get("first_document")) != documents:
+            raise _no_manifest(path, f"{at}.first_document is not {documents}")
+        if _count(path, f"{at}.bytes", shard.get("bytes")) != one.tokens * width:
+            raise _no_manifest(path, f"{at}.bytes is not {one.tokens * width}, which its tokens take")
+        documents, tokens = documents + one.documents, tokens + one.tokens
+        found.append(one)
+    if (documents, tokens) != (manifest["documents"], manifest["tokens"]):
+        raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
+    return found
+
+
+def _no_manifest(path: Path, reason: str) -> FormatError:
+    return FormatError(f"{path}: not a manifest of token shards: {reason}")
+
+
+def _count(path: Path, at: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        raise _no_manifest(path, f"{at} is {_shown(value)}, expected a whole number of at least 0")
+    return value
+
+
+def _text(path: Path, at: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _no_manifest(path, f"{at} is {_shown(value)}, expected a string")
+    return value
+
+
+def _file_name(path: Path, at: str, value: object) -> str:
+    """A name in the same directory: a manifest must not name files elsewhere."""
+    name = _text(path, at, value)
+    if name in ("", ".", "..") or any(char in "/\\" or not char.isprintable() for char in name):
+        raise _no_manifest(path, f"{at} is {_shown(name)}, which is no name of a file beside it")
+    return name
+
+
+def _shown(value: object) -> str:
+    """Writes what was found, not the whole of it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of more digits than Python writes, or lists in lists
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def check_regular(path: Path) -> None:
+    """Refuses a pipe or a device, which may have no end.
+
+    Raises:
+        FormatError: naming it.
+    """
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:  # a name that no file can have
+        raise FormatError(f"{path}: {error}") from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise FormatError(f"{path}: a pipe or a device, expected a file")
+
+
+def check_size(path: Path, expected: int) -> None:
+    """Refuses a file of another size.
+
+    Raises:
+        FormatError: naming it.
+    """
+    check_regular(path)
+    found = path.stat().st_size
+    if found != expected:
+        raise FormatError(f"{path}: {found} bytes, where the manifest says {expected}")
+
+
+def mapped_ends(path: Path, documents: int, tokens: int) -> NDArray[np.int64]:
+    """Maps the ends of documents, after a look at all of them.
+
+    The file is numpy's, with the one header that `encode_files` writes: it is
+    compared, not parsed.
+
+    Raises:
+        FormatError: if it is another file, or the ends are not in order.
+    """
+    check_size(path, _HEADER_BYTES + 8 * documents)
+    written = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({documents},), }}"
+    header = b"\x93NUMPY\x01\x00\x76\x00" + written.encode().ljust(_HEADER_BYTES - 11) + b"\n"
+    with open(path, "rb") as file:
+        if file.read(_HEADER_BYTES) != header:
+            raise FormatError(f"{path}: its header is not that of {documents} ends; it was changed")
+    if not documents:
+        if tokens:
+            raise FormatError(f"{path}: no document ends, where the manifest says {tokens} tokens")
+        return np.empty(0, np.int64)
+    ends: NDArray[np.int64] = np.memmap(path, "<i8", "r", offset=_HEADER_BYTES)
+    before = 0
+    for start in range(0, documents, _ENDS_AT_ONCE):
+        part = ends[start : start + _ENDS_AT_ONCE]
+        if part[0] < before or np.any(part[1:] < part[:-1]):
+            wrong = start + int(np.argmax(np.diff(part, prepend=before) < 0))
+            raise FormatError(f"{path}: document {wrong} ends before the one in front of it; it was changed")
+        before = int(part[-1])
+    if before != tokens:
+        raise FormatError(f"{path}: the last document ends at {before}, where the shard has {tokens} tokens")
+    return ends
