@@ -165,14 +165,17 @@ impl AddedTokens {
 
     fn matchers(&self, wanted: impl Fn(&AddedToken) -> bool) -> Result<Matchers> {
         let build = |normalized: bool| -> Result<Option<Matcher>> {
-            let (tokens, patterns): (Vec<usize>, Vec<String>) = self
-                .tokens
-                .iter()
-                .enumerate()
-                .filter(|(_, token)| wanted(token) && token.normalized == normalized)
-                .map(|(at, token)| (at, self.pattern(token)))
-                .filter(|(_, pattern)| !pattern.is_empty())
-                .unzip();
+            let (mut tokens, mut patterns) = (Vec::new(), Vec::new());
+            for (at, token) in self.tokens.iter().enumerate() {
+                if !wanted(token) || token.normalized != normalized {
+                    continue;
+                }
+                let pattern = self.pattern(token)?;
+                if !pattern.is_empty() {
+                    tokens.push(at);
+                    patterns.push(pattern);
+                }
+            }
             if tokens.is_empty() {
                 return Ok(None);
             }
@@ -185,12 +188,14 @@ impl AddedTokens {
         Ok(Matchers { raw: build(false)?, normalized: build(true)? })
     }
 
-    fn pattern(&self, token: &AddedToken) -> String {
-        match &self.normalizer {
-            Some(normalizer) if token.normalized => normalizer
-                .normalize(&token.content)
-                .map_or_else(|| token.content.clone(), |aligned| aligned.text),
-            _ => token.content.clone(),
+    fn pattern(&self, token: &AddedToken) -> Result<String> {
+        let normalized = match &self.normalizer {
+            Some(normalizer) if token.normalized => normalizer.normalize_text(&token.content),
+            _ => Ok(None),
+        };
+        match normalized {
+            Ok(normalized) => Ok(normalized.unwrap_or_else(|| token.content.clone())),
+            Err(error) => Err(Error::format(format!("added token {}", token.id), error.to_string())),
         }
     }
 }

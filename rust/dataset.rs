@@ -14,7 +14,7 @@ mod writer;
 
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 pub use self::manifest::{Manifest, Shard, SourceFile};
 pub use self::writer::DatasetWriter;
@@ -170,16 +170,23 @@ pub fn encode_files(
     } else {
         // One batch is read, unpacked and parsed while the one before it is encoded.
         let (sender, batches) = mpsc::sync_channel(1);
-        let reader = &mut reader;
+        let shared = Mutex::new(&mut reader);
+        let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).next();
         std::thread::scope(|scope| {
-            scope.spawn(move || {
-                while let Some(batch) = reader.next().transpose() {
+            let ahead = parallel::spawn(scope, move || {
+                while let Some(batch) = next().transpose() {
                     let is_last = batch.is_err();
                     if sender.send(batch).is_err() || is_last {
                         break;
                     }
                 }
             });
+            if ahead.is_none() {
+                while let Some(batch) = next()? {
+                    encode(&batch)?;
+                }
+                return Ok(());
+            }
             let result = batches.iter().try_for_each(|batch| encode(&batch?));
             // The reader may wait for a full channel, or for a pipe.
             drop(batches);
