@@ -152,9 +152,14 @@ impl AddedTokens {
                 if let Some(name) =
                     names.iter().find(|name| !self.by_content(name).is_some_and(|token| token.special))
                 {
+                    let specials: Vec<_> = self.tokens.iter().filter(|token| token.special).collect();
+                    let some: Vec<_> = specials.iter().take(16).map(|token| &token.content).collect();
+                    let more = match specials.len() - some.len() {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
                     return Err(Error::Encode(format!(
-                        "{name:?} is no special token of this tokenizer; its special tokens are {:?}",
-                        self.tokens.iter().filter(|t| t.special).map(|t| &t.content).collect::<Vec<_>>()
+                        "{name:?} is no special token of this tokenizer; its special tokens are {some:?}{more}"
                     )));
                 }
                 let matchers = self.matchers(|token| !token.special || names.contains(&token.content))?;

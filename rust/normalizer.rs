@@ -118,7 +118,7 @@ impl Normalizer {
     fn aligned(&self, text: &str, growth: Growth) -> Result<Option<Aligned>> {
         let Self::Sequence { normalizers } = self else {
             let mut aligned = Aligned::within(growth);
-            return self.step(text, &mut aligned).then(|| aligned.checked()).transpose();
+            return self.step(text, &mut aligned)?.then(|| aligned.checked()).transpose();
         };
         let mut result: Option<Aligned> = None;
         for step in normalizers {
@@ -136,7 +136,7 @@ impl Normalizer {
     fn plain(&self, text: &str, growth: Growth) -> Result<Option<String>> {
         let Self::Sequence { normalizers } = self else {
             let mut plain = Plain::within(growth);
-            return self.step(text, &mut plain).then(|| plain.checked()).transpose();
+            return self.step(text, &mut plain)?.then(|| plain.checked()).transpose();
         };
         let mut result: Option<String> = None;
         for step in normalizers {
@@ -161,18 +161,21 @@ impl Normalizer {
 
     /// One step, written to `out`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
-    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> bool {
-        match self {
+    ///
+    /// # Errors
+    /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
+    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> Result<bool> {
+        Ok(match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
-                    return false;
+                    return Ok(false);
                 }
                 out.insert(prepend);
                 out.copy(text);
                 true
             }
             Self::Replace { pattern, content } => replace(text, pattern, content, out),
-            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out),
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
             Self::Bert(bert) => bert::rewrite(bert.table(), text, out),
@@ -187,7 +190,7 @@ impl Normalizer {
             Self::Nmt => chars::nmt(text, out),
             // Sequences are taken apart before; one inside another comes here never.
             Self::Sequence { .. } => false,
-        }
+        })
     }
 }
 
@@ -275,7 +278,9 @@ mod tests {
             }),
         ] {
             let text = "h".repeat(40);
-            for error in [normalizer.normalize(&text).unwrap_err(), normalizer.normalize_text(&text).unwrap_err()] {
+            for error in
+                [normalizer.normalize(&text).unwrap_err(), normalizer.normalize_text(&text).unwrap_err()]
+            {
                 let error = error.to_string();
                 assert!(error.contains("64 times the text"), "{what}: {error}");
             }
@@ -288,7 +293,11 @@ mod tests {
         for name in ["nfkd", "nfkc+lowercase", "nfkd+strip-accents+hf-bert", "nfkd+sentencepiece"] {
             let normalizer = Normalizer::from_name(name).unwrap();
             let plain = normalizer.normalize_text(&text).unwrap().unwrap();
-            assert!(plain.len() > 10 * text.len() && plain.len() < 16 * text.len(), "{name}: {}", plain.len());
+            assert!(
+                plain.len() > 10 * text.len() && plain.len() < 16 * text.len(),
+                "{name}: {}",
+                plain.len()
+            );
             assert_eq!(normalizer.normalize(&text).unwrap().unwrap().text, plain);
         }
         // Six doublings are 64 times; what is put before a short text is allowed.

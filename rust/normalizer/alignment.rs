@@ -232,8 +232,7 @@ impl Aligned {
                     joined.from = joined.from.min(held.from);
                     from_end = from_end.max(held.from + held.from_len);
                     if held.at < edit.from {
-                        growth
-                            .push_edit(&mut edits, moved(Edit { len: edit.from - held.at, ..held }, shift));
+                        growth.push_edit(&mut edits, moved(Edit { len: edit.from - held.at, ..held }, shift));
                     }
                     if held_end > end {
                         earlier = Some(Edit { at: end, len: held_end - end, ..held });

@@ -173,7 +173,11 @@ fn rules_of_hugging_face() {
         ("ﬁ\u{301}\u{301}", Some("fi\u{301}\u{301}")),
         ("a²\r\n²", Some("a2\r\n2")),
     ] {
-        assert_eq!(normalizer.normalize(text).unwrap().map(|aligned| aligned.text).as_deref(), expected, "{text:?}");
+        assert_eq!(
+            normalizer.normalize(text).unwrap().map(|aligned| aligned.text).as_deref(),
+            expected,
+            "{text:?}"
+        );
         assert_eq!(normalizer.normalize_text(text).unwrap().as_deref(), expected, "{text:?}");
     }
 }
