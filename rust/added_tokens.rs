@@ -152,9 +152,14 @@ impl AddedTokens {
                 if let Some(name) =
                     names.iter().find(|name| !self.by_content(name).is_some_and(|token| token.special))
                 {
+                    let specials: Vec<_> = self.tokens.iter().filter(|token| token.special).collect();
+                    let some: Vec<_> = specials.iter().take(16).map(|token| &token.content).collect();
+                    let more = match specials.len() - some.len() {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
                     return Err(Error::Encode(format!(
-                        "{name:?} is no special token of this tokenizer; its special tokens are {:?}",
-                        self.tokens.iter().filter(|t| t.special).map(|t| &t.content).collect::<Vec<_>>()
+                        "{name:?} is no special token of this tokenizer; its special tokens are {some:?}{more}"
                     )));
                 }
                 let matchers = self.matchers(|token| !token.special || names.contains(&token.content))?;
@@ -165,14 +170,17 @@ impl AddedTokens {
 
     fn matchers(&self, wanted: impl Fn(&AddedToken) -> bool) -> Result<Matchers> {
         let build = |normalized: bool| -> Result<Option<Matcher>> {
-            let (tokens, patterns): (Vec<usize>, Vec<String>) = self
-                .tokens
-                .iter()
-                .enumerate()
-                .filter(|(_, token)| wanted(token) && token.normalized == normalized)
-                .map(|(at, token)| (at, self.pattern(token)))
-                .filter(|(_, pattern)| !pattern.is_empty())
-                .unzip();
+            let (mut tokens, mut patterns) = (Vec::new(), Vec::new());
+            for (at, token) in self.tokens.iter().enumerate() {
+                if !wanted(token) || token.normalized != normalized {
+                    continue;
+                }
+                let pattern = self.pattern(token)?;
+                if !pattern.is_empty() {
+                    tokens.push(at);
+                    patterns.push(pattern);
+                }
+            }
             if tokens.is_empty() {
                 return Ok(None);
             }
@@ -185,12 +193,14 @@ impl AddedTokens {
         Ok(Matchers { raw: build(false)?, normalized: build(true)? })
     }
 
-    fn pattern(&self, token: &AddedToken) -> String {
-        match &self.normalizer {
-            Some(normalizer) if token.normalized => normalizer
-                .normalize(&token.content)
-                .map_or_else(|| token.content.clone(), |aligned| aligned.text),
-            _ => token.content.clone(),
+    fn pattern(&self, token: &AddedToken) -> Result<String> {
+        let normalized = match &self.normalizer {
+            Some(normalizer) if token.normalized => normalizer.normalize_text(&token.content),
+            _ => Ok(None),
+        };
+        match normalized {
+            Ok(normalized) => Ok(normalized.unwrap_or_else(|| token.content.clone())),
+            Err(error) => Err(Error::format(format!("added token {}", token.id), error.to_string())),
         }
     }
 }

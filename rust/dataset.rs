@@ -14,12 +14,13 @@ mod writer;
 
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 pub use self::manifest::{Manifest, Shard, SourceFile};
 pub use self::writer::DatasetWriter;
 use crate::corpus::{Block, Source, Tally};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::tokenizer::{EncodeOptions, Tokenizer};
 use crate::vocab::TokenId;
@@ -159,19 +160,26 @@ pub fn encode_files(
     let mut reader =
         Reader { source, block: Block::default(), tally: Tally::default(), skip: resumed_documents };
     let mut tick = || progress.tick(Stage::Encode, meter.done(), meter.total());
+    let shared = Mutex::new(&mut reader);
+    let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).next();
     // One batch is read, unpacked and parsed while the one before it is encoded.
     // Reading may wait for a pipe; whoever asks to stop should not.
     let (sender, batches) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
-        let reader = &mut reader;
-        scope.spawn(move || {
-            while let Some(batch) = reader.next().transpose() {
+        let ahead = parallel::spawn(scope, move || {
+            while let Some(batch) = next().transpose() {
                 let is_last = batch.is_err();
                 if sender.send(batch).is_err() || is_last {
                     break;
                 }
             }
         });
+        if ahead.is_none() {
+            while let Some(batch) = next()? {
+                encode_batch(tokenizer, &batch, &options.encode, &mut writer, &mut tick)?;
+            }
+            return Ok(());
+        }
         let result = loop {
             let encoded = match batches.recv_timeout(Progress::INTERVAL) {
                 Ok(batch) => batch.and_then(|batch| {

@@ -3,6 +3,7 @@
 //! A variant carries the data; its message gives the value, the limit and the
 //! remedy. The Python names of the variants are in `py/error.rs`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::vocab::TokenId;
@@ -45,7 +46,7 @@ pub enum Error {
         reason: String,
     },
     /// A record (JSON line, CSV row, compressed member) cannot be read.
-    #[error("{source_name}, line {line} (byte {offset}): {reason}")]
+    #[error("{source_name}, line {line} (byte {offset}): {}", cut(reason, TOLD))]
     Record {
         /// File name.
         source_name: String,
@@ -67,7 +68,7 @@ pub enum Error {
         minimum: u64,
     },
     /// An option has a value it cannot have.
-    #[error("{option} = {value}: {reason}")]
+    #[error("{option} = {}: {}", cut(value, SHOWN), cut(reason, TOLD))]
     Option {
         /// Name of the option.
         option: &'static str,
@@ -77,7 +78,7 @@ pub enum Error {
         reason: String,
     },
     /// A split pattern does not compile, or hit its step limit.
-    #[error("pattern {pattern:?}: {reason}")]
+    #[error("pattern {:?}: {}", cut(pattern, SHOWN), cut(reason, TOLD))]
     Pattern {
         /// The pattern.
         pattern: String,
@@ -85,14 +86,19 @@ pub enum Error {
         reason: String,
     },
     /// A count would pass 2^64 - 1.
-    #[error("the count of {what} passes 2^64 - 1; train on a sample, or divide all counts by a constant")]
+    #[error(
+        "the count of {} passes 2^64 - 1; train on a sample, or divide all counts by a constant",
+        cut(what, SHOWN)
+    )]
     CountOverflow {
         /// What was counted.
         what: String,
     },
     /// Counts made by different pipelines cannot be added.
     #[error(
-        "counts of different pipelines cannot be merged: {left} and {right}; count both with the same normalizer and pre-tokenizer"
+        "counts of different pipelines cannot be merged: {} and {}; count both with the same normalizer and pre-tokenizer",
+        cut(left, TOLD),
+        cut(right, TOLD)
     )]
     PipelineMismatch {
         /// JSON of the first pipeline.
@@ -101,7 +107,7 @@ pub enum Error {
         right: String,
     },
     /// A file is not what it should be.
-    #[error("{what}: {reason}")]
+    #[error("{}: {}", cut(what, TOLD), cut(reason, TOLD))]
     Format {
         /// File name or format, with a path inside such as `$.model.vocab`.
         what: String,
@@ -121,7 +127,7 @@ pub enum Error {
         supported: String,
     },
     /// The tokenizer cannot be written in the format asked for.
-    #[error("cannot be written as {format}: {reason}")]
+    #[error("cannot be written as {format}: {}", cut(reason, TOLD))]
     NotRepresentable {
         /// Name of the format.
         format: &'static str,
@@ -129,7 +135,7 @@ pub enum Error {
         reason: String,
     },
     /// A text cannot be encoded.
-    #[error("{0}")]
+    #[error("{}", cut(.0, TOLD))]
     Encode(String),
     /// An id is not in the vocabulary.
     #[error("id {id} is not in the vocabulary (ids are 0 to {max})")]
@@ -140,7 +146,7 @@ pub enum Error {
         max: TokenId,
     },
     /// Ids cannot be decoded as asked.
-    #[error("{0}")]
+    #[error("{}", cut(.0, TOLD))]
     Decode(String),
     /// The caller asked to stop (Ctrl-C, or a progress callback).
     #[error("stopped at the caller's request")]
@@ -148,6 +154,23 @@ pub enum Error {
     /// Our own bug; please report it.
     #[error("internal error: {0}; this is a bug of sentitok, please report it")]
     Internal(String),
+}
+
+/// Characters that are shown of a value.
+const SHOWN: usize = 200;
+/// Characters that are shown of what a message says.
+const TOLD: usize = 1200;
+
+/// A text of a message; of a long one the beginning, its length, and the end,
+/// where the remedy stands.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    let n = text.chars().count();
+    if n <= most {
+        return Cow::Borrowed(text);
+    }
+    let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (&text[..place(most * 3 / 4)], &text[place(n - most / 4)..]);
+    Cow::Owned(format!("{head} […, {n} characters in all, …] {tail}"))
 }
 
 impl Error {
@@ -159,5 +182,29 @@ impl Error {
     /// Makes an [`Error::Format`] of a place and a reason.
     pub fn format(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Format { what: what.into(), reason: reason.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_short_whatever_they_show() {
+        let long = "é(".repeat(50_000);
+        for error in [
+            Error::Pattern { pattern: long.clone(), reason: long.clone() },
+            Error::Option { option: "x", value: long.clone(), reason: long.clone() },
+            Error::PipelineMismatch { left: long.clone(), right: long.clone() },
+            Error::format(long.clone(), long.clone()),
+            Error::Encode(long.clone()),
+            Error::CountOverflow { what: long.clone() },
+        ] {
+            let message = error.to_string();
+            assert!(message.len() < 6000 && message.contains("100000 characters"), "{}", message.len());
+        }
+        let told = Error::Encode(format!("{long}; pass less")).to_string();
+        assert!(told.ends_with("; pass less"), "{told}");
+        assert_eq!(Error::format("a", "b").to_string(), "a: b");
     }
 }

@@ -26,6 +26,7 @@ pub mod format;
 pub mod model;
 pub mod normalizer;
 pub mod parallel;
+mod pattern;
 pub mod pipeline;
 pub mod pre_tokenizer;
 mod pretoken_cache;

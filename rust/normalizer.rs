@@ -10,6 +10,7 @@ mod chars;
 mod charsmap;
 mod forms;
 mod frozen;
+mod growth;
 mod matches;
 mod named;
 mod point_map;
@@ -17,14 +18,18 @@ mod precompiled;
 mod run;
 mod sentencepiece;
 
+use alignment::Plain;
 pub use alignment::{Aligned, Rewrite};
 pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;
 use forms::Form;
+use growth::Growth;
 pub use matches::Matches;
 pub use precompiled::Precompiled;
 pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,37 +99,52 @@ pub enum Normalizer {
 
 impl Normalizer {
     /// The normalized text with its alignment; `None` when nothing changes.
-    pub fn normalize(&self, text: &str) -> Option<Aligned> {
+    ///
+    /// # Errors
+    /// [`crate::Error::Encode`] when a step makes the text more than 64 times as
+    /// long as it was and 1 KiB.
+    pub fn normalize(&self, text: &str) -> Result<Option<Aligned>> {
+        self.aligned(text, Growth::of(text.len()))
+    }
+
+    /// The normalized text alone; `None` when nothing changes.
+    ///
+    /// # Errors
+    /// As [`Normalizer::normalize`].
+    pub fn normalize_text(&self, text: &str) -> Result<Option<String>> {
+        self.plain(text, Growth::of(text.len()))
+    }
+
+    fn aligned(&self, text: &str, growth: Growth) -> Result<Option<Aligned>> {
         let Self::Sequence { normalizers } = self else {
-            let mut aligned = Aligned::default();
-            return self.step(text, &mut aligned).then_some(aligned);
+            let mut aligned = Aligned::within(growth);
+            return self.step(text, &mut aligned)?.then(|| aligned.checked()).transpose();
         };
         let mut result: Option<Aligned> = None;
         for step in normalizers {
             let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
-            if let Some(next) = step.normalize(current) {
+            if let Some(next) = step.aligned(current, growth)? {
                 result = Some(match result {
-                    Some(first) => first.then(next),
+                    Some(first) => first.then(next).checked()?,
                     None => next,
                 });
             }
         }
-        result
+        Ok(result)
     }
 
-    /// The normalized text alone; `None` when nothing changes.
-    pub fn normalize_text(&self, text: &str) -> Option<String> {
+    fn plain(&self, text: &str, growth: Growth) -> Result<Option<String>> {
         let Self::Sequence { normalizers } = self else {
-            let mut plain = String::new();
-            return self.step(text, &mut plain).then_some(plain);
+            let mut plain = Plain::within(growth);
+            return self.step(text, &mut plain)?.then(|| plain.checked()).transpose();
         };
         let mut result: Option<String> = None;
         for step in normalizers {
-            if let Some(next) = step.normalize_text(result.as_deref().unwrap_or(text)) {
+            if let Some(next) = step.plain(result.as_deref().unwrap_or(text), growth)? {
                 result = Some(next);
             }
         }
-        result
+        Ok(result)
     }
 
     /// Whether a text gets a mark of a space in front.
@@ -141,18 +161,21 @@ impl Normalizer {
 
     /// One step, written to `out`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
-    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> bool {
-        match self {
+    ///
+    /// # Errors
+    /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
+    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> Result<bool> {
+        Ok(match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
-                    return false;
+                    return Ok(false);
                 }
                 out.insert(prepend);
                 out.copy(text);
                 true
             }
             Self::Replace { pattern, content } => replace(text, pattern, content, out),
-            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out),
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
             Self::Bert(bert) => bert::rewrite(bert.table(), text, out),
@@ -167,7 +190,7 @@ impl Normalizer {
             Self::Nmt => chars::nmt(text, out),
             // Sequences are taken apart before; one inside another comes here never.
             Self::Sequence { .. } => false,
-        }
+        })
     }
 }
 
@@ -221,11 +244,65 @@ mod tests {
                 Normalizer::Replace { pattern: " ".into(), content: "▁".into() },
             ],
         };
-        let aligned = normalizer.normalize("a bc").unwrap();
+        let aligned = normalizer.normalize("a bc").unwrap().unwrap();
         assert_eq!(aligned.text, "▁a▁bc");
         for (normalized, original) in [(0..4, 0..1), (0..3, 0..0), (4..7, 1..2), (4..9, 1..4), (7..9, 2..4)] {
             assert_eq!(aligned.to_original(normalized), original);
         }
-        assert!(normalizer.normalize("").is_none());
+        assert!(normalizer.normalize("").unwrap().is_none());
+    }
+
+    /// A step that puts `content` in the place of each `h`, `n` times over.
+    fn replacing(n: usize, content: &str) -> Normalizer {
+        let step = Normalizer::Replace { pattern: "h".into(), content: content.into() };
+        Normalizer::Sequence { normalizers: vec![step; n] }
+    }
+
+    #[test]
+    fn growth_is_bounded_at_every_step() {
+        let matches = |pattern: &str, content: &str| Normalizer::ReplaceMatches {
+            pattern: Matches::new(pattern).unwrap(),
+            content: content.into(),
+        };
+        let nested = Normalizer::Sequence { normalizers: vec![replacing(6, "hh"); 100] };
+        let prepends = vec![Normalizer::Prepend { prepend: "ab ".into() }; 2000];
+        for (what, normalizer) in [
+            ("a bomb", replacing(5000, "hh")),
+            ("a long content", replacing(1, &"h".repeat(100_000))),
+            ("sequences in a sequence", nested),
+            ("matches", Normalizer::Sequence { normalizers: vec![matches("h", "hhh"); 50] }),
+            ("a prefix each time", Normalizer::Sequence { normalizers: prepends }),
+            ("nothing left but the way back", {
+                let steps = [replacing(9, "hh"), matches("h", "")];
+                Normalizer::Sequence { normalizers: steps.to_vec() }
+            }),
+        ] {
+            let text = "h".repeat(40);
+            for error in
+                [normalizer.normalize(&text).unwrap_err(), normalizer.normalize_text(&text).unwrap_err()]
+            {
+                let error = error.to_string();
+                assert!(error.contains("64 times the text"), "{what}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_normalizers_are_far_from_the_bound() {
+        let text = "\u{FDFA}".repeat(1000);
+        for name in ["nfkd", "nfkc+lowercase", "nfkd+strip-accents+hf-bert", "nfkd+sentencepiece"] {
+            let normalizer = Normalizer::from_name(name).unwrap();
+            let plain = normalizer.normalize_text(&text).unwrap().unwrap();
+            assert!(
+                plain.len() > 10 * text.len() && plain.len() < 16 * text.len(),
+                "{name}: {}",
+                plain.len()
+            );
+            assert_eq!(normalizer.normalize(&text).unwrap().unwrap().text, plain);
+        }
+        // Six doublings are 64 times; what is put before a short text is allowed.
+        assert_eq!(replacing(6, "hh").normalize_text("hhh").unwrap().unwrap().len(), 192);
+        let prefix = Normalizer::Prepend { prepend: "x".repeat(1024) };
+        assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 1025);
     }
 }

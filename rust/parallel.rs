@@ -5,7 +5,9 @@
 //! rejected: starting two threads costs about 50 µs, less than a block of work.
 
 use std::num::NonZeroUsize;
-use std::sync::LazyLock;
+use std::panic::resume_unwind;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// The number of threads to use when the caller names none: the processors
 /// this process may use, or the cgroup's CPU quota if that is less.
@@ -26,6 +28,42 @@ pub fn n_threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(default_threads).clamp(1, MAX_THREADS)
 }
 
+/// Starts a thread of `scope`; `None` when the system refuses one.
+///
+/// A system may refuse threads at any time (a limit of processes, memory for
+/// stacks). That is no error: whoever shares work goes on with the threads there
+/// are, if need be with the calling one alone, and the result is the same.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, T>> {
+    if is_refused() {
+        return None;
+    }
+    std::thread::Builder::new().name("sentitok".to_owned()).spawn_scoped(scope, work).ok()
+}
+
+/// Runs `own` here and `other(1)` to `other(n - 1)` on threads; what the system
+/// gives no thread for runs here, after `own`. The results are in order; one
+/// that panicked is an error.
+pub fn shared<T: Send>(
+    n: usize,
+    own: impl FnOnce() -> T,
+    other: impl Fn(usize) -> T + Sync,
+) -> Vec<std::thread::Result<T>> {
+    let other = &other;
+    std::thread::scope(|scope| {
+        // Where one thread is refused, so are those after it.
+        let others: Vec<_> = (1..n).map_while(|part| spawn(scope, move || other(part))).collect();
+        let left = others.len() + 1..n.max(1);
+        let mut results = vec![Ok(own())];
+        let late: Vec<_> = left.map(|part| Ok(other(part))).collect();
+        results.extend(others.into_iter().map(ScopedJoinHandle::join));
+        results.extend(late);
+        results
+    })
+}
+
 /// Runs `work` over `0..n` cut into equal parts of at least `least`, one a
 /// thread; the results are in order.
 pub fn in_chunks<T: Send>(
@@ -35,29 +73,55 @@ pub fn in_chunks<T: Send>(
 ) -> Vec<T> {
     let parts = default_threads().min(n / least.max(1)).max(1);
     let range = |part: usize| n * part / parts..n * (part + 1) / parts;
-    if parts == 1 {
-        return vec![work(range(0))];
-    }
-    let work = &work;
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || work(range(part)))).collect();
-        let first = work(range(0));
-        let others = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        std::iter::once(first).chain(others).collect()
-    })
+    let results = shared(parts, || work(range(0)), |part| work(range(part)));
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
 /// Runs two pieces of work, at the same time if there is a thread for each.
 pub fn both<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
-    if default_threads() == 1 {
-        return (first(), second());
-    }
+    // Whoever takes it runs it: the thread, or the caller who got none.
+    let second = Mutex::new(Some(second));
+    let run_second = || {
+        let second = second.lock().unwrap_or_else(PoisonError::into_inner).take();
+        second.map(|second| second())
+    };
     std::thread::scope(|scope| {
-        let second = scope.spawn(second);
-        (first(), second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let thread = if default_threads() == 1 { None } else { spawn(scope, run_second) };
+        let first = first();
+        let made = match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => run_second(),
+        };
+        match made {
+            Some(second) => (first, second),
+            // Taken once, by the one thread or here.
+            None => unreachable!("the second piece of work was taken twice"),
+        }
     })
+}
+
+#[cfg(not(test))]
+fn is_refused() -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static REFUSED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[cfg(test)]
+fn is_refused() -> bool {
+    REFUSED.get()
+}
+
+/// Runs `work` on a system that gives the calling thread no other.
+#[cfg(test)]
+pub(crate) fn without_threads<T>(work: impl FnOnce() -> T) -> T {
+    REFUSED.set(true);
+    let result = work();
+    REFUSED.set(false);
+    result
 }
 
 #[cfg(test)]
@@ -83,5 +147,18 @@ mod tests {
         assert_eq!(both(|| 1, || "two"), (1, "two"));
         let chunks = in_chunks(10, 1, |range| range.collect::<Vec<_>>());
         assert_eq!(chunks.concat(), (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_system_without_threads_changes_nothing() {
+        let work = || {
+            let chunks = in_chunks(10, 1, |range| range.collect::<Vec<_>>());
+            let parts = shared(5, || 0, |part| part * 10).into_iter().map(Result::unwrap).collect::<Vec<_>>();
+            (chunks.concat(), parts, both(|| 1, || "two"))
+        };
+        assert_eq!(without_threads(work), work());
+        assert_eq!(work().1, [0, 10, 20, 30, 40]);
+        let spawned = || std::thread::scope(|scope| spawn(scope, || ()).is_some());
+        assert!(spawned() && !without_threads(spawned));
     }
 }

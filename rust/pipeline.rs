@@ -54,10 +54,13 @@ impl Pipeline {
     /// Calls `f` with each piece of `document`, in order.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] when a user's pattern with
-    /// look-around hits its step limit.
+    /// What `f` returns; [`Error::Pattern`] when a user's pattern hits its step
+    /// limit; [`Error::Encode`] when the normalizer makes the text too long.
     pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        let normalized = self.normalizer.as_ref().and_then(|normalizer| normalizer.normalize_text(document));
+        let normalized = match &self.normalizer {
+            Some(normalizer) => normalizer.normalize_text(document)?,
+            None => None,
+        };
         let text = normalized.as_deref().unwrap_or(document);
         let rewritten: Option<String> = self.pre_tokenizer.rewrite(text, true);
         let text = rewritten.as_deref().unwrap_or(text);

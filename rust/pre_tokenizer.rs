@@ -5,7 +5,8 @@
 //! a published pattern. [`oracle`] follows each pattern literally and is the
 //! specification; whether pieces are then seen as bytes is the model's affair.
 //!
-//! Time is linear in the text for every variant but [`PreTokenizer::Regex`].
+//! Time is linear in the text for every variant; with a pattern of the user's
+//! ([`PreTokenizer::Regex`]) it is, or the split ends in an error.
 
 mod bert;
 mod blanks;
@@ -15,7 +16,6 @@ mod google_bert;
 mod gpt2;
 mod metaspace;
 mod o200k;
-pub(crate) mod oniguruma;
 #[doc(hidden)]
 pub mod oracle;
 mod published;
@@ -190,8 +190,8 @@ impl PreTokenizer {
     /// empty and do not overlap; white space may lie between them.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] when a pattern with look-around
-    /// hits its step limit.
+    /// What `f` returns; [`Error::Pattern`] when a text takes a user's pattern
+    /// more steps than its length allows.
     #[inline]
     pub fn for_each_piece(&self, text: &str, f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
         self.walk(text, f)

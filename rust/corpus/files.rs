@@ -156,7 +156,7 @@ impl FileSource {
                 Pipe::new(|| Ok(std::io::stdin()), self.meter.clone())
             } else {
                 let path = path.clone();
-                Pipe::new(|| File::open(path), self.meter.clone())
+                Pipe::new(move || File::open(&path), self.meter.clone())
             };
             let mut pipe = pipe.map_err(|error| Error::io(path, error))?;
             let start = peek(&mut pipe).map_err(|error| place.error(&self.meter, error))?;

@@ -2,7 +2,8 @@
 //!
 //! A read from a pipe can block for ever, so a thread of its own does it and
 //! whoever waits looks at the meter. That thread is not joined: a stopped job
-//! leaves it in its read until the pipe or the process ends.
+//! leaves it in its read until the pipe or the process ends. Where the system
+//! gives no thread, the pipe is read directly: a stop then waits for its bytes.
 
 use std::io::{Error, Read, Result};
 use std::sync::Arc;
@@ -16,22 +17,30 @@ const WAIT: Duration = Duration::from_millis(20);
 
 /// The end of a pipe that can be told to stop.
 pub(super) struct Pipe {
-    blocks: Receiver<Result<Vec<u8>>>,
+    blocks: Blocks,
     current: Vec<u8>,
     used: usize,
     meter: Arc<Meter>,
 }
 
+/// Where the bytes come from.
+enum Blocks {
+    Thread(Receiver<Result<Vec<u8>>>),
+    Direct(Box<dyn Read + Send>),
+}
+
 impl Pipe {
     /// Starts to read what `open` opens, one block ahead. Opening is part of
     /// it: a named pipe opens only when someone writes to it.
-    pub fn new<R: Read>(
-        open: impl FnOnce() -> Result<R> + Send + 'static,
+    pub fn new<R: Read + Send + 'static>(
+        open: impl Fn() -> Result<R> + Send + Sync + 'static,
         meter: Arc<Meter>,
     ) -> Result<Self> {
         let (sender, blocks) = sync_channel(1);
-        std::thread::Builder::new().name("sentitok-pipe".to_owned()).spawn(move || {
-            let mut input = match open() {
+        let open = Arc::new(open);
+        let open_there = Arc::clone(&open);
+        let thread = std::thread::Builder::new().name("sentitok-pipe".to_owned()).spawn(move || {
+            let mut input = match open_there() {
                 Ok(input) => input,
                 Err(error) => {
                     // Fails only if nobody waits for it any more.
@@ -57,15 +66,24 @@ impl Pipe {
                     return;
                 }
             }
-        })?;
+        });
+        let blocks = match thread {
+            Ok(_) => Blocks::Thread(blocks),
+            Err(_) => Blocks::Direct(Box::new(open()?)),
+        };
         Ok(Self { blocks, current: Vec::new(), used: 0, meter })
     }
 }
 
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let blocks = match &mut self.blocks {
+            Blocks::Thread(blocks) => blocks,
+            Blocks::Direct(_) if self.meter.is_stopped() => return Err(Error::other("stopped")),
+            Blocks::Direct(input) => return input.read(buffer),
+        };
         while self.used == self.current.len() {
-            match self.blocks.recv_timeout(WAIT) {
+            match blocks.recv_timeout(WAIT) {
                 Ok(block) => (self.current, self.used) = (block?, 0),
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) if self.meter.is_stopped() => {

@@ -6,6 +6,9 @@
 
 use std::ops::Range;
 
+use super::growth::Growth;
+use crate::error::Result;
+
 /// A stretch of the new text that does not equal its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Edit {
@@ -75,6 +78,53 @@ impl Rewrite for String {
     }
 }
 
+/// A text built from an old one that may grow so far, without the way back.
+pub(super) struct Plain {
+    text: String,
+    growth: Growth,
+}
+
+impl Plain {
+    pub(super) fn within(growth: Growth) -> Self {
+        Self { text: String::new(), growth }
+    }
+
+    /// The text.
+    ///
+    /// # Errors
+    /// [`crate::Error::Encode`] past the bound.
+    pub(super) fn checked(self) -> Result<String> {
+        self.growth.check(&self.text, 0)?;
+        Ok(self.text)
+    }
+}
+
+impl Rewrite for Plain {
+    fn copy(&mut self, unchanged: &str) {
+        self.growth.push(&mut self.text, unchanged);
+    }
+
+    fn replace(&mut self, _: usize, content: &str) {
+        self.growth.push(&mut self.text, content);
+    }
+
+    fn replace_padded(&mut self, _: usize, content: &str) {
+        for part in [" ", content, " "] {
+            self.growth.push(&mut self.text, part);
+        }
+    }
+
+    fn copy_lowering_ascii(&mut self, unchanged: &str) {
+        let from = self.text.len();
+        self.growth.push(&mut self.text, unchanged);
+        self.text[from..].make_ascii_lowercase();
+    }
+
+    fn reserve(&mut self, len: usize) {
+        self.growth.make_room(&mut self.text, len);
+    }
+}
+
 /// A text built from an old one by copying, replacing and inserting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
@@ -83,38 +133,57 @@ pub struct Aligned {
     edits: Vec<Edit>,
     /// How much of the old text is used up.
     read: usize,
+    growth: Growth,
 }
 
 impl Rewrite for Aligned {
     fn copy(&mut self, unchanged: &str) {
-        self.text.push_str(unchanged);
+        self.growth.push(&mut self.text, unchanged);
         self.read += unchanged.len();
     }
 
     fn replace(&mut self, old_len: usize, content: &str) {
         self.push_edit(old_len, content.len());
-        self.text.push_str(content);
+        self.growth.push(&mut self.text, content);
     }
 
     fn replace_padded(&mut self, old_len: usize, content: &str) {
         self.push_edit(old_len, content.len() + 2);
-        self.text.replace_padded(old_len, content);
+        for part in [" ", content, " "] {
+            self.growth.push(&mut self.text, part);
+        }
     }
 
     fn copy_lowering_ascii(&mut self, unchanged: &str) {
-        self.text.copy_lowering_ascii(unchanged);
+        let from = self.text.len();
+        self.growth.push(&mut self.text, unchanged);
+        self.text[from..].make_ascii_lowercase();
         self.read += unchanged.len();
     }
 
     fn reserve(&mut self, len: usize) {
-        self.text.reserve(len);
+        self.growth.make_room(&mut self.text, len);
     }
 }
 
 impl Aligned {
+    pub(super) fn within(growth: Growth) -> Self {
+        Self { growth, ..Self::default() }
+    }
+
+    /// The text, if all of it found room.
+    ///
+    /// # Errors
+    /// [`crate::Error::Encode`] past the bound.
+    pub(super) fn checked(self) -> Result<Self> {
+        self.growth.check(&self.text, self.edits.len())?;
+        Ok(self)
+    }
+
     /// Notes that the next `old_len` bytes become the `len` that are written next.
     fn push_edit(&mut self, old_len: usize, len: usize) {
-        self.edits.push(Edit { at: self.text.len(), len, from: self.read, from_len: old_len });
+        let edit = Edit { at: self.text.len(), len, from: self.read, from_len: old_len };
+        self.growth.push_edit(&mut self.edits, edit);
         self.read += old_len;
     }
 
@@ -143,7 +212,9 @@ impl Aligned {
     /// The alignment of `next`, made from this text, back to this one's old text.
     pub fn then(self, next: Aligned) -> Aligned {
         let moved = |edit: Edit, shift| Edit { at: edit.at.saturating_add_signed(shift), ..edit };
-        let mut edits = Vec::with_capacity(self.edits.len() + next.edits.len());
+        let mut edits = Vec::new();
+        let mut growth = next.growth;
+        growth.make_room_for_edits(&mut edits, self.edits.len().max(next.edits.len()));
         // Both lists are sorted. An edit of `self` that `next` copied moves along;
         // of one that `next` touched what it copied does, with the whole source.
         let mut mine = self.edits.iter().copied();
@@ -156,12 +227,12 @@ impl Aligned {
             while let Some(held) = earlier.filter(|held| held.at < end) {
                 let held_end = held.at + held.len;
                 if held_end <= edit.from {
-                    edits.push(moved(held, shift));
+                    growth.push_edit(&mut edits, moved(held, shift));
                 } else {
                     joined.from = joined.from.min(held.from);
                     from_end = from_end.max(held.from + held.from_len);
                     if held.at < edit.from {
-                        edits.push(moved(Edit { len: edit.from - held.at, ..held }, shift));
+                        growth.push_edit(&mut edits, moved(Edit { len: edit.from - held.at, ..held }, shift));
                     }
                     if held_end > end {
                         earlier = Some(Edit { at: end, len: held_end - end, ..held });
@@ -171,11 +242,13 @@ impl Aligned {
                 earlier = mine.next();
             }
             joined.from_len = from_end.saturating_sub(joined.from);
-            edits.push(joined);
+            growth.push_edit(&mut edits, joined);
             shift += edit.len as isize - edit.from_len as isize;
         }
-        edits.extend(earlier.into_iter().chain(mine).map(|edit| moved(edit, shift)));
-        Aligned { text: next.text, edits, read: self.read }
+        for edit in earlier.into_iter().chain(mine) {
+            growth.push_edit(&mut edits, moved(edit, shift));
+        }
+        Aligned { text: next.text, edits, read: self.read, growth }
     }
 }
 

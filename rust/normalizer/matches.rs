@@ -1,26 +1,25 @@
 //! `Matches`: a pattern whose matches are replaced, as Hugging Face's `Replace`
 //! does with a regular expression.
 //!
-//! The engine is `regex-automata`: time linear in the text. Patterns that need
-//! look-around, or that may match nothing, are refused.
+//! The linear engine of `pattern` runs it. Patterns that need look-around, or
+//! that may match nothing, are refused.
 
-use regex_automata::meta::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::Rewrite;
 use crate::error::{Error, Result};
+use crate::pattern::Pattern;
 
 /// A compiled pattern; equal to another when the pattern is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Matches {
-    pattern: String,
-    regex: Regex,
+    pattern: Pattern,
 }
 
 impl PartialEq for Matches {
     fn eq(&self, other: &Self) -> bool {
-        self.pattern == other.pattern
+        self.pattern() == other.pattern()
     }
 }
 
@@ -36,7 +35,7 @@ impl TryFrom<String> for Matches {
 
 impl From<Matches> for String {
     fn from(matches: Matches) -> Self {
-        matches.pattern
+        matches.pattern().to_owned()
     }
 }
 
@@ -47,37 +46,39 @@ impl Matches {
     /// [`Error::Pattern`] if it does not compile, or matches the empty string.
     pub fn new(pattern: &str) -> Result<Self> {
         let refuse = |reason: String| Error::Pattern { pattern: pattern.to_owned(), reason };
-        let regex = Regex::new(pattern).map_err(|error| {
-            let cause =
-                std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            refuse(format!("the linear-time engine does not compile it: {cause}"))
-        })?;
-        if regex.is_match("") {
+        let compiled = Pattern::new(pattern, false)?;
+        if compiled.matches_empty() {
             return Err(refuse(
                 "it matches the empty string, which cannot be replaced; demand a character".into(),
             ));
         }
-        Ok(Self { pattern: pattern.to_owned(), regex })
+        Ok(Self { pattern: compiled })
     }
 
     /// The pattern as it was given.
     pub fn pattern(&self) -> &str {
-        &self.pattern
+        self.pattern.source()
     }
 
     /// Replaces every match by `content`; `false` when there is none.
-    pub(super) fn replace<R: Rewrite>(&self, text: &str, content: &str, out: &mut R) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] for a text that is too much work.
+    pub(super) fn replace<R: Rewrite>(&self, text: &str, content: &str, out: &mut R) -> Result<bool> {
         let mut end = 0;
-        for found in self.regex.find_iter(text).filter(|found| !found.is_empty()) {
-            out.copy(&text[end..found.start()]);
-            out.replace(found.len(), content);
-            end = found.end();
-        }
+        self.pattern.for_each_match(text, |found| {
+            if !found.is_empty() {
+                out.copy(&text[end..found.start]);
+                out.replace(found.len(), content);
+                end = found.end;
+            }
+            Ok(())
+        })?;
         if end == 0 {
-            return false;
+            return Ok(false);
         }
         out.copy(&text[end..]);
-        true
+        Ok(true)
     }
 }
 
@@ -96,11 +97,11 @@ mod tests {
         ] {
             let matches = Matches::new(pattern).unwrap();
             let mut aligned = Aligned::default();
-            let changed = matches.replace(text, content, &mut aligned);
+            let changed = matches.replace(text, content, &mut aligned).unwrap();
             assert_eq!(changed.then_some(aligned.text.as_str()), expected, "{pattern} {text}");
         }
         let mut aligned = Aligned::default();
-        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &mut aligned));
+        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &mut aligned).unwrap());
         assert_eq!(aligned.to_original(2..3), 4..5);
     }
 

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Rewrite;
+use super::alignment::Plain;
 use super::charsmap::{AsciiSet, Charsmap};
+use super::growth::Growth;
+use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
 use crate::trie::Trie;
 
@@ -97,7 +99,26 @@ impl SentencePiece {
 
     /// The normalized form of bytes: each that is no UTF-8 becomes U+FFFD, to
     /// which no rule applies.
-    pub fn normalize_bytes<R: Rewrite>(&self, text: &[u8], out: &mut R) {
+    ///
+    /// # Errors
+    /// As [`super::Normalizer::normalize`].
+    pub fn normalize_bytes(&self, text: &[u8]) -> Result<Aligned> {
+        let mut aligned = Aligned::within(Growth::of(text.len()));
+        self.write_bytes(text, &mut aligned);
+        aligned.checked()
+    }
+
+    /// [`SentencePiece::normalize_bytes`] without the way back.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn normalize_bytes_to_text(&self, text: &[u8]) -> Result<String> {
+        let mut plain = Plain::within(Growth::of(text.len()));
+        self.write_bytes(text, &mut plain);
+        plain.checked()
+    }
+
+    fn write_bytes<R: Rewrite>(&self, text: &[u8], out: &mut R) {
         let mut pass = Pass::new(&self.options, out);
         for chunk in text.utf8_chunks() {
             self.feed(chunk.valid(), &mut pass);

@@ -4,8 +4,9 @@
 //! which splitter. A string is known only in exactly one of these spellings;
 //! each is tested to split like its splitter.
 
-use super::{Digits, PreTokenizer, Prepend, SplitPattern, oniguruma};
+use super::{Digits, PreTokenizer, Prepend, SplitPattern};
 use crate::error::{Error, Result};
+use crate::pattern::dialect;
 use crate::spelling::did_you_mean;
 
 const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
@@ -123,7 +124,9 @@ impl PreTokenizer {
     /// The splitter of a published pattern, or the pattern itself as
     /// [`PreTokenizer::Regex`] without look-around.
     ///
-    /// The pattern is read as tiktoken reads it; for tokenizer.json there is
+    /// `\w`, `\d`, `\s`, `\h`, `\b`, `[[:alpha:]]` and properties mean what
+    /// tokenizers 0.23.3 makes of them; `^` and `$` are the ends of the text, as
+    /// for tiktoken. For tokenizer.json, where those are lines, there is
     /// [`PreTokenizer::from_oniguruma_pattern`].
     ///
     /// # Errors
@@ -144,7 +147,7 @@ impl PreTokenizer {
     pub fn from_oniguruma_pattern(pattern: &str) -> Result<Self> {
         let is_published = PATTERNS.iter().any(|(_, known)| *known == pattern);
         if !is_published || pattern == TIKTOKEN_CL100K {
-            oniguruma::check(pattern)?;
+            dialect::check(pattern)?;
         }
         Self::from_pattern(pattern)
     }

@@ -69,7 +69,7 @@ impl PyNormalizer {
 
     /// The text as the model sees it.
     fn normalize(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        entry(|| Ok(py.detach(|| self.normalizer.normalize_text(text)).unwrap_or_else(|| text.to_owned())))
+        entry(|| Ok(py.detach(|| self.normalizer.normalize_text(text))?.unwrap_or_else(|| text.to_owned())))
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -12,6 +12,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -25,6 +26,7 @@ use crate::corpus::{
     FileOptions, FileSource, Format, InvalidUtf8, IterSource, MAX_LINE_BYTES, Shard, Source,
 };
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::progress::{Progress, Stage};
 
 /// Bytes of documents that travel together.
@@ -242,29 +244,53 @@ impl State {
 }
 
 /// Runs a job on a thread of its own, and feeds it from the calling thread.
-fn feed<T: Send>(
+///
+/// Where the system gives no thread, the calling one reads everything into
+/// memory, then runs the job.
+fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send>(
     py: Python<'_>,
     mut next: impl FnMut(&mut Column) -> PyResult<bool>,
     invalid_utf8: InvalidUtf8,
     shard: Option<Shard>,
     callback: Option<&Py<PyAny>>,
-    job: impl FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send,
+    job: Job,
 ) -> PyResult<T> {
     let state = State::default();
     let (sender, receiver) = sync_channel::<Column>(BATCHES_AHEAD);
     let (ended, mut end) = channel::<()>();
+    let run_job = |receiver: Receiver<Column>, job: Job, progress: &mut Progress<'_>| {
+        let mut source =
+            IterSource::new("<iterable>", invalid_utf8, taker(receiver, &state)).with_shard(shard);
+        job(&mut source, progress)
+    };
+    // Whoever runs the job takes it: its thread, or the calling one if there is none.
+    let waiting_job = Mutex::new(Some(job));
+    let take = || {
+        let job = waiting_job.lock().unwrap_or_else(PoisonError::into_inner).take();
+        job.ok_or_else(|| Error::Internal("a job was taken twice".to_owned()))
+    };
     std::thread::scope(|scope| {
-        let state = &state;
-        let worker =
-            std::thread::Builder::new().name("sentitok-job".to_owned()).spawn_scoped(scope, move || {
-                // Dropped at the end, also by a panic: the calling thread waits for it.
-                let _ended = ended;
-                let mut source =
-                    IterSource::new("<iterable>", invalid_utf8, taker(receiver, state)).with_shard(shard);
-                let mut report = |stage, done, total| state.set(stage, done, total);
-                job(&mut source, &mut Progress::new(&mut report))
-            });
-        let worker = worker.map_err(|error| Error::Internal(format!("no thread can be started: {error}")))?;
+        let (state, run_job, take) = (&state, &run_job, &take);
+        let worker = parallel::spawn(scope, move || {
+            // Dropped at the end, also by a panic: the calling thread waits for it.
+            let _ended = ended;
+            let mut report = |stage, done, total| state.set(stage, done, total);
+            run_job(receiver, take()?, &mut Progress::new(&mut report))
+        });
+        let Some(worker) = worker else {
+            // All is read before the job begins: one thread cannot do both at once.
+            let (sender, receiver) = channel();
+            let mut more = true;
+            while more {
+                py.check_signals()?;
+                let mut batch = Column::default();
+                more = next(&mut batch)?;
+                // Fails only without a receiver, which is here.
+                let _ = sender.send(batch);
+            }
+            drop(sender);
+            return run(py, callback, |progress| run_job(receiver, take()?, progress));
+        };
 
         let mut feeder = Feeder { py, state, listener: Listener::new(callback), told: Instant::now() };
         let fed = feeder.feed(&mut next, &sender);

@@ -261,16 +261,12 @@ impl Tokenizer {
             })
         };
         let n_threads = n_threads.min(units.len()).max(1);
-        let mut results = std::thread::scope(|scope| -> Result<Vec<(usize, Result<Done>)>> {
-            let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(|| work(&mut |_| Ok(())))).collect();
-            let n_units = units.len() as u64;
-            let mut results = work(&mut |number| progress.tick(Stage::Encode, number as u64, n_units));
-            for other in others {
-                let part = other.join().map_err(|_| Error::Internal("an encoding thread panicked".into()))?;
-                results.extend(part);
-            }
-            Ok(results)
-        })?;
+        let n_units = units.len() as u64;
+        let own = || work(&mut |number| progress.tick(Stage::Encode, number as u64, n_units));
+        let mut results = Vec::with_capacity(units.len());
+        for part in parallel::shared(n_threads, own, |_| work(&mut |_| Ok(()))) {
+            results.extend(part.map_err(|_| Error::Internal("an encoding thread panicked".into()))?);
+        }
         results.sort_unstable_by_key(|(number, _)| *number);
         results.into_iter().map(|(_, result)| result).collect()
     }

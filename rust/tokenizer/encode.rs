@@ -285,9 +285,9 @@ impl Tokenizer {
         let step = self.pipeline.normalizer.as_ref();
         let normalized = Rewritten::new(
             output.spans.is_some(),
-            || step?.normalize(section),
-            || step?.normalize_text(section),
-        );
+            || step.map_or(Ok(None), |step| step.normalize(section)),
+            || step.map_or(Ok(None), |step| step.normalize_text(section)),
+        )?;
         self.encode_normalized(section, &normalized, base, finder, worker, output)
     }
 
@@ -333,9 +333,9 @@ impl Tokenizer {
         let step = &self.pipeline.pre_tokenizer;
         let rewritten = Rewritten::new(
             output.spans.is_some(),
-            || step.rewrite(text, at_start),
-            || step.rewrite(text, at_start),
-        );
+            || Ok(step.rewrite(text, at_start)),
+            || Ok(step.rewrite(text, at_start)),
+        )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };

@@ -13,7 +13,7 @@ use super::rewritten::Rewritten;
 use crate::added_tokens::{Finder, Section};
 use crate::error::{Error, Result};
 use crate::model::Worker;
-use crate::normalizer::{Aligned, Normalizer, SentencePiece};
+use crate::normalizer::{Normalizer, SentencePiece};
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::vocab::TokenId;
 
@@ -40,17 +40,9 @@ impl Tokenizer {
                 output.push_token(id, range.start, range.end);
             } else {
                 let part = &text[range.clone()];
-                let aligned = || {
-                    let mut aligned = Aligned::default();
-                    whole.normalize_bytes(part, &mut aligned);
-                    Some(aligned)
-                };
-                let plain = || {
-                    let mut plain = String::new();
-                    whole.normalize_bytes(part, &mut plain);
-                    Some(plain)
-                };
-                let normalized = Rewritten::new(output.spans.is_some(), aligned, plain);
+                let aligned = || whole.normalize_bytes(part).map(Some);
+                let plain = || whole.normalize_bytes_to_text(part).map(Some);
+                let normalized = Rewritten::new(output.spans.is_some(), aligned, plain)?;
                 self.encode_normalized("", &normalized, range.start, finder, worker, output)?;
             }
             output.room_left()?;

@@ -1,6 +1,7 @@
 //! Texts that steps rewrote, and the way from their places to the original.
 
 use crate::encoding::Span;
+use crate::error::Result;
 use crate::normalizer::Aligned;
 
 /// A text as a step rewrote it, with the way back if spans are wanted.
@@ -12,13 +13,16 @@ pub(super) enum Rewritten {
 
 impl Rewritten {
     /// Takes what the step gives: an `Aligned` for spans, else text alone.
+    ///
+    /// # Errors
+    /// That of the step.
     pub(super) fn new(
         with_spans: bool,
-        aligned: impl FnOnce() -> Option<Aligned>,
-        plain: impl FnOnce() -> Option<String>,
-    ) -> Self {
-        let changed = if with_spans { aligned().map(Self::Aligned) } else { plain().map(Self::Plain) };
-        changed.unwrap_or(Self::Unchanged)
+        aligned: impl FnOnce() -> Result<Option<Aligned>>,
+        plain: impl FnOnce() -> Result<Option<String>>,
+    ) -> Result<Self> {
+        let changed = if with_spans { aligned()?.map(Self::Aligned) } else { plain()?.map(Self::Plain) };
+        Ok(changed.unwrap_or(Self::Unchanged))
     }
 
     pub(super) fn text<'a>(&'a self, original: &'a str) -> &'a str {

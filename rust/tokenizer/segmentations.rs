@@ -61,7 +61,10 @@ impl Tokenizer {
                 pre_tokenizer.name()
             )));
         }
-        let normalized = self.pipeline.normalizer.as_ref().and_then(|steps| steps.normalize_text(text));
+        let normalized = match &self.pipeline.normalizer {
+            Some(steps) => steps.normalize_text(text)?,
+            None => None,
+        };
         let text = normalized.as_deref().unwrap_or(text);
         let rewritten: Option<String> = pre_tokenizer.rewrite(text, true);
         Ok((model, rewritten.unwrap_or_else(|| text.to_owned())))

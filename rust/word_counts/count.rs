@@ -6,7 +6,7 @@
 //! written out as a sorted run and emptied.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -122,16 +122,24 @@ impl Counted {
         let (workers, stopped) = std::thread::scope(|scope| {
             let (sender, receiver) = channel::<()>();
             let workers: Vec<_> = (0..threads)
-                .map(|_| {
+                .map_while(|_| {
                     let (state, meter, sender) = (&state, &*meter, sender.clone());
-                    scope.spawn(move || {
+                    parallel::spawn(scope, move || {
                         let mut worker = Worker::new(pipeline, options, threads, meter);
-                        worker.work(state, sender);
+                        worker.work(state, &mut || Ok(()));
+                        drop(sender);
                         worker
                     })
                 })
                 .collect();
             drop(sender);
+            if workers.is_empty() {
+                // The system gives no thread: the calling one counts.
+                let mut worker = Worker::new(pipeline, options, 1, &meter);
+                let mut tick = || progress.tick(Stage::Count, meter.done(), meter.total());
+                worker.work(&state, &mut tick);
+                return (vec![Ok(worker)], None);
+            }
             let mut stopped = None;
             // Every worker holds a sender until it ends, so nothing is sent:
             // the channel is disconnected when the last one is done.
@@ -261,12 +269,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn work(&mut self, state: &Mutex<State>, _until_done: Sender<()>) {
+    /// Counts blocks until there are no more, with a `tick` before each.
+    fn work(&mut self, state: &Mutex<State>, tick: &mut dyn FnMut() -> Result<()>) {
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut block = Block::default();
         loop {
             let Some(number) = lock().fill(&mut block) else { break };
-            if let Err(error) = self.count(&mut block) {
+            if let Err(error) = tick().and_then(|()| self.count(&mut block)) {
                 lock().fail(number, error);
                 return;
             }

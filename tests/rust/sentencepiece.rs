@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sentitok::decoder::Decoder;
 use sentitok::format::sentencepiece::{self, ModelType, SpModel, SpPiece};
-use sentitok::normalizer::{Aligned, Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
+use sentitok::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
 use sentitok::unigram::{Kind, Worker};
 use sentitok::{PreTokenizer, TokenId};
 
@@ -110,11 +110,10 @@ fn normal_forms() {
         ("the user's", &user, "ﬁﬁé<a b> <a b", "▁ﬁﬁe<a▁b>▁<a▁b"),
     ] {
         let normalizer = SentencePiece::new(options.clone()).unwrap();
-        let mut plain_text = String::new();
-        normalizer.normalize_bytes(text.as_bytes(), &mut plain_text);
+        let plain_text = normalizer.normalize_bytes_to_text(text.as_bytes()).unwrap();
         assert_eq!(plain_text, expected, "{name}");
         let normalizer = Normalizer::SentencePiece(Box::new(normalizer));
-        let aligned = normalizer.normalize(text).unwrap_or_default();
+        let aligned = normalizer.normalize(text).unwrap().unwrap_or_default();
         assert_eq!(aligned.text, expected, "{name}");
         // Every stretch leads back into the text, in order.
         let mut last = 0;
@@ -141,8 +140,7 @@ fn malformed_bytes_are_replaced_one_by_one() {
         (b"\xED\xA0\x80", "▁\u{FFFD}\u{FFFD}\u{FFFD}"),
         (b" \xEF\xBF\xBD x", "▁x"),
     ] {
-        let mut aligned = Aligned::default();
-        normalizer.normalize_bytes(bytes, &mut aligned);
+        let aligned = normalizer.normalize_bytes(bytes).unwrap();
         assert_eq!(aligned.text, expected);
     }
 }
@@ -150,7 +148,7 @@ fn malformed_bytes_are_replaced_one_by_one() {
 #[test]
 fn offsets_lead_back() {
     let normalizer = Normalizer::SentencePiece(Box::new(sample(false).normalizer().unwrap()));
-    let aligned = normalizer.normalize("  ﬁ  e\u{301} ").unwrap();
+    let aligned = normalizer.normalize("  ﬁ  e\u{301} ").unwrap().unwrap();
     assert_eq!(aligned.text, "▁fi▁é");
     for (normal, original) in [(0..5, 2..5), (0..3, 2..2), (3..4, 2..5), (5..10, 5..10), (8..10, 7..10)] {
         assert_eq!(aligned.to_original(normal.clone()), original, "{normal:?}");
@@ -175,8 +173,12 @@ fn rules_of_hugging_face() {
         ("ﬁ\u{301}\u{301}", Some("fi\u{301}\u{301}")),
         ("a²\r\n²", Some("a2\r\n2")),
     ] {
-        assert_eq!(normalizer.normalize(text).map(|aligned| aligned.text).as_deref(), expected, "{text:?}");
-        assert_eq!(normalizer.normalize_text(text).as_deref(), expected, "{text:?}");
+        assert_eq!(
+            normalizer.normalize(text).unwrap().map(|aligned| aligned.text).as_deref(),
+            expected,
+            "{text:?}"
+        );
+        assert_eq!(normalizer.normalize_text(text).unwrap().as_deref(), expected, "{text:?}");
     }
 }
 
@@ -193,7 +195,7 @@ fn a_model_comes_back() {
         let unigram = read.unigram().unwrap();
         let ids = |text: &str| {
             let normalizer = read.pipeline().unwrap().normalizer.unwrap();
-            unigram.encode(normalizer.normalize(text).unwrap_or_default().text.as_bytes())
+            unigram.encode(normalizer.normalize(text).unwrap().unwrap_or_default().text.as_bytes())
         };
         assert_eq!(ids("ab <X>b"), [3, 4, 2, 6, 4]);
         // A control symbol in a text is text; an unused piece is unknown.
@@ -279,7 +281,7 @@ fn use_model(bytes: &[u8]) {
     let Ok(unigram) = model.unigram() else { return };
     let Some(normalizer) = pipeline.normalizer else { return };
     for text in ["ab <X> é ﬁ¨x", "", "\u{7F} ▁e\u{301}"] {
-        let normal = normalizer.normalize(text).unwrap_or_default();
+        let normal = normalizer.normalize(text).unwrap().unwrap_or_default();
         let (mut ids, mut lens) = (Vec::new(), Vec::new());
         Worker::default().encode_with_lens(&unigram, normal.text.as_bytes(), &mut ids, &mut lens);
         let mut at = 0;
@@ -341,7 +343,7 @@ proptest! {
         if let Ok(charsmap) = Charsmap::new(bytes) {
             let options = SentencePieceOptions { charsmap, ..SentencePieceOptions::default() };
             let normalizer = Normalizer::SentencePiece(Box::new(SentencePiece::new(options).unwrap()));
-            let aligned = normalizer.normalize(&text).unwrap_or_default();
+            let aligned = normalizer.normalize(&text).unwrap().unwrap_or_default();
             prop_assert!(aligned.to_original(0..aligned.text.len()).end <= text.len());
         }
     }

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::layout::{Layout, SEPARATOR, Weights};
 use super::tokens::Tokens;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
@@ -199,28 +200,19 @@ impl Scan<'_> {
             })?;
             Ok(made)
         };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads)
-                .map(|n| {
-                    let (read_share, stopped) = (&read_share, &stopped);
-                    scope.spawn(move || {
-                        read_share(n, &mut || match stopped.load(Ordering::Relaxed) {
-                            true => Err(Error::Cancelled),
-                            false => Ok(()),
-                        })
-                    })
-                })
-                .collect();
+        let own = || {
             let first = read_share(0, &mut || self.tick(progress));
             stopped.store(first.is_err(), Ordering::Relaxed);
-            let mut made = vec![first];
-            for other in others {
-                made.push(
-                    other.join().unwrap_or_else(|_| Err(Error::Internal("a thread failed".to_owned()))),
-                );
-            }
-            made.into_iter().collect()
-        })
+            first
+        };
+        let other = |n: usize| {
+            read_share(n, &mut || match stopped.load(Ordering::Relaxed) {
+                true => Err(Error::Cancelled),
+                false => Ok(()),
+            })
+        };
+        let failed = |_| Err(Error::Internal("a thread failed".to_owned()));
+        parallel::shared(threads, own, other).into_iter().map(|made| made.unwrap_or_else(failed)).collect()
     }
 
     #[inline]

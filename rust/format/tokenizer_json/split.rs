@@ -10,7 +10,8 @@ use super::node::Node;
 use super::stages::prepend_scheme;
 use crate::bpe::Unit;
 use crate::error::{Error, Result};
-use crate::pre_tokenizer::{PreTokenizer, Prepend, SplitPattern, oniguruma};
+use crate::pattern::dialect;
+use crate::pre_tokenizer::{PreTokenizer, Prepend, SplitPattern};
 
 const SUPPORTED: &[&str] = &[
     "ByteLevel",
@@ -149,7 +150,7 @@ fn from_regex(node: &Node<'_>) -> Result<PreTokenizer> {
     let pattern = regex.str()?;
     PreTokenizer::from_oniguruma_pattern(pattern)
         .or_else(|error| {
-            oniguruma::check(pattern)?;
+            dialect::check(pattern)?;
             let pattern = SplitPattern::new(pattern, true).map_err(|_| error)?;
             Ok(PreTokenizer::Regex(pattern))
         })
@@ -218,7 +219,7 @@ fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
                 return not_representable(format!("the pre-tokenizer {} has no pattern", other.name()));
             };
             if matches!(other, PreTokenizer::Regex(_))
-                && let Err(error) = oniguruma::check(pattern)
+                && let Err(error) = dialect::check(pattern)
             {
                 return not_representable(error.to_string());
             }

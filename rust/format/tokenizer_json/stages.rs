@@ -10,7 +10,7 @@ use crate::bpe::Unit;
 use crate::decoder::{Decoder, METASPACE};
 use crate::error::Result;
 use crate::normalizer::{Bert, Charsmap, Matches, Normalizer, Precompiled};
-use crate::pre_tokenizer::oniguruma;
+use crate::pattern::dialect;
 
 #[rustfmt::skip]
 const NORMALIZERS: &[&str] = &[
@@ -31,7 +31,7 @@ pub(super) fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
             let Some(regex) = pattern.get("Regex")? else {
                 return Ok(Normalizer::Replace { pattern: pattern.literal()?.to_owned(), content });
             };
-            let compiled = oniguruma::check(regex.str()?).and_then(|()| Matches::new(regex.str()?));
+            let compiled = dialect::check(regex.str()?).and_then(|()| Matches::new(regex.str()?));
             let pattern = compiled.map_err(|error| regex.error(error.to_string()))?;
             Ok(Normalizer::ReplaceMatches { pattern, content })
         }

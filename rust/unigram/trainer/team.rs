@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::parallel;
 
 /// How often the calling thread looks up.
 const WAIT: Duration = Duration::from_millis(25);
@@ -25,12 +26,7 @@ pub(super) fn each<L: Send>(
     work: impl Fn(usize, &mut L) + Sync,
 ) -> Result<Vec<L>> {
     if threads.min(n) <= 1 {
-        let mut mine = local();
-        for block in 0..n {
-            tick()?;
-            work(block, &mut mine);
-        }
-        return Ok(vec![mine]);
+        return alone(n, tick, local, work);
     }
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, receiver) = channel::<()>();
@@ -38,9 +34,9 @@ pub(super) fn each<L: Send>(
     let results = std::thread::scope(|scope| {
         let (next, stop, local, work) = (&next, &stop, &local, &work);
         let workers: Vec<_> = (0..threads.min(n))
-            .map(|_| {
+            .map_while(|_| {
                 let sender = sender.clone();
-                scope.spawn(move || {
+                parallel::spawn(scope, move || {
                     let _until_done = sender;
                     let mut mine = local();
                     while !stop.load(Ordering::Relaxed) {
@@ -65,8 +61,26 @@ pub(super) fn each<L: Send>(
         workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>()
     });
     stopped?;
+    if results.is_empty() {
+        return alone(n, tick, local, work);
+    }
     let panicked = |_| Error::Internal("a training thread panicked".to_owned());
     results.into_iter().map(|result| result.map_err(panicked)).collect()
+}
+
+/// [`each`] by the calling thread.
+fn alone<L>(
+    n: usize,
+    tick: &mut dyn FnMut() -> Result<()>,
+    local: impl Fn() -> L,
+    work: impl Fn(usize, &mut L),
+) -> Result<Vec<L>> {
+    let mut mine = local();
+    for block in 0..n {
+        tick()?;
+        work(block, &mut mine);
+    }
+    Ok(vec![mine])
 }
 
 /// Runs `work` on each of `n` blocks, then `add`s its result to `total`, block
@@ -148,6 +162,10 @@ mod tests {
             let push = |all: &mut Vec<usize>, mine: &mut usize| all.push(*mine);
             let sum = in_order(threads, 50, &mut || Ok(()), || 0, |n, mine| *mine = n, Vec::new(), push);
             assert_eq!(sum.unwrap(), (0..50).collect::<Vec<_>>());
+            let refused = parallel::without_threads(|| {
+                in_order(threads, 50, &mut || Ok(()), || 0, |n, mine| *mine = n, Vec::new(), push)
+            });
+            assert_eq!(refused.unwrap(), (0..50).collect::<Vec<_>>());
         }
     }
 

@@ -1,0 +1,307 @@
+//! Searches in time linear in the text: a DFA made as the text is read.
+//!
+//! One search is linear in what it reads, but may read far past the match it
+//! finds (`a*b|a` on `aaa…`), and the next one would read that again. So the
+//! states that led nowhere are kept by their places (Reps 1998, "Maximal munch
+//! tokenization in linear time"): who comes into one of them stops. That, and
+//! what making states costs, is counted once a text takes more than a few looks
+//! at each byte; then all begins anew with an empty cache, so that what is
+//! counted depends on the text alone, not on the texts before.
+
+use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::pool::Pool;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, MatchKind};
+
+use super::{PROGRAM_BYTES, Stop, Work};
+
+/// Looks at each byte, and bytes more, that are not counted.
+const FREE_LOOKS: usize = 4;
+const FREE_BYTES: usize = 4 << 10;
+/// What filling the cache once costs, in bytes looked at.
+const REFILL: u64 = 4 << 20;
+/// How many bytes past a match are worth remembering.
+const FAR: usize = 64;
+/// The places past a match at which states are kept.
+const PLACES: usize = 1 << 20;
+/// The states that are kept of a place.
+const WAYS: usize = 4;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Linear {
+    dfas: Arc<Dfas>,
+}
+
+struct Dfas {
+    forward: Arc<DFA>,
+    reverse: Arc<DFA>,
+    caches: Pool<Caches, MakeCaches>,
+}
+
+type MakeCaches = Box<dyn Fn() -> Caches + Send + Sync + UnwindSafe + RefUnwindSafe>;
+
+struct Caches {
+    forward: Cache,
+    reverse: Cache,
+}
+
+impl std::fmt::Debug for Dfas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Dfas({} bytes)", self.forward.memory_usage() + self.reverse.memory_usage())
+    }
+}
+
+impl Linear {
+    /// Compiles a pattern; `Err` says what is wrong with it.
+    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        let hir = syntax::parse(pattern).map_err(|error| error.to_string())?;
+        let build = |is_reverse: bool| {
+            let nfa = thompson::Config::new()
+                .nfa_size_limit(Some(PROGRAM_BYTES))
+                .reverse(is_reverse)
+                .which_captures(thompson::WhichCaptures::None)
+                .shrink(is_reverse);
+            let kind = if is_reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
+            let nfa = thompson::Compiler::new().configure(nfa).build_from_hir(&hir);
+            let nfa = nfa.map_err(|error| error.to_string())?;
+            DFA::builder()
+                .configure(DFA::config().match_kind(kind).skip_cache_capacity_check(true))
+                .build_from_nfa(nfa)
+                .map(Arc::new)
+                .map_err(|error| error.to_string())
+        };
+        let (forward, reverse) = (build(false)?, build(true)?);
+        let make: MakeCaches = {
+            let (forward, reverse) = (Arc::clone(&forward), Arc::clone(&reverse));
+            Box::new(move || Caches { forward: forward.create_cache(), reverse: reverse.create_cache() })
+        };
+        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, caches: Pool::new(make) }) })
+    }
+
+    /// Whether the pattern matches nothing at all, somewhere.
+    pub(super) fn matches_empty(&self) -> bool {
+        let mut found = false;
+        let stopped = self.for_each_match("", |_| -> Result<(), ()> {
+            found = true;
+            Ok(())
+        });
+        found || stopped.is_err()
+    }
+
+    /// Calls `f` with each match, from left to right; the first error of `f` ends
+    /// that, and is what is returned.
+    ///
+    /// # Errors
+    /// That the text is too much work.
+    pub(super) fn for_each_match<E>(
+        &self,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Stop> {
+        let mut caches = self.dfas.caches.get();
+        let mut reported = 0;
+        let mut n_reported = 0;
+        let free = text.len().saturating_mul(FREE_LOOKS).saturating_add(FREE_BYTES);
+        let mut search = Search::new(&self.dfas, &mut caches, text, None);
+        search.free = free;
+        let done = search.run(&mut |found| {
+            n_reported += 1;
+            f(found)
+        })?;
+        match done {
+            Ok(true) => return Ok(Ok(())),
+            Ok(false) => {}
+            Err(error) => return Ok(Err(error)),
+        }
+        self.dfas.forward.reset_cache(&mut caches.forward);
+        self.dfas.reverse.reset_cache(&mut caches.reverse);
+        let mut search = Search::new(&self.dfas, &mut caches, text, Some(Work::of(text.len())));
+        let done = search.run(&mut |found| {
+            reported += 1;
+            if reported > n_reported { f(found) } else { Ok(()) }
+        })?;
+        Ok(done.map(|_| ()))
+    }
+}
+
+/// One text on its way.
+struct Search<'a> {
+    dfas: &'a Dfas,
+    caches: &'a mut Caches,
+    text: &'a str,
+    /// What is counted; `None` while there are free looks.
+    work: Option<Work>,
+    free: usize,
+    clears: usize,
+    failures: Failures,
+}
+
+/// States from which no match comes, by the places after which they are reached.
+#[derive(Default)]
+struct Failures {
+    from: usize,
+    states: Vec<[Option<LazyStateID>; WAYS]>,
+}
+
+impl Failures {
+    #[inline]
+    fn has(&self, at: usize, state: LazyStateID) -> bool {
+        let place = at.checked_sub(self.from).and_then(|place| self.states.get(place));
+        place.is_some_and(|states| states.contains(&Some(state)))
+    }
+
+    /// Makes place for those after `from`; those of other stretches are forgotten.
+    fn begin(&mut self, from: usize, to: usize) {
+        if !(self.from..self.from + self.states.len()).contains(&from) {
+            self.from = from;
+            self.states.clear();
+        }
+        let len = (to - self.from).min(PLACES);
+        if len > self.states.len() {
+            self.states.resize(len, [None; WAYS]);
+        }
+    }
+
+    fn keep(&mut self, at: usize, state: LazyStateID) {
+        if let Some(states) = at.checked_sub(self.from).and_then(|place| self.states.get_mut(place))
+            && !states.contains(&Some(state))
+        {
+            states.rotate_right(1);
+            states[0] = Some(state);
+        }
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, work: Option<Work>) -> Self {
+        let clears = caches.forward.clear_count();
+        Self { dfas, caches, text, work, free: 0, clears, failures: Failures::default() }
+    }
+
+    /// Reports all matches; `false` when the free looks are used up.
+    fn run<E>(&mut self, f: &mut dyn FnMut(Range<usize>) -> Result<(), E>) -> Result<Result<bool, E>, Stop> {
+        let mut at = 0;
+        let mut last_end = None;
+        while at <= self.text.len() {
+            let end = match self.end_of_match(at)? {
+                Found::Match(end) => end,
+                Found::Nothing => return Ok(Ok(true)),
+                Found::TooFar => return Ok(Ok(false)),
+            };
+            let start = self.start_of_match(at, end)?;
+            if start == end && (last_end == Some(end) || !self.text.is_char_boundary(end)) {
+                // Nothing, where the last match ended or inside a character.
+                let next = end + 1;
+                at = (next..=self.text.len()).find(|&at| self.text.is_char_boundary(at)).unwrap_or(next);
+                continue;
+            }
+            if let Err(error) = f(start..end) {
+                return Ok(Err(error));
+            }
+            (at, last_end) = (end, Some(end));
+        }
+        Ok(Ok(true))
+    }
+
+    /// The end of the leftmost match from `from`.
+    fn end_of_match(&mut self, from: usize) -> Result<Found, Stop> {
+        let bytes = self.text.as_bytes();
+        let dfa = &self.dfas.forward;
+        let input = Input::new(bytes).span(from..bytes.len());
+        let cache = &mut self.caches.forward;
+        let mut state = dfa.start_state_forward(cache, &input).map_err(Stop::of_engine)?;
+        let mut found = None;
+        // The state from which no further match came, and where.
+        let mut last = (from, state);
+        let mut at = from;
+        let counts = self.work.is_some();
+        let is_dead = loop {
+            let Some(&byte) = bytes.get(at) else { break false };
+            state = dfa.next_state(cache, state, byte).map_err(Stop::of_engine)?;
+            if state.is_tagged() {
+                if state.is_match() {
+                    found = Some(at);
+                    last = (at, state);
+                } else if state.is_dead() {
+                    break true;
+                } else if state.is_quit() {
+                    return Err(Stop::of_engine("a byte that the engine does not take"));
+                }
+            }
+            if counts && self.failures.has(at, state) {
+                break true;
+            }
+            at += 1;
+        };
+        if !is_dead {
+            state = dfa.next_eoi_state(cache, state).map_err(Stop::of_engine)?;
+            if state.is_match() {
+                found = Some(bytes.len());
+                last = (bytes.len(), state);
+            }
+        }
+        self.count(at - from)?;
+        if self.work.is_none() && (self.free == 0 || self.caches.forward.clear_count() != self.clears) {
+            return Ok(Found::TooFar);
+        }
+        if counts && at.saturating_sub(last.0) > FAR && found.is_some() {
+            self.remember(last, at)?;
+        }
+        Ok(found.map_or(Found::Nothing, Found::Match))
+    }
+
+    /// Keeps the states after `at` and before `end`: no match comes from them.
+    fn remember(&mut self, (mut at, mut state): (usize, LazyStateID), end: usize) -> Result<(), Stop> {
+        let bytes = self.text.as_bytes();
+        self.count(end - at)?;
+        // A match state at a place has read the byte there.
+        at += 1;
+        self.failures.begin(at, end);
+        while at < end {
+            let Some(&byte) = bytes.get(at) else { break };
+            state = self
+                .dfas
+                .forward
+                .next_state(&mut self.caches.forward, state, byte)
+                .map_err(Stop::of_engine)?;
+            self.failures.keep(at, state);
+            at += 1;
+        }
+        self.count(0)
+    }
+
+    /// Counts bytes looked at, and fillings of the cache.
+    fn count(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.free = self.free.saturating_sub(bytes);
+        let Some(work) = &mut self.work else { return Ok(()) };
+        let clears = self.caches.forward.clear_count();
+        if clears != self.clears {
+            // Other states have the names now.
+            self.failures = Failures::default();
+        }
+        let refills = clears.saturating_sub(self.clears) as u64;
+        self.clears = clears;
+        work.take(bytes as u64 + refills * REFILL)
+    }
+
+    /// The start of the match that ends at `end`.
+    fn start_of_match(&mut self, from: usize, end: usize) -> Result<usize, Stop> {
+        let input = Input::new(self.text.as_bytes()).span(from..end).anchored(Anchored::Yes);
+        let found = self.dfas.reverse.try_search_rev(&mut self.caches.reverse, &input);
+        let found = found.map_err(Stop::of_engine)?;
+        found.map(|half| half.offset()).ok_or_else(|| Stop::of_engine("a match without a start"))
+    }
+}
+
+enum Found {
+    Match(usize),
+    Nothing,
+    TooFar,
+}
