@@ -224,19 +224,27 @@ impl Bpe {
     }
 
     /// This model, which makes none of `specials` (ids ascending) of text: no
-    /// piece is one as a whole, no merge gives one, and where units are
-    /// characters none of them is one. `None` if it is so already.
+    /// piece is one as a whole, no merge has to do with one, and no character, with
+    /// its prefix and suffix, is one. `None` if it is so already. A byte stays a
+    /// byte: there is nothing else to write it with.
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
-        let is_barred = |id: TokenId| specials.binary_search(&id).is_ok();
-        let merges = self.pairs.iter().any(|(_, _, merged)| is_barred(merged.id));
-        let starts = self.options.unit == Unit::Chars && specials.iter().any(|&id| self.is_unit(id));
-        if self.barred == specials || !(merges || starts || self.emits_whole_tokens()) {
+        let is_byte = |id: TokenId| self.vocab.bytes(id).is_some_and(|bytes| bytes.len() == 1);
+        let stays = |id: &TokenId| self.options.unit == Unit::Bytes && is_byte(*id);
+        let barred: Vec<TokenId> = specials.iter().copied().filter(|id| !stays(id)).collect();
+        let is_barred = |id: TokenId| barred.binary_search(&id).is_ok();
+        let stands_in = |&(left, right, merged): &(TokenId, TokenId, Merged)| {
+            is_barred(left) || is_barred(right) || is_barred(merged.id)
+        };
+        let merges = !barred.is_empty() && self.pairs.iter().any(|pair| stands_in(&pair));
+        let by_name = self.options.unit == Unit::Chars || self.has_affixes();
+        let starts = by_name && barred.iter().any(|&id| self.is_unit(id));
+        if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
             return None;
         }
-        let mut barring = Self { barred: specials.to_vec(), ..self.clone() };
+        let mut barring = Self { barred: barred.clone(), ..self.clone() };
         if merges {
             barring.pairs = PairTable::with_capacity(self.pairs.len());
-            for (left, right, merged) in self.pairs.iter().filter(|(_, _, merged)| !is_barred(merged.id)) {
+            for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
                 barring.pairs.insert(left, right, merged);
             }
             if self.options.unit == Unit::Bytes {

@@ -5,8 +5,8 @@
 //! whose symbols come from `atoms`. Follows huggingface/tokenizers 0.23, whose
 //! order of unknown token and fallback bytes is kept.
 
+use super::Bpe;
 use super::merge::Symbols;
-use super::{Bpe, Unit};
 use crate::vocab::TokenId;
 
 /// No token.
@@ -37,7 +37,7 @@ impl Bpe {
                 key.extend_from_slice(suffix);
             }
             let len = unit.len() as u32;
-            if let Some(id) = self.unit_id(&key) {
+            if let Some(id) = self.id_from_text(&key) {
                 if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
                     symbols.push(unk, len);
                 }
@@ -63,15 +63,6 @@ impl Bpe {
         }
         if let (Some(unk), Some(len)) = (self.unk_id, unknown) {
             symbols.push(unk, len);
-        }
-    }
-
-    /// The id of a unit. A byte that is a special token stays what it is: there is
-    /// nothing else to write it with.
-    fn unit_id(&self, unit: &[u8]) -> Option<TokenId> {
-        match self.options.unit {
-            Unit::Bytes => self.vocab.id(unit),
-            Unit::Chars => self.id_from_text(unit),
         }
     }
 }

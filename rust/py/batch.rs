@@ -92,9 +92,18 @@ impl PyEncodingBatch {
         };
         let (texts, one) = self.texts(py)?;
         let blanks = self.with_rows(py, |rows| {
-            let row_of = |at: usize| rows.row_offsets.partition_point(|&start| start as usize <= at) - 1;
-            let text = |at: usize| texts[if one { 0 } else { row_of(at) }].text;
-            tokenizer.blanks(rows.ids, &self.spans, text)
+            let mut row = 0;
+            tokenizer.blanks(rows.ids, |at| {
+                while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
+                    row += 1;
+                }
+                if !tokenizer.shows_surface(rows.ids[at]) {
+                    return None;
+                }
+                let [start, end] = self.spans[at];
+                let text = texts.get(if one { 0 } else { row })?.text;
+                Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
+            })
         })?;
         Ok(blanks.map(Cow::Owned))
     }

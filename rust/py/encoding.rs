@@ -176,15 +176,18 @@ impl PyEncoding {
     }
 
     /// What offsets leave out by the file.
-    fn blanks<'a>(&'a self, py: Python<'a>, sources: [Source<'a>; 2]) -> PyResult<Option<Cow<'a, Blanks>>> {
+    fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
         let tokenizer = match &self.spelling {
             Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
             Spelling::Tokenizer(tokenizer) => tokenizer,
         };
         let ids = self.ids.bind(py).try_readonly()?;
-        let (ids, encoding) = (ids.as_slice()?, &self.encoding);
-        let text = |at: usize| sources[usize::from(encoding.second.contains(&at))].text;
-        Ok(py.detach(|| tokenizer.blanks(ids, &encoding.spans, text)).map(Cow::Owned))
+        let ids = ids.as_slice()?;
+        Ok(py.detach(|| {
+            let mut surfaces = self.encoding.surfaces.iter().peekable();
+            let surface = |at| surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text.into());
+            tokenizer.blanks(ids, surface).map(Cow::Owned)
+        }))
     }
 }
 
@@ -288,7 +291,7 @@ impl PyEncoding {
         entry(|| {
             let encoding = &self.encoding;
             let sources = self.sources(py)?;
-            let blanks = if trim.is_none() { self.blanks(py, sources)? } else { None };
+            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
             let trim = Trim::new(trim, blanks.as_deref());
             let [first, second] = sources;
             let spans = py.detach(|| {
@@ -354,7 +357,7 @@ impl PyEncoding {
             let py = this.py();
             let Self { ids, encoding, texts, .. } = this.get();
             let spelled = this.get().spelled(py)?;
-            let blanks = this.get().blanks(py, this.get().sources(py)?)?.map(Cow::into_owned);
+            let blanks = this.get().blanks(py)?.map(Cow::into_owned);
             let (places, surfaces): (Vec<u64>, Vec<String>) =
                 encoding.surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
             let state: State<'py> = (

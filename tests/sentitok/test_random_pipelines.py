@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import tokenizers
 
-from oracles.random_pipelines import KINDS, Pipeline, barred, pipeline, text
-from sentitok import EncodeError, FormatError, SentitokError, Tokenizer
+from oracles.random_pipelines import BYTE_CHARS, KINDS, Pipeline, barred, pipeline, text
+from sentitok import EncodeError, Encoding, FormatError, SentitokError, Tokenizer
 
 #: Models of each kind in an ordinary run, and in a long one.
 FEW = 150
@@ -24,7 +24,7 @@ TEXTS = 5
 BEYOND = (Exception, BaseException)
 #: What is refused on reading, with the reason; see "Files that are refused" in docs/exactness.md.
 REFUSED = re.compile(
-    r"not supported|is not in the vocabulary|must be \"never\"|takes it as id|stands twice|with two ids"
+    r"not supported|cannot stand in a sequence|is not in the vocabulary|must be \"never\"|takes it as id|stands twice|with two ids"
 )
 
 Difference = tuple[str, Any]
@@ -43,10 +43,41 @@ def hugging_face(case: Pipeline) -> tokenizers.Tokenizer | None:
         return None
     # A token of which the normalizer leaves nothing is found everywhere there, without end.
     normalizer = made.normalizer
+    if is_documented(case, made):
+        return None
     normalized = [content for content, _, flags in case.added if flags["normalized"]]
     if normalizer and not all(normalizer.normalize_str(content) for content in normalized):
         return None
     return made
+
+
+def is_documented(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
+    """Whether the pipeline meets what docs/exactness.md says of added tokens or of a mark in front."""
+    tokens = made.get_added_tokens_decoder().values()
+    normalizer = made.normalizer
+    changed = normalizer and any(
+        t.normalized and normalizer.normalize_str(t.content) != t.content for t in tokens
+    )
+    swallowed = any(t.rstrip for t in tokens) and any(t.content[0].isspace() for t in tokens)
+    spelled = case.kind == "bytes" and any(
+        not t.content.isascii() and set(t.content) <= set(BYTE_CHARS) for t in tokens
+    )
+    first = '"prepend_scheme": "first"' in json.dumps(case.file["pre_tokenizer"]) and normalizer is not None
+    return bool(changed or swallowed or spelled or first)
+
+
+def offsets_are_theirs(case: Pipeline) -> bool:
+    """Whether offsets are to be compared: not those of what is put in front, of what several
+    characters became, and of tokens that stand for bytes, a prefix or a suffix."""
+    model, stages = case.file["model"], json.dumps([case.file["normalizer"], case.file["pre_tokenizer"]])
+    if case.kind == "bytes":
+        affixes = model["continuing_subword_prefix"] or model["end_of_word_suffix"]
+        whole = not affixes and set(BYTE_CHARS) <= set(model["vocab"])
+    else:
+        whole = not model.get("byte_fallback")
+    in_front = '"add_prefix_space": true' in stages or re.search('"prepend_scheme": "(always|first)"', stages)
+    steps = set(re.findall(r'"type": "(\w+)"', json.dumps(case.file["normalizer"])))
+    return whole and not in_front and steps <= {"Sequence", "Lowercase", "NFC"}
 
 
 def call(work: Callable[[], Any]) -> Any:
@@ -59,7 +90,9 @@ def call(work: Callable[[], Any]) -> Any:
         return None
 
 
-def encodings(ours: Tokenizer, theirs: tokenizers.Tokenizer, specials: Any, given: str) -> Iterator[Difference]:
+def encodings(
+    case: Pipeline, ours: Tokenizer, theirs: tokenizers.Tokenizer, specials: Any, given: str
+) -> Iterator[Difference]:
     """Differences of one text."""
     for template in (False, True):
         expected = call(lambda t=template: theirs.encode(given, add_special_tokens=t))
@@ -73,15 +106,20 @@ def encodings(ours: Tokenizer, theirs: tokenizers.Tokenizer, specials: Any, give
             yield "type ids", (given, found.type_ids.tolist(), expected.type_ids)
         if found.special_tokens_mask.tolist() != [bool(n) for n in expected.special_tokens_mask]:
             yield "mask", (given, found.special_tokens_mask.tolist(), expected.special_tokens_mask)
-        if found.offsets().tolist() != [list(span) for span in expected.offsets]:
+        if offsets_are_theirs(case) and found.offsets().tolist() != [list(span) for span in expected.offsets]:
             yield "offsets", (given, found.offsets().tolist(), expected.offsets)
-        if specials == "all" and found.surfaces != expected.tokens and found.tokens != expected.tokens:
+        if specials == "all" and not tokens_agree(
+            found, expected, isinstance(theirs.model, tokenizers.models.Unigram)
+        ):
             yield "tokens", (given, found.surfaces, found.tokens, expected.tokens)
 
 
-def clean(decoded: str) -> str:
-    """U+FFFD once for a run: how many stand for broken bytes differs."""
-    return re.sub("�+", "�", decoded)
+def tokens_agree(found: Encoding, expected: tokenizers.Encoding, is_unigram: bool) -> bool:
+    """Whether the tokens are theirs: `surfaces` for Unigram; else unknown tokens are spelled."""
+    if is_unigram:
+        return found.surfaces == expected.tokens
+    both = zip(found.tokens, found.surfaces, expected.tokens, strict=True)
+    return all(token in (spelled, surface) for spelled, surface, token in both)
 
 
 def decoded(ours: Tokenizer, theirs: tokenizers.Tokenizer, ids: list[int]) -> Iterator[Difference]:
@@ -89,7 +127,8 @@ def decoded(ours: Tokenizer, theirs: tokenizers.Tokenizer, ids: list[int]) -> It
     for skip in (False, True):
         expected = call(lambda s=skip: theirs.decode(ids, skip_special_tokens=s))
         found = ours.decode(ids, skip_special_tokens=skip)
-        if expected is not None and clean(found) != clean(expected):
+        # Where bytes are no text, they write U+FFFD for each byte of a run, valid ones too.
+        if expected is not None and "�" not in expected and found != expected:
             yield "decode", (ids, skip, found, expected)
         stream = ours.stream_decoder(skip_special_tokens=skip)
         if "".join([*map(stream.push, ids), stream.finish()]) != found:
@@ -121,7 +160,7 @@ def differences(case: Pipeline, rng: random.Random) -> Iterator[Difference]:
     known = [id for id in range(n_ids) if ours.id_to_token(id) is not None]
     for given in texts:
         for chosen, other in choices:
-            yield from encodings(ours, other, chosen, given)
+            yield from encodings(case, ours, other, chosen, given)
         try:
             raised = ours.encode(given, specials="raise").ids.tolist()
             if raised != ours.encode(given).ids.tolist():
