@@ -5,14 +5,13 @@
 //! able to name them, so they match only when the caller says so. The rules of
 //! `single_word`, `lstrip`, `rstrip` and `normalized` are Hugging Face's.
 
+mod matcher;
+
 use std::collections::HashMap;
-use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
-
+pub(crate) use self::matcher::{Matchers, Section};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
-use crate::unicode::{flag, flags};
 use crate::vocab::TokenId;
 
 /// A string that is one token.
@@ -63,26 +62,8 @@ pub enum Specials<'a> {
     Raise,
 }
 
-/// A stretch of text, or an added token found in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Section {
-    pub(crate) range: Range<usize>,
-    pub(crate) token: Option<TokenId>,
-}
-
-/// An automaton and what its patterns stand for.
-#[derive(Clone)]
-struct Matcher {
-    automaton: AhoCorasick,
-    tokens: Vec<usize>,
-}
-
-/// The matchers of a text before and after normalization.
-#[derive(Clone, Default)]
-struct Matchers {
-    raw: Option<Matcher>,
-    normalized: Option<Matcher>,
-}
+/// Some of the special tokens: one bit for each added token, by its place.
+pub(crate) type Named = Box<[u64]>;
 
 /// All added tokens of a tokenizer.
 #[derive(Clone, Default)]
@@ -90,14 +71,12 @@ pub struct AddedTokens {
     tokens: Vec<AddedToken>,
     by_content: HashMap<String, usize>,
     by_id: HashMap<TokenId, usize>,
-    all: Matchers,
-    plain: Matchers,
     normalizer: Option<Normalizer>,
 }
 
 impl AddedTokens {
-    /// Makes the automata of `tokens`; those with `normalized` are looked for
-    /// as `normalizer` leaves them.
+    /// Takes `tokens`; those with `normalized` are looked for as `normalizer`
+    /// leaves them.
     ///
     /// # Errors
     /// [`Error::Format`] for an empty token, or one that stands twice.
@@ -116,11 +95,7 @@ impl AddedTokens {
                 return Err(Error::format("added token", format!("id {} stands twice", token.id)));
             }
         }
-        let mut added =
-            Self { tokens, by_content, by_id, normalizer: normalizer.cloned(), ..Self::default() };
-        added.all = added.matchers(|_| true)?;
-        added.plain = added.matchers(|token| !token.special)?;
-        Ok(added)
+        Ok(Self { tokens, by_content, by_id, normalizer: normalizer.cloned() })
     }
 
     /// The tokens by ascending id.
@@ -139,207 +114,46 @@ impl AddedTokens {
         self.by_id.get(&id).map(|&at| &self.tokens[at])
     }
 
-    /// The rule for one call, its automata built if need be.
+    /// The special tokens with these names.
     ///
     /// # Errors
-    /// [`Error::Encode`] for a name that is no special token.
-    pub(crate) fn finder<'a>(&'a self, specials: Specials<'_>) -> Result<Finder<'a>> {
-        Ok(match specials {
-            Specials::All => Finder { added: self, matchers: Owned::Borrowed(&self.all), raise: false },
-            Specials::None => Finder { added: self, matchers: Owned::Borrowed(&self.plain), raise: false },
-            Specials::Raise => Finder { added: self, matchers: Owned::Borrowed(&self.all), raise: true },
-            Specials::Only(names) => {
-                if let Some(name) =
-                    names.iter().find(|name| !self.by_content(name).is_some_and(|token| token.special))
-                {
-                    let specials: Vec<_> = self.tokens.iter().filter(|token| token.special).collect();
-                    let some: Vec<_> = specials.iter().take(16).map(|token| &token.content).collect();
-                    let more = match specials.len() - some.len() {
-                        0 => String::new(),
-                        more => format!(" and {more} more"),
-                    };
-                    return Err(Error::Encode(format!(
-                        "{name:?} is no special token of this tokenizer; its special tokens are {some:?}{more}"
-                    )));
-                }
-                let matchers = self.matchers(|token| !token.special || names.contains(&token.content))?;
-                Finder { added: self, matchers: Owned::Own(Box::new(matchers)), raise: false }
+    /// [`Error::Encode`] for a name that is no special token, the least of many.
+    pub(crate) fn named(&self, names: &[String]) -> Result<Named> {
+        let mut named = vec![0; self.tokens.len().div_ceil(64)].into_boxed_slice();
+        let mut unknown: Option<&String> = None;
+        for name in names {
+            match self.by_content.get(name) {
+                Some(&at) if self.tokens[at].special => named[at / 64] |= 1 << (at % 64),
+                _ => unknown = Some(unknown.map_or(name, |least| least.min(name))),
             }
-        })
-    }
-
-    fn matchers(&self, wanted: impl Fn(&AddedToken) -> bool) -> Result<Matchers> {
-        let build = |normalized: bool| -> Result<Option<Matcher>> {
-            let (mut tokens, mut patterns) = (Vec::new(), Vec::new());
-            for (at, token) in self.tokens.iter().enumerate() {
-                if !wanted(token) || token.normalized != normalized {
-                    continue;
-                }
-                let pattern = self.pattern(token)?;
-                if !pattern.is_empty() {
-                    tokens.push(at);
-                    patterns.push(pattern);
-                }
-            }
-            if tokens.is_empty() {
-                return Ok(None);
-            }
-            let automaton =
-                AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).map_err(
-                    |error| Error::format("added tokens", format!("no automaton can be built: {error}")),
-                )?;
-            Ok(Some(Matcher { automaton, tokens }))
-        };
-        Ok(Matchers { raw: build(false)?, normalized: build(true)? })
-    }
-
-    fn pattern(&self, token: &AddedToken) -> Result<String> {
-        let normalized = match &self.normalizer {
-            Some(normalizer) if token.normalized => normalizer.normalize_text(&token.content),
-            _ => Ok(None),
-        };
-        match normalized {
-            Ok(normalized) => Ok(normalized.unwrap_or_else(|| token.content.clone())),
-            Err(error) => Err(Error::format(format!("added token {}", token.id), error.to_string())),
         }
-    }
-}
-
-enum Owned<'a> {
-    Borrowed(&'a Matchers),
-    Own(Box<Matchers>),
-}
-
-/// Finds the added tokens that one call lets match.
-pub(crate) struct Finder<'a> {
-    added: &'a AddedTokens,
-    matchers: Owned<'a>,
-    raise: bool,
-}
-
-impl Finder<'_> {
-    fn matchers(&self) -> &Matchers {
-        match &self.matchers {
-            Owned::Borrowed(matchers) => matchers,
-            Owned::Own(matchers) => matchers,
+        match unknown {
+            None => Ok(named),
+            Some(name) => Err(self.unknown_name(name)),
         }
     }
 
-    /// Cuts a text at the tokens that match before normalization.
-    pub(crate) fn raw<E: From<Error>>(
-        &self,
-        text: &str,
-        each: impl FnMut(Section) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.cut(self.matchers().raw.as_ref(), text, each)
+    /// Which tokens match when the special ones among them are those named.
+    pub(crate) fn matching<'a>(&'a self, named: &'a Named) -> impl Fn(usize) -> bool + 'a {
+        |at| !self.tokens[at].special || named[at / 64] >> (at % 64) & 1 == 1
     }
 
-    /// Cuts a normalized text at the tokens that match after normalization.
-    pub(crate) fn normalized<E: From<Error>>(
-        &self,
-        text: &str,
-        each: impl FnMut(Section) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.cut(self.matchers().normalized.as_ref(), text, each)
+    /// The automata of the tokens at the places `wanted`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if they are too large for an automaton.
+    pub(crate) fn matchers(&self, wanted: impl Fn(usize) -> bool) -> Result<Matchers> {
+        let places: Vec<usize> = (0..self.tokens.len()).filter(|&at| wanted(at)).collect();
+        Matchers::new(&self.tokens, &places, self.normalizer.as_ref())
     }
 
-    /// Whether a normalized text can hold tokens at all.
-    pub(crate) fn cuts_normalized(&self) -> bool {
-        self.matchers().normalized.is_some()
-    }
-
-    fn cut<E: From<Error>>(
-        &self,
-        matcher: Option<&Matcher>,
-        text: &str,
-        mut each: impl FnMut(Section) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut done = 0;
-        if let Some(matcher) = matcher {
-            for found in matcher.automaton.find_iter(text) {
-                let token = &self.added.tokens[matcher.tokens[found.pattern().as_usize()]];
-                let (mut start, mut end) = (found.start(), found.end());
-                // White space an earlier token took along may hold a later match.
-                if start < done || token.single_word && touches_word(text, start, end) {
-                    continue;
-                }
-                if self.raise && token.special {
-                    return Err(Error::Encode(format!(
-                        "the text holds the special token {:?} at byte {start}; pass specials=\"none\" to take it as \
-                         text, or \"all\" to take it as a token",
-                        token.content
-                    ))
-                    .into());
-                }
-                if token.lstrip {
-                    start = text[..start].trim_end_matches(is_white_space).len().max(done);
-                }
-                if token.rstrip {
-                    end = text.len() - text[end..].trim_start_matches(is_white_space).len();
-                }
-                if done < start {
-                    each(Section { range: done..start, token: None })?;
-                }
-                each(Section { range: start..end, token: Some(token.id) })?;
-                done = end;
-            }
-        }
-        if done < text.len() { each(Section { range: done..text.len(), token: None }) } else { Ok(()) }
-    }
-}
-
-fn touches_word(text: &str, start: usize, end: usize) -> bool {
-    let is_word = |c| flags(c) & flag::WORD != 0;
-    text[..start].chars().next_back().is_some_and(is_word) || text[end..].chars().next().is_some_and(is_word)
-}
-
-fn is_white_space(c: char) -> bool {
-    flags(c) & flag::SPACE != 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sections(added: &AddedTokens, specials: Specials<'_>, text: &str) -> Vec<(String, Option<TokenId>)> {
-        let mut out = Vec::new();
-        added
-            .finder(specials)
-            .unwrap()
-            .raw(text, |section| {
-                out.push((text[section.range].to_owned(), section.token));
-                Ok::<(), Error>(())
-            })
-            .unwrap();
-        out
-    }
-
-    #[test]
-    fn rules_of_matching() {
-        let plain = |content: &str, id| AddedToken { special: false, ..AddedToken::special(content, id) };
-        let added = AddedTokens::new(
-            vec![
-                AddedToken::special("<s>", 0),
-                AddedToken::special("<s>>", 1),
-                AddedToken { single_word: true, ..plain("foo", 2) },
-                AddedToken { lstrip: true, rstrip: true, ..plain("<m>", 3) },
-            ],
-            None,
-        )
-        .unwrap();
-        let only = ["<s>>".to_owned()];
-        for (name, specials, text, expected) in [
-            ("text stays text", Specials::None, "<s>a", vec![("<s>a", None)]),
-            ("longest", Specials::All, "<s>>a<s>", vec![("<s>>", Some(1)), ("a", None), ("<s>", Some(0))]),
-            ("only", Specials::Only(&only), "<s><s>>", vec![("<s>", None), ("<s>>", Some(1))]),
-            ("single word", Specials::None, "food foo", vec![("food ", None), ("foo", Some(2))]),
-            ("strips", Specials::None, "a <m>\t b", vec![("a", None), (" <m>\t ", Some(3)), ("b", None)]),
-            ("empty", Specials::All, "", vec![]),
-        ] {
-            let expected: Vec<_> = expected.into_iter().map(|(text, id)| (text.to_owned(), id)).collect();
-            assert_eq!(sections(&added, specials, text), expected, "{name}");
-        }
-        assert!(added.finder(Specials::Only(&["foo".to_owned()])).is_err());
-        assert!(added.finder(Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err());
+    fn unknown_name(&self, name: &str) -> Error {
+        const SHOWN: usize = 20;
+        let specials = || self.tokens.iter().filter(|token| token.special).map(|token| &token.content);
+        let (n, first) = (specials().count(), specials().take(SHOWN).collect::<Vec<_>>());
+        let more = if n > SHOWN { format!(" and {} more", n - SHOWN) } else { String::new() };
+        Error::Encode(format!(
+            "{name:?} is no special token of this tokenizer; its special tokens are {first:?}{more}"
+        ))
     }
 }

@@ -165,7 +165,16 @@ impl Bpe {
         let fallback: [TokenId; 256] = std::array::from_fn(|byte| {
             vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX)
         });
-        let has_fallback = options.byte_fallback && !fallback.contains(&TokenId::MAX);
+        if options.byte_fallback
+            && matches!(order, MergeOrder::Scores(_))
+            && let Some(byte) = fallback.iter().position(|&id| id == TokenId::MAX)
+        {
+            // SentencePiece refuses such a model, too.
+            return Err(Error::format(
+                "BPE model by scores",
+                format!("byte_fallback is true, but there is no piece <0x{byte:02X}>; it takes all 256"),
+            ));
+        }
         let mut scored = None;
         let mut symbols = None;
         let pairs = match &order {
@@ -175,7 +184,7 @@ impl Bpe {
                 orders::by_list(&vocab, merges, prefix)?
             }
             MergeOrder::Scores(scores) => {
-                let bytes = fallback.into_iter().filter(|_| has_fallback);
+                let bytes = fallback.into_iter().filter(|_| options.byte_fallback);
                 let reserved = unk_id.into_iter().chain(bytes).chain(options.control.iter().copied());
                 let made = Scored::make(&vocab, scores, &options, &reserved.collect())?;
                 symbols = made.scored.merges_only().then_some(made.symbols);
@@ -214,11 +223,35 @@ impl Bpe {
         })
     }
 
-    /// This model, in which a piece that is the text of one of `specials` (ids
-    /// ascending) is merged like any other text; `None` if it is so already.
+    /// This model, which makes none of `specials` (ids ascending) of text: no
+    /// piece is one as a whole, no merge has to do with one, and no character, with
+    /// its prefix and suffix, is one. `None` if it is so already. A byte stays a
+    /// byte: there is nothing else to write it with.
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
-        let changes = self.emits_whole_tokens() && self.barred != specials;
-        changes.then(|| Self { barred: specials.to_vec(), ..self.clone() })
+        let is_byte = |id: TokenId| self.vocab.bytes(id).is_some_and(|bytes| bytes.len() == 1);
+        let stays = |id: &TokenId| self.options.unit == Unit::Bytes && is_byte(*id);
+        let barred: Vec<TokenId> = specials.iter().copied().filter(|id| !stays(id)).collect();
+        let is_barred = |id: TokenId| barred.binary_search(&id).is_ok();
+        let stands_in = |&(left, right, merged): &(TokenId, TokenId, Merged)| {
+            is_barred(left) || is_barred(right) || is_barred(merged.id)
+        };
+        let merges = !barred.is_empty() && self.pairs.iter().any(|pair| stands_in(&pair));
+        let by_name = self.options.unit == Unit::Chars || self.has_affixes();
+        let starts = by_name && barred.iter().any(|&id| self.is_unit(id));
+        if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
+            return None;
+        }
+        let mut barring = Self { barred: barred.clone(), ..self.clone() };
+        if merges {
+            barring.pairs = PairTable::with_capacity(self.pairs.len());
+            for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
+                barring.pairs.insert(left, right, merged);
+            }
+            if self.options.unit == Unit::Bytes {
+                barring.atoms = Atoms::new(&self.vocab, &barring.pairs, &self.byte_ids);
+            }
+        }
+        Some(barring)
     }
 
     /// The tokens.
@@ -257,12 +290,10 @@ impl Bpe {
         ids.iter().position(|&other| other == id).map(|byte| byte as u8)
     }
 
-    /// Whether every piece decodes to itself: nothing can be unknown or left out.
+    /// Whether every piece is the bytes of its tokens, one after the other: nothing
+    /// is unknown, left out or put on, and no token stands for a byte by its name.
     pub fn is_lossless(&self) -> bool {
-        match self.options.unit {
-            Unit::Bytes => !self.byte_ids.contains(&TokenId::MAX),
-            Unit::Chars => self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX)),
-        }
+        self.options.unit == Unit::Bytes && !self.byte_ids.contains(&TokenId::MAX) && !self.has_affixes()
     }
 
     /// Encodes one piece without a cache: the definition of every fast path.
@@ -335,8 +366,25 @@ impl Bpe {
     }
 
     fn whole_token(&self, piece: &[u8]) -> Option<TokenId> {
-        let id = if piece.len() > self.max_token_len { None } else { self.vocab.id(piece) };
-        id.filter(|id| self.barred.binary_search(id).is_err())
+        if piece.len() > self.max_token_len { None } else { self.id_from_text(piece) }
+    }
+
+    /// The id of a token that text may become.
+    fn id_from_text(&self, bytes: &[u8]) -> Option<TokenId> {
+        self.vocab.id(bytes).filter(|id| self.barred.binary_search(id).is_err())
+    }
+
+    /// Whether a token is one character, with or without prefix and suffix.
+    fn is_unit(&self, id: TokenId) -> bool {
+        let affix = |affix: &Option<String>| affix.clone().unwrap_or_default().into_bytes();
+        let (prefix, suffix) =
+            (affix(&self.options.continuing_subword_prefix), affix(&self.options.end_of_word_suffix));
+        let Some(bytes) = self.vocab.bytes(id) else { return false };
+        let rests = [Some(bytes), bytes.strip_prefix(&prefix[..])].into_iter().flatten();
+        rests
+            .flat_map(|rest| [Some(rest), rest.strip_suffix(&suffix[..])])
+            .flatten()
+            .any(|rest| chars(rest).take(2).count() == 1)
     }
 
     fn has_affixes(&self) -> bool {

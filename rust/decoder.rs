@@ -7,12 +7,12 @@
 
 mod sentencepiece;
 pub mod stream;
+mod suffix;
 mod wordpiece;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
-use crate::model::Model;
 use crate::vocab::TokenId;
 
 /// The mark that stands for a space in SentencePiece's tokens.
@@ -37,7 +37,13 @@ pub enum Decoder {
         /// How many leading spaces go.
         strip: usize,
     },
-    /// The suffix that ends a word is a space, but for the last token.
+    /// `▁` is a space; then at most `strip` spaces at the start are left out.
+    Stripped {
+        /// How many leading spaces go.
+        strip: usize,
+    },
+    /// The suffix is a space, wherever it stands in a token; in the last token
+    /// it is nothing.
     Suffix {
         /// What ends a word.
         suffix: String,
@@ -58,26 +64,19 @@ pub enum Decoder {
 
 impl Decoder {
     /// Appends the bytes of a token. `state` goes with the ids of one text.
-    pub(crate) fn push(
-        &self,
-        model: &Model,
-        state: &mut State,
-        id: TokenId,
-        token: &[u8],
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn push(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) {
         let first = !std::mem::replace(&mut state.started, true);
         match self {
             Self::Bytes => out.extend_from_slice(token),
             Self::Metaspace { strip_first } => {
                 push_replaced(token, METASPACE, if first && *strip_first { b"" } else { b" " }, out);
             }
-            Self::ByteFallback { strip } => {
+            Self::ByteFallback { strip } | Self::Stripped { strip } => {
                 if first {
                     state.to_strip = *strip;
                 }
                 let from = out.len();
-                match model.fallback_byte(id) {
+                match byte_named(token).filter(|_| matches!(self, Self::ByteFallback { .. })) {
                     Some(byte) => out.push(byte),
                     None => push_replaced(token, METASPACE, b" ", out),
                 }
@@ -87,18 +86,7 @@ impl Decoder {
                 state.to_strip = if out.len() == from + spaces { state.to_strip - spaces } else { 0 };
                 out.drain(from..from + spaces);
             }
-            Self::Suffix { suffix } => {
-                if std::mem::take(&mut state.space_due) {
-                    out.push(b' ');
-                }
-                match token.strip_suffix(suffix.as_bytes()) {
-                    Some(word) if !suffix.is_empty() => {
-                        out.extend_from_slice(word);
-                        state.space_due = true;
-                    }
-                    _ => out.extend_from_slice(token),
-                }
-            }
+            Self::Suffix { suffix } => suffix::push(suffix, state, token, out),
             Self::SentencePiece(decoder) => decoder.push(state, id, token, out),
             Self::WordPiece { prefix, cleanup } => {
                 wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
@@ -111,6 +99,20 @@ impl Decoder {
             }
         }
     }
+
+    /// Appends what was held back until it was known which token is the last.
+    pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) {
+        if let Self::Suffix { suffix } = self {
+            suffix::finish(suffix, state, out);
+        }
+    }
+}
+
+/// The byte that a token `<0xNN>` names, as Hugging Face reads it.
+fn byte_named(token: &[u8]) -> Option<u8> {
+    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 2)?;
+    u8::from_str_radix(digits, 16).ok()
 }
 
 /// What a decoder remembers between the tokens of one text.
@@ -118,7 +120,8 @@ impl Decoder {
 pub(crate) struct State {
     started: bool,
     to_strip: usize,
-    space_due: bool,
+    /// The end of the token before, from its first suffix on.
+    held: Vec<u8>,
     has_text: bool,
     mark_went: bool,
     is_inside: bool,

@@ -4,8 +4,13 @@
 //! token. Spans are bytes of the original text; [`char_offsets`] counts them in
 //! characters. Padding makes a rectangle, filled here.
 
+mod surfaces;
+mod trim;
+
 use std::borrow::Cow;
 
+pub use self::surfaces::Surfaces;
+pub use self::trim::{Blanks, trim_spans};
 use crate::error::{Error, Result};
 use crate::vocab::TokenId;
 
@@ -26,6 +31,8 @@ pub struct Encoding {
     pub special_mask: Vec<bool>,
     /// Which ids are of the second text of a pair; their spans lie in it.
     pub second: std::ops::Range<usize>,
+    /// What stood in the text where the ids do not say it.
+    pub surfaces: Surfaces,
 }
 
 impl Encoding {
@@ -36,7 +43,8 @@ impl Encoding {
         self.special_mask.push(true);
     }
 
-    pub(crate) fn push_text(&mut self, ids: &[TokenId], spans: &[Span], type_id: u32) {
+    pub(crate) fn push_text(&mut self, ids: &[TokenId], spans: &[Span], surfaces: &Surfaces, type_id: u32) {
+        self.surfaces.extend(surfaces, self.ids.len());
         self.ids.extend_from_slice(ids);
         self.spans.extend_from_slice(spans);
         self.type_ids.resize(self.ids.len(), type_id);
@@ -222,19 +230,6 @@ fn shape(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shape)
 }
 
-/// Takes the blanks (U+0020) at both ends out of spans, as the byte-level step
-/// of Hugging Face with `trim_offsets` does; a span of blanks alone is left
-/// empty at its end.
-pub fn trim_spans(text: &[u8], spans: &mut [Span]) {
-    for [start, end] in spans {
-        let Some(bytes) = text.get(*start as usize..*end as usize) else { continue };
-        let leading = bytes.iter().take_while(|&&byte| byte == b' ').count();
-        let trailing = bytes[leading..].iter().rev().take_while(|&&byte| byte == b' ').count();
-        *start += leading as u64;
-        *end -= trailing as u64;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,12 +269,5 @@ mod tests {
         let text = b"a\xE2\x82\xFFb\xF0";
         let spans = [[0, 1], [1, 2], [2, 3], [1, 4], [3, 4], [4, 6], [6, 6]];
         assert_eq!(char_offsets(text, &spans), [[0, 1], [1, 2], [1, 2], [1, 3], [2, 3], [3, 5], [5, 5]]);
-    }
-
-    #[test]
-    fn blanks_are_trimmed() {
-        let mut spans = [[0, 2], [2, 5], [5, 6], [0, 6], [6, 6]];
-        trim_spans(b"  a \n ", &mut spans);
-        assert_eq!(spans, [[2, 2], [2, 5], [6, 6], [2, 5], [6, 6]]);
     }
 }

@@ -69,6 +69,15 @@ impl Model {
         }
     }
 
+    /// The id of the token that stands for what is unknown.
+    pub fn unk_id(&self) -> Option<TokenId> {
+        match self {
+            Self::Bpe(model) => model.unk_id(),
+            Self::WordPiece(model) => Some(model.unk_id()),
+            Self::Unigram(model) => model.unk_id(),
+        }
+    }
+
     /// The text of the token that stands for what is unknown.
     pub fn unk_token(&self) -> Option<&str> {
         match self {
@@ -90,12 +99,11 @@ impl Model {
         }
     }
 
-    /// Whether every piece decodes to itself: nothing can be unknown or left out.
+    /// Whether every piece is the bytes of its tokens, one after the other.
     pub fn is_lossless(&self) -> bool {
         match self {
             Self::Bpe(model) => model.is_lossless(),
-            Self::WordPiece(_) => false,
-            Self::Unigram(model) => model.is_lossless(),
+            Self::WordPiece(_) | Self::Unigram(_) => false,
         }
     }
 
@@ -115,8 +123,7 @@ impl Model {
         }
     }
 
-    /// This model, in which no piece becomes one of `specials` (ids ascending) by
-    /// being its text; `None` if that is so already.
+    /// This model, which makes none of `specials` (ids ascending) of text; `None` if that is so already.
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
         match self {
             Self::Bpe(model) => model.barring(specials).map(Self::Bpe),

@@ -35,6 +35,7 @@ mod train;
 mod train_sentencepiece;
 mod train_unigram;
 mod train_wordpiece;
+mod turns;
 mod word_counts;
 
 /// Train and run tokenizers.

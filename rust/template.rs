@@ -32,12 +32,12 @@ pub struct Template {
     pub single: Vec<Part>,
     /// The parts of a pair: each text once.
     pub pair: Vec<Part>,
-    /// What Hugging Face does to offsets; kept for its files alone.
+    /// What offsets leave out where a call does not say.
     pub trim_offsets: TrimOffsets,
 }
 
-/// Whether offsets leave out the white space around a token in Hugging Face's
-/// library. Here offsets are whole, and callers trim them.
+/// Whether offsets leave out the white space around a token, as Hugging Face's
+/// post-processors `ByteLevel` and `RobertaProcessing` do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrimOffsets {
     /// They are whole.

@@ -4,8 +4,10 @@
 //! is encoded is in `encode`, how many are shared among threads in `batch`.
 
 mod batch;
+mod blanks;
 mod doctor;
 mod encode;
+mod finder;
 mod malformed;
 mod pair;
 mod prune;
@@ -96,7 +98,7 @@ pub struct Tokenizer {
     added: AddedTokens,
     template: Template,
     decoder: Decoder,
-    workers: batch::Workers,
+    choices: finder::Choices,
 }
 
 impl Tokenizer {
@@ -109,9 +111,8 @@ impl Tokenizer {
         let Parts { pipeline, model, added, template, decoder } = parts;
         template.check()?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
-        let model = bar_specials(model, added.tokens());
-        let tokenizer =
-            Self { pipeline, model, added, template, decoder, workers: batch::Workers::default() };
+        let choices = finder::Choices::new(&model, &added)?;
+        let tokenizer = Self { pipeline, model, added, template, decoder, choices };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part
@@ -139,6 +140,11 @@ impl Tokenizer {
                 Vocab::MAX_GAPS
             ),
         ))
+    }
+
+    /// What a call's choice of special tokens comes to.
+    fn finder(&self, specials: Specials<'_>) -> Result<finder::Finder<'_>> {
+        self.choices.finder(&self.added, specials)
     }
 
     /// What turns a text into pieces.
@@ -227,16 +233,21 @@ impl Tokenizer {
         self.model.vocab().bytes(id).or_else(|| self.added.by_id(id).map(|token| token.content.as_bytes()))
     }
 
-    /// Whether any text comes back from its ids exactly as it was.
+    /// Whether any text, as bytes, comes back from its ids exactly as it was, where
+    /// special tokens of the text are text and no template is put around it.
     pub fn is_lossless(&self) -> bool {
-        let keeps_text = match &self.decoder {
-            Decoder::Bytes => self.pipeline.normalizer.is_none(),
-            _ => false,
+        let keeps = |token: &AddedToken| {
+            token.special
+                || !token.lstrip
+                    && !token.rstrip
+                    && self.id_to_bytes(token.id) == Some(token.content.as_bytes())
         };
-        keeps_text
-            && self.model.is_lossless()
+        self.decoder == Decoder::Bytes
+            && self.pipeline.normalizer.is_none()
+            && !self.pipeline.pre_tokenizer.rewrites()
             && self.pipeline.pre_tokenizer.keeps_all_text()
-            && !self.added.tokens().iter().any(|token| !token.special && (token.lstrip || token.rstrip))
+            && self.model.is_lossless()
+            && self.added.tokens().iter().all(keeps)
     }
 
     /// The bytes of ids.
@@ -249,6 +260,7 @@ impl Tokenizer {
         for &id in ids {
             self.push_bytes(&mut state, id, skip_special, &mut bytes)?;
         }
+        self.decoder.finish(&mut state, &mut bytes);
         Ok(bytes)
     }
 
@@ -281,7 +293,7 @@ impl Tokenizer {
                 None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
             },
         };
-        self.decoder.push(&self.model, state, id, token, out);
+        self.decoder.push(state, id, token, out);
         Ok(())
     }
 
@@ -347,15 +359,5 @@ impl Tokenizer {
             added.push(AddedToken::special(content.clone(), id));
         }
         Ok(added)
-    }
-}
-
-/// The model, with which text does not become a special token by being its text.
-fn bar_specials(model: Arc<Model>, added: &[AddedToken]) -> Arc<Model> {
-    let is_of_model = |token: &&AddedToken| token.special && model.vocab().bytes(token.id).is_some();
-    let specials: Vec<TokenId> = added.iter().filter(is_of_model).map(|token| token.id).collect();
-    match model.barring(&specials) {
-        Some(barring) => Arc::new(barring),
-        None => model,
     }
 }

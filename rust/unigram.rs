@@ -124,6 +124,9 @@ pub struct Unigram {
     max_piece_len: usize,
     /// Bytes after which a `▁` stands inside some piece.
     before_inner_mark: [bool; 256],
+    /// What no run of unknown characters becomes by being its text: special
+    /// tokens, ids ascending.
+    barred: Vec<TokenId>,
 }
 
 impl fmt::Debug for Unigram {
@@ -165,11 +168,23 @@ impl Unigram {
         let max_piece_len = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
         let trie = Trie::new(pieces)?;
         let fallback = |byte| vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX);
+        let fallback: [TokenId; 256] = std::array::from_fn(fallback);
+        if options.byte_fallback
+            && options.precision == Precision::F32
+            && let Some(byte) = fallback.iter().position(|&id| id == TokenId::MAX)
+        {
+            // SentencePiece refuses such a model; Hugging Face falls back to the unknown token.
+            return Err(Error::format(
+                "unigram model",
+                format!("byte_fallback is true, but there is no piece <0x{byte:02X}>; it takes all 256"),
+            ));
+        }
         Ok(Self {
             in_search: scores_in_search(&vocab, &scores, &options),
-            fallback_ids: options.byte_fallback.then(|| Box::new(std::array::from_fn(fallback))),
+            fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             max_piece_len,
             before_inner_mark,
+            barred: Vec::new(),
             trie,
             vocab,
             scores,
@@ -215,11 +230,6 @@ impl Unigram {
             return None;
         }
         ids.iter().position(|&other| other == id).map(|byte| byte as u8)
-    }
-
-    /// Whether nothing can be unknown: all bytes have tokens.
-    pub fn is_lossless(&self) -> bool {
-        self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX))
     }
 
     /// Encodes one piece in one search: the definition of every fast path.
@@ -279,6 +289,7 @@ impl Unigram {
         if self.options.precision == Precision::F64
             && run.len() <= self.max_piece_len
             && let Some(id) = self.vocab.id(run)
+            && self.barred.binary_search(&id).is_err()
         {
             // Hugging Face looks the text of a run up, so that of the unknown
             // token itself, found in a text, is that token.

@@ -122,7 +122,7 @@ def _tokens_per_word(batch: list[str], encoded: EncodingBatch, vocabulary: set[s
             ends.append(base + match.end())
             vocabulary.add(match.group())
         row_starts[row + 1] = base + len(text)
-    tokens = encoded.offsets("chars").astype(np.int64)
+    tokens = encoded.offsets("chars", trim=False).astype(np.int64)
     lengths = np.diff(encoded.row_offsets)
     tokens += np.repeat(row_starts[:-1], lengths)[:, None]
     # Spans stand in order, so the tokens that touch a word stand side by side:

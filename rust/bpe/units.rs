@@ -37,14 +37,19 @@ impl Bpe {
                 key.extend_from_slice(suffix);
             }
             let len = unit.len() as u32;
-            if let Some(id) = self.vocab.id(&key) {
+            if let Some(id) = self.id_from_text(&key) {
                 if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
                     symbols.push(unk, len);
                 }
                 symbols.push(id, len);
-            } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, unit)) {
-                // An unknown before goes on behind it, as in Hugging Face.
-                unit.iter().for_each(|&byte| symbols.push(ids[usize::from(byte)], 1));
+            } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, &key)) {
+                // Prefix and suffix are spelled, too, and an unknown before goes on
+                // behind it, as in Hugging Face; they cover nothing of the text.
+                let own = key.len() - suffix_len(at, piece, suffix);
+                for (n, &byte) in key.iter().enumerate() {
+                    let covers = (own - unit.len()..own).contains(&n);
+                    symbols.push(ids[usize::from(byte)], u32::from(covers));
+                }
             } else if let Some(unk) = self.unk_id {
                 unknown = match unknown {
                     Some(before) if self.options.fuse_unk => Some(before + len),
@@ -60,6 +65,10 @@ impl Bpe {
             symbols.push(unk, len);
         }
     }
+}
+
+fn suffix_len(at: usize, piece: &[u8], suffix: &[u8]) -> usize {
+    if at == piece.len() { suffix.len() } else { 0 }
 }
 
 /// Whether each byte of a unit has a token.

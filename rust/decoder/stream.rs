@@ -1,7 +1,7 @@
 //! `StreamDecoder`: push an id, get text, never half a character.
 //!
-//! At most three bytes are held back: the start of a character that later
-//! tokens may complete. What comes out, joined, is what decoding all ids at
+//! Held back are at most three bytes, the start of a character that later tokens
+//! may complete, and what depends on whether a token is the last. What comes out, joined, is what decoding all ids at
 //! once gives.
 
 use std::sync::Arc;
@@ -37,8 +37,9 @@ impl StreamDecoder {
         Ok(text)
     }
 
-    /// Ends the text: what was held back comes out, as U+FFFD.
+    /// Ends the text: what was held back comes out, a broken character as U+FFFD.
     pub fn finish(&mut self) -> String {
+        self.tokenizer.decoder().finish(&mut self.state, &mut self.held);
         let text = String::from_utf8_lossy(&self.held).into_owned();
         self.held.clear();
         self.state = State::default();

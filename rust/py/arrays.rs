@@ -4,7 +4,8 @@ use numpy::ndarray::Array2;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::encoding::Span;
+use super::turns::numbers;
+use crate::encoding::{Blanks, Span};
 use crate::error::Error;
 
 /// A read-only array that owns the vector.
@@ -31,4 +32,17 @@ pub(super) fn rectangle<T: Element>(
     let array = Array2::from_shape_vec((rows, columns), values)
         .map_err(|error| Error::Internal(format!("{rows} x {columns}: {error}")))?;
     Ok(PyArray2::from_owned_array(py, array))
+}
+
+/// What offsets leave out, for pickling.
+pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> (bool, Bound<'_, PyAny>) {
+    let counts = read_only(py, blanks.counts.into_flattened());
+    (blanks.after_prefix_space, counts.into_any())
+}
+
+/// The way back of [`blanks`].
+pub(super) fn blanks_again((after_prefix_space, counts): &(bool, Bound<'_, PyAny>)) -> PyResult<Blanks> {
+    let counts: Vec<u32> = numbers(counts, "uint32")?;
+    let counts = counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    Ok(Blanks { after_prefix_space: *after_prefix_space, counts })
 }

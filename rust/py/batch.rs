@@ -1,18 +1,22 @@
 //! `EncodingBatch`: what many texts became, as flat arrays.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PySlice, PyTuple};
+use pyo3::types::{PyList, PySlice, PyTuple};
 
 use super::arrays;
-use super::encoding::{Unit, in_unit};
+use super::encoding::{Source, Trim, Unit};
 use super::error::entry;
 use super::text::{Errors, Texts};
-use crate::encoding::{EncodingBatch, Rows, Side, Span};
+use super::turns::{Turns, list, numbers};
+use crate::encoding::{Blanks, EncodingBatch, Rows, Side, Span};
 use crate::error::Error;
+use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
 /// The texts that spans lie in.
@@ -25,6 +29,14 @@ pub(super) enum Sources {
     One(Texts),
 }
 
+/// What says what offsets leave out.
+enum Trimming {
+    /// The tokenizer that made the ids.
+    Tokenizer(Arc<Tokenizer>),
+    /// What it said: a batch that was pickled.
+    Blanks(Option<Blanks>),
+}
+
 /// The ids of many texts: one flat array, and where its rows end.
 #[pyclass(frozen, module = "sentitok", name = "EncodingBatch")]
 pub(super) struct PyEncodingBatch {
@@ -32,19 +44,76 @@ pub(super) struct PyEncodingBatch {
     row_offsets: Py<PyArray1<i64>>,
     spans: Vec<Span>,
     sources: Sources,
+    trimming: Trimming,
     /// The id that stands for padding where the caller names none.
     pad_id: TokenId,
 }
 
 impl PyEncodingBatch {
-    pub fn new(py: Python<'_>, batch: EncodingBatch, sources: Sources, pad_id: TokenId) -> Self {
+    pub fn new(py: Python<'_>, batch: EncodingBatch, sources: Sources, tokenizer: &Arc<Tokenizer>) -> Self {
+        let pad_id = tokenizer.pad_id().unwrap_or(0);
+        Self::with_trimming(py, batch, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
+    }
+
+    fn with_trimming(
+        py: Python<'_>,
+        batch: EncodingBatch,
+        sources: Sources,
+        trimming: Trimming,
+        pad_id: TokenId,
+    ) -> Self {
         Self {
             ids: arrays::read_only(py, batch.ids).unbind(),
             row_offsets: arrays::read_only(py, batch.row_offsets).unbind(),
             spans: batch.spans.unwrap_or_default(),
             sources,
+            trimming,
             pad_id,
         }
+    }
+
+    /// The texts that spans lie in, and whether there is one for all rows.
+    fn texts<'a>(&'a self, py: Python<'a>) -> PyResult<(Vec<Source<'a>>, bool)> {
+        let (texts, one) = match &self.sources {
+            Sources::None => return Ok((Vec::new(), false)),
+            Sources::Rows(texts) => (texts, false),
+            Sources::One(texts) => (texts, true),
+        };
+        let source = |(row, text): (usize, &'a [u8])| Source { text, joined: texts.joined(row) };
+        Ok((texts.slices(py)?.into_iter().enumerate().map(source).collect(), one))
+    }
+
+    /// What offsets leave out by the file.
+    fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
+        let tokenizer = match &self.trimming {
+            Trimming::Blanks(blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
+            Trimming::Tokenizer(_) if self.spans.is_empty() => return Ok(None),
+            Trimming::Tokenizer(tokenizer) => tokenizer,
+        };
+        let (texts, one) = self.texts(py)?;
+        let blanks = self.with_rows(py, |rows| {
+            let mut row = 0;
+            tokenizer.blanks(rows.ids, |at| {
+                while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
+                    row += 1;
+                }
+                if !tokenizer.shows_surface(rows.ids[at]) {
+                    return None;
+                }
+                let [start, end] = self.spans[at];
+                let text = texts.get(if one { 0 } else { row })?.text;
+                Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
+            })
+        })?;
+        Ok(blanks.map(Cow::Owned))
+    }
+
+    /// How many ids of a row the template put in before the text.
+    fn n_before(&self, ids: &[TokenId], spans: &[Span]) -> usize {
+        let Trimming::Tokenizer(tokenizer) = &self.trimming else { return 0 };
+        let (before, _) = tokenizer.template().around_single();
+        let put_in = ids.starts_with(&before) && spans[..before.len()].iter().all(|span| *span == [0, 0]);
+        if put_in { before.len() } else { 0 }
     }
 
     /// Runs `work` on the rows, the interpreter left to others.
@@ -79,14 +148,16 @@ impl PyEncodingBatch {
 type Padded<'py> = (Bound<'py, PyArray2<TokenId>>, Bound<'py, PyArray2<bool>>);
 
 /// All that a pickled batch is: ids, row offsets, spans, texts (`None`: none
-/// kept), whether there is one text for all rows, the id of padding.
+/// kept), whether there is one text for all rows, the id of padding, what offsets
+/// leave out.
 type State<'py> = (
     Bound<'py, PyArray1<TokenId>>,
     Bound<'py, PyArray1<i64>>,
-    Vec<Span>,
+    Bound<'py, PyAny>,
     Option<Vec<Py<PyAny>>>,
     bool,
     TokenId,
+    Option<(bool, Bound<'py, PyAny>)>,
 );
 
 #[pymethods]
@@ -106,27 +177,39 @@ impl PyEncodingBatch {
 
     /// Start and end of each id in its own text, an array of shape `(len(ids), 2)`;
     /// see `Encoding.offsets`. Needs `encode_batch(..., offsets=True)`.
-    #[pyo3(signature = (unit = Unit::Chars, *, trim = false))]
-    #[pyo3(text_signature = "($self, unit='chars', *, trim=False)")]
-    fn offsets<'py>(&self, py: Python<'py>, unit: Unit, trim: bool) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    #[pyo3(signature = (unit = Unit::Chars, *, trim = None))]
+    #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
+    fn offsets<'py>(
+        &self,
+        py: Python<'py>,
+        unit: Unit,
+        trim: Option<bool>,
+    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {
-            let (texts, one) = match &self.sources {
-                Sources::None => {
-                    let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
-                    return Err(Error::Encode(error.to_owned()).into());
-                }
-                Sources::Rows(texts) => (texts.slices(py)?, false),
-                Sources::One(texts) => (texts.slices(py)?, true),
-            };
+            if matches!(self.sources, Sources::None) {
+                let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
+                return Err(Error::Encode(error.to_owned()).into());
+            }
+            let (texts, one) = self.texts(py)?;
+            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
+            let trim = Trim::new(trim, blanks.as_deref());
             let spans = self.with_rows(py, |rows| {
-                if one {
-                    let text = texts.first().copied().unwrap_or_default();
-                    return in_unit(text, self.spans.clone(), unit, trim);
+                if one && blanks.is_none() {
+                    return texts[0].in_unit(self.spans.clone(), unit, trim, 0);
                 }
-                let of_row = |(row, text): (usize, &&[u8])| {
-                    in_unit(text, self.spans[rows.row(row).unwrap_or_default()].to_vec(), unit, trim)
-                };
-                texts.iter().enumerate().flat_map(of_row).collect()
+                let mut spans = Vec::with_capacity(self.spans.len());
+                for row in 0..rows.len() {
+                    let range = rows.row(row).unwrap_or_default();
+                    let of_row = &self.spans[range.clone()];
+                    let before = match &blanks {
+                        Some(_) => self.n_before(&rows.ids[range.clone()], of_row),
+                        None => 0,
+                    };
+                    spans.extend_from_slice(&of_row[..before]);
+                    let source = texts[if one { 0 } else { row }];
+                    spans.extend(source.in_unit(of_row[before..].to_vec(), unit, trim, range.start + before));
+                }
+                spans
             })?;
             arrays::spans(py, spans)
         })
@@ -182,12 +265,17 @@ impl PyEncodingBatch {
     }
 
     /// The rows as lists of int.
-    fn to_list(&self, py: Python<'_>) -> PyResult<Vec<Vec<TokenId>>> {
+    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
-            self.with_rows(py, |rows| {
-                let ranges = (0..rows.len()).filter_map(|row| rows.row(row));
-                ranges.map(|range| rows.ids[range].to_vec()).collect()
-            })
+            let (ids, row_offsets) = self.borrowed(py)?;
+            let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+            let all = PyList::empty(py);
+            let mut turns = Turns::default();
+            for range in (0..rows.len()).filter_map(|row| rows.row(row)) {
+                turns.after(py, 1 + range.len())?;
+                all.append(list(py, rows.ids[range].iter().copied())?)?;
+            }
+            Ok(all)
         })
     }
 
@@ -233,7 +321,9 @@ impl PyEncodingBatch {
                 Sources::One(texts) => (Some(texts.to_objects(py)?), true),
             };
             let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
-            let state: State<'py> = (ids, row_offsets, batch.spans.clone(), texts, one, batch.pad_id);
+            let spans = arrays::spans(py, batch.spans.clone())?.into_any();
+            let blanks = batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned()));
+            let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
     }
@@ -243,7 +333,10 @@ impl PyEncodingBatch {
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
         entry(|| {
-            let (ids, row_offsets, spans, texts, one, pad_id): State<'_> = state.extract()?;
+            let (ids, row_offsets, spans, texts, one, pad_id, blanks): State<'_> = state.extract()?;
+            let spans: Vec<u64> = numbers(&spans, "uint64")?;
+            let spans: Vec<Span> = spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect();
+            let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
             let batch = EncodingBatch {
                 ids: ids.try_readonly()?.as_array().to_vec(),
                 row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
@@ -258,7 +351,8 @@ impl PyEncodingBatch {
                 && batch
                     .spans
                     .as_ref()
-                    .is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 });
+                    .is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 })
+                && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n_ids);
             if !sound {
                 return Err(PyValueError::new_err("a pickled EncodingBatch whose parts do not fit"));
             }
@@ -268,7 +362,7 @@ impl PyEncodingBatch {
                 Some(texts) if one => Sources::One(texts),
                 Some(texts) => Sources::Rows(texts),
             };
-            Ok(Self::new(py, batch, sources, pad_id))
+            Ok(Self::with_trimming(py, batch, sources, Trimming::Blanks(blanks), pad_id))
         })
     }
 }

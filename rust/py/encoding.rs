@@ -10,13 +10,15 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyString, PyTuple};
+use rustc_hash::FxHashMap;
 
 use super::arrays;
 use super::error::entry;
 use super::html;
 use super::text::{Errors, Text};
-use crate::encoding::{Encoding, Span, char_offsets, trim_spans};
+use super::turns::{Turns, list, numbers};
+use crate::encoding::{Blanks, Encoding, Span, Surfaces, char_offsets, trim_spans};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -39,14 +41,58 @@ impl<'py> FromPyObject<'_, 'py> for Unit {
     }
 }
 
-/// Spans of one text in the unit asked for.
-pub(super) fn in_unit(text: &[u8], mut spans: Vec<Span>, unit: Unit, trim: bool) -> Vec<Span> {
-    if trim {
-        trim_spans(text, &mut spans);
+/// What is left out of offsets.
+#[derive(Clone, Copy)]
+pub(super) enum Trim<'a> {
+    /// Nothing.
+    No,
+    /// The blanks around a token.
+    Blanks,
+    /// What the file's post-processor leaves out.
+    AsFile(&'a Blanks),
+}
+
+impl<'a> Trim<'a> {
+    /// What a call asks for, or else the file.
+    pub fn new(asked: Option<bool>, file: Option<&'a Blanks>) -> Self {
+        match (asked, file) {
+            (Some(true), _) => Self::Blanks,
+            (None, Some(blanks)) => Self::AsFile(blanks),
+            (Some(false), _) | (None, None) => Self::No,
+        }
     }
-    match unit {
-        Unit::Bytes => spans,
-        Unit::Chars => char_offsets(text, &spans),
+}
+
+/// A text of which spans tell, and its characters that are two in Python.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Source<'a> {
+    pub text: &'a [u8],
+    pub joined: &'a [u64],
+}
+
+impl Source<'_> {
+    /// Spans in the unit asked for, of the ids `first..`.
+    pub fn in_unit(&self, mut spans: Vec<Span>, unit: Unit, trim: Trim<'_>, first: usize) -> Vec<Span> {
+        if matches!(trim, Trim::Blanks) {
+            trim_spans(self.text, &mut spans);
+        }
+        if unit == Unit::Bytes {
+            if let Trim::AsFile(blanks) = trim {
+                blanks.trim_bytes(first, self.text, &mut spans);
+            }
+            return spans;
+        }
+        let mut offsets = char_offsets(self.text, &spans);
+        for (offset, [start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
+            // The character of a pair has four bytes.
+            let before = |place: u64| self.joined.partition_point(|&at| at + 4 <= place) as u64;
+            offset[0] += before(start);
+            offset[1] += if start == end { before(start) } else { before(end + 3) };
+        }
+        if let Trim::AsFile(blanks) = trim {
+            blanks.trim_chars(first, &mut offsets);
+        }
+        offsets
     }
 }
 
@@ -54,8 +100,9 @@ pub(super) fn in_unit(text: &[u8], mut spans: Vec<Span>, unit: Unit, trim: bool)
 enum Spelling {
     /// The tokenizer that made them.
     Tokenizer(Arc<Tokenizer>),
-    /// Nothing but the spelled tokens: an encoding that was pickled.
-    Tokens(Vec<String>),
+    /// Nothing but the spelled tokens, and what offsets leave out: an encoding
+    /// that was pickled.
+    Tokens(Py<PyList>, Option<Blanks>),
 }
 
 /// The ids of a text or of a pair, and where in the text each came from.
@@ -86,24 +133,78 @@ impl PyEncoding {
         }
     }
 
-    fn spelled(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        match &self.spelling {
-            Spelling::Tokens(tokens) => Ok(tokens.clone()),
-            Spelling::Tokenizer(tokenizer) => Ok(self
-                .ids
-                .bind(py)
-                .try_readonly()?
-                .as_array()
-                .iter()
-                .map(|&id| tokenizer.id_to_token(id).unwrap_or_default())
-                .collect()),
+    /// The tokens, each spelling one object however often it stands there.
+    fn spelled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let tokenizer = match &self.spelling {
+            Spelling::Tokens(tokens, _) => {
+                let tokens = tokens.bind(py);
+                return Ok(tokens.get_slice(0, tokens.len()));
+            }
+            Spelling::Tokenizer(tokenizer) => tokenizer,
+        };
+        let ids = self.ids.bind(py).try_readonly()?;
+        let ids = ids.as_slice()?;
+        let (places, distinct) = py.detach(|| {
+            let mut known = FxHashMap::default();
+            let mut distinct: Vec<TokenId> = Vec::new();
+            let mut place_of = |id: TokenId| {
+                *known.entry(id).or_insert_with(|| {
+                    distinct.push(id);
+                    distinct.len() as u32 - 1
+                })
+            };
+            let places: Vec<u32> = ids.iter().map(|&id| place_of(id)).collect();
+            let spell = |id| tokenizer.id_to_token(id).unwrap_or_default();
+            (places, distinct.into_iter().map(spell).collect::<Vec<String>>())
+        });
+        let mut spelled: Vec<Bound<'py, PyString>> = Vec::with_capacity(distinct.len());
+        let mut turns = Turns::default();
+        for token in distinct {
+            spelled.push(PyString::new(py, &token));
+            turns.after(py, 1)?;
         }
+        list(py, places.into_iter().map(|place| spelled[place as usize].clone()))
+    }
+
+    /// The text that an id at `place` lies in, and what is to know of it.
+    fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<[Source<'a>; 2]> {
+        let source = |number: usize| match self.texts.get(number) {
+            Some(text) => Ok::<_, PyErr>(Source { text: text.bytes(py)?, joined: text.joined() }),
+            None => Ok(Source::default()),
+        };
+        Ok([source(0)?, source(1)?])
+    }
+
+    /// What offsets leave out by the file.
+    fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
+        let tokenizer = match &self.spelling {
+            Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
+            Spelling::Tokenizer(tokenizer) => tokenizer,
+        };
+        let ids = self.ids.bind(py).try_readonly()?;
+        let ids = ids.as_slice()?;
+        Ok(py.detach(|| {
+            let mut surfaces = self.encoding.surfaces.iter().peekable();
+            let surface = |at| surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text.into());
+            tokenizer.blanks(ids, surface).map(Cow::Owned)
+        }))
     }
 }
 
 /// All that a pickled encoding is: ids, spans, type ids, mask, the second
-/// text's ids, tokens, texts.
-type State = (Vec<TokenId>, Vec<Span>, Vec<u32>, Vec<bool>, (usize, usize), Vec<String>, Vec<Py<PyAny>>);
+/// text's ids, tokens, texts; places and texts of surfaces; what offsets leave
+/// out.
+type State<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    (usize, usize),
+    Bound<'py, PyList>,
+    Vec<Py<PyAny>>,
+    (Bound<'py, PyAny>, Vec<String>),
+    Option<(bool, Bound<'py, PyAny>)>,
+);
 
 #[pymethods]
 impl PyEncoding {
@@ -113,10 +214,28 @@ impl PyEncoding {
         self.ids.clone_ref(py)
     }
 
-    /// The tokens as tokenizer.json spells them: `"Ġfilm"` for `" film"`.
+    /// The tokens as tokenizer.json spells them: `"Ġfilm"` for `" film"`. An
+    /// unknown token is its own spelling, such as `"<unk>"`; see `surfaces`.
     #[getter]
-    fn tokens(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| self.spelled(py))
+    }
+
+    /// The tokens as `tokens` has them, but what stood in the normalized text for
+    /// each unknown token, and for each added token with the white space it took
+    /// along. sentencepiece's pieces are these, and the tokens that tokenizers
+    /// shows for Unigram.
+    #[getter]
+    fn surfaces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        entry(|| {
+            let tokens = self.spelled(py)?;
+            let mut turns = Turns::default();
+            for (place, text) in self.encoding.surfaces.iter() {
+                tokens.set_item(place, text)?;
+                turns.after(py, 1)?;
+            }
+            Ok(tokens)
+        })
     }
 
     /// The tokens in colour, for notebooks.
@@ -125,7 +244,8 @@ impl PyEncoding {
             let ids = self.ids.bind(py).try_readonly()?;
             let ids = ids.as_slice()?;
             Ok(match &self.spelling {
-                Spelling::Tokens(tokens) => {
+                Spelling::Tokens(tokens, _) => {
+                    let tokens: Vec<String> = tokens.extract(py)?;
                     html::tokens(ids.iter().copied().zip(tokens.iter().map(String::as_bytes)))
                 }
                 Spelling::Tokenizer(tokenizer) => {
@@ -155,21 +275,34 @@ impl PyEncoding {
     /// `unit="chars"` counts characters as `text[start:end]` does; of bytes
     /// that are no UTF-8, those of `text.decode("utf-8", "replace")`. A token
     /// that holds a part of a character takes in the whole. `unit="bytes"`
-    /// counts bytes of the UTF-8; those spans tile the text. `trim` leaves out
-    /// the blanks around a token, as `trim_offsets` of Hugging Face does. In a
+    /// counts bytes of the UTF-8. By default white space around a token is left
+    /// out where the file's post-processor says so, as Hugging Face does it;
+    /// with `trim=False` nothing is, and the spans of a lossless tokenizer tile
+    /// the text; with `trim=True` the blanks are, whatever the file says. In a
     /// pair each span lies in its own text; what a template put in is `(0, 0)`.
-    #[pyo3(signature = (unit = Unit::Chars, *, trim = false))]
-    #[pyo3(text_signature = "($self, unit='chars', *, trim=False)")]
-    fn offsets<'py>(&self, py: Python<'py>, unit: Unit, trim: bool) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    #[pyo3(signature = (unit = Unit::Chars, *, trim = None))]
+    #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
+    fn offsets<'py>(
+        &self,
+        py: Python<'py>,
+        unit: Unit,
+        trim: Option<bool>,
+    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {
             let encoding = &self.encoding;
-            let text = |number: usize| self.texts.get(number).map_or(Ok(&[][..]), |text| text.bytes(py));
-            let (first, second) = (text(0)?, text(1)?);
+            let sources = self.sources(py)?;
+            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
+            let trim = Trim::new(trim, blanks.as_deref());
+            let [first, second] = sources;
             let spans = py.detach(|| {
-                let mut spans = in_unit(first, encoding.spans.clone(), unit, trim);
+                let from = encoding.special_mask.iter().take_while(|special| **special).count();
+                let head = encoding.spans[from..].to_vec();
+                let mut spans = encoding.spans[..from].to_vec();
+                spans.extend(first.in_unit(head, unit, trim, from));
                 if !encoding.second.is_empty() {
                     let of_second = encoding.spans[encoding.second.clone()].to_vec();
-                    spans.splice(encoding.second.clone(), in_unit(second, of_second, unit, trim));
+                    let of_second = second.in_unit(of_second, unit, trim, encoding.second.start);
+                    spans.splice(encoding.second.clone(), of_second);
                 }
                 spans
             });
@@ -203,11 +336,19 @@ impl PyEncoding {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         entry(|| {
-            let shown = 8;
-            let tokens = self.spelled(py)?;
-            let more = if tokens.len() > shown { ", …" } else { "" };
-            let first: Vec<String> = tokens.iter().take(shown).map(|token| format!("{token:?}")).collect();
-            Ok(format!("Encoding({} ids: [{}{more}])", tokens.len(), first.join(", ")))
+            const SHOWN: usize = 8;
+            let first: Vec<String> = match &self.spelling {
+                Spelling::Tokens(tokens, _) => tokens.bind(py).get_slice(0, SHOWN).extract()?,
+                Spelling::Tokenizer(tokenizer) => {
+                    let ids = self.ids.bind(py).try_readonly()?;
+                    let ids = ids.as_array();
+                    ids.iter().take(SHOWN).map(|&id| tokenizer.id_to_token(id).unwrap_or_default()).collect()
+                }
+            };
+            let n = self.__len__();
+            let more = if n > SHOWN { ", …" } else { "" };
+            let first: Vec<String> = first.iter().map(|token| format!("{token:?}")).collect();
+            Ok(format!("Encoding({n} ids: [{}{more}])", first.join(", ")))
         })
     }
 
@@ -215,14 +356,20 @@ impl PyEncoding {
         entry(|| {
             let py = this.py();
             let Self { ids, encoding, texts, .. } = this.get();
-            let state: State = (
-                ids.bind(py).try_readonly()?.as_array().to_vec(),
-                encoding.spans.clone(),
-                encoding.type_ids.clone(),
-                encoding.special_mask.clone(),
+            let spelled = this.get().spelled(py)?;
+            let blanks = this.get().blanks(py)?.map(Cow::into_owned);
+            let (places, surfaces): (Vec<u64>, Vec<String>) =
+                encoding.surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
+            let state: State<'py> = (
+                ids.bind(py).clone().into_any(),
+                arrays::spans(py, encoding.spans.clone())?.into_any(),
+                this.get().type_ids(py).into_bound(py).into_any(),
+                this.get().special_tokens_mask(py).into_bound(py).into_any(),
                 (encoding.second.start, encoding.second.end),
-                this.get().spelled(py)?,
+                spelled,
                 texts.iter().map(|text| text.to_object(py)).collect::<PyResult<_>>()?,
+                (arrays::read_only(py, places).into_any(), surfaces),
+                blanks.map(|blanks| arrays::blanks(py, blanks)),
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -233,17 +380,37 @@ impl PyEncoding {
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
         entry(|| {
-            let (ids, spans, type_ids, special_mask, (start, end), tokens, texts): State = state.extract()?;
+            let (ids, spans, type_ids, special_mask, (start, end), tokens, texts, surfaces, blanks): State<
+                '_,
+            > = state.extract()?;
+            let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
+            let spans: Vec<u64> = numbers(&spans, "uint64")?;
+            let type_ids: Vec<u32> = numbers(&type_ids, "uint32")?;
+            let special_mask: Vec<bool> = numbers(&special_mask, "bool")?;
+            let (places, surfaces) = (numbers::<u64>(&surfaces.0, "uint64")?, surfaces.1);
+            let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
             let n = ids.len();
-            if [spans.len(), type_ids.len(), special_mask.len(), tokens.len()] != [n; 4]
-                || start > end
-                || end > n
-            {
+            let sound = [type_ids.len(), special_mask.len(), tokens.len()] == [n; 3]
+                && spans.len() == 2 * n
+                && start <= end
+                && end <= n
+                && places.len() == surfaces.len()
+                && places.is_sorted()
+                && places.last().is_none_or(|&place| place < n as u64)
+                && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n);
+            if !sound {
                 return Err(PyValueError::new_err("a pickled Encoding whose parts differ in length"));
             }
-            let encoding = Encoding { ids, spans, type_ids, special_mask, second: start..end };
+            let mut kept = Surfaces::default();
+            for (place, text) in places.into_iter().zip(surfaces) {
+                kept.push(place as usize, text.as_bytes());
+            }
+            let spans = spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect();
+            let encoding =
+                Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));
-            Ok(Self::with_spelling(py, encoding, Spelling::Tokens(tokens), texts.collect::<PyResult<_>>()?))
+            let spelling = Spelling::Tokens(tokens.unbind(), blanks);
+            Ok(Self::with_spelling(py, encoding, spelling, texts.collect::<PyResult<_>>()?))
         })
     }
 }

@@ -4,6 +4,7 @@ use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::turns::Turns;
 use crate::error::Error;
 use crate::vocab::TokenId;
 
@@ -18,10 +19,13 @@ pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<T
         let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
         return from_array(&array, max);
     }
-    if let Ok(ids) = object.extract::<Vec<TokenId>>() {
-        return Ok(ids);
+    let mut turns = Turns::default();
+    let mut ids = Vec::with_capacity(object.len().unwrap_or(0));
+    for id in object.try_iter()? {
+        ids.push(extract_one(&id?, max)?);
+        turns.after(object.py(), 1)?;
     }
-    object.try_iter()?.map(|id| extract_one(&id?, max)).collect()
+    Ok(ids)
 }
 
 /// Takes one id.

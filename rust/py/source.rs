@@ -204,12 +204,12 @@ impl Items<'_> {
         }
     }
 
-    /// A text with lone surrogates: replaced like a text to encode, or bytes
+    /// A text with surrogates: replaced like a text to encode, or bytes
     /// that are invalid in the one way all others are.
     fn with_surrogates(&self, text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
         let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
         if self.invalid_utf8 == InvalidUtf8::Replace {
-            replace_each_surrogate(&mut bytes, 0);
+            replace_each_surrogate(&mut bytes);
         }
         Ok(bytes)
     }

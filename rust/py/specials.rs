@@ -51,9 +51,7 @@ impl<'py> FromPyObject<'_, 'py> for OwnedSpecials {
                 object.get_type().name()?
             )));
         }
-        let mut names = object.try_iter()?.map(|name| name?.extract()).collect::<PyResult<Vec<String>>>()?;
-        // Of a set the order is a matter of hashes.
-        names.sort_unstable();
-        Ok(Self::Only(names))
+        let names = object.try_iter()?.map(|name| name?.extract());
+        Ok(Self::Only(names.collect::<PyResult<Vec<String>>>()?))
     }
 }

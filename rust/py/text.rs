@@ -11,14 +11,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use super::arrow::{Chunks, Column};
+use super::turns::Turns;
 use crate::error::Error;
 
 /// What happens to a text that is not Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
-    /// A lone surrogate of a `str` becomes U+FFFD; bytes stay as they are.
+    /// Two surrogates of a `str` that make a character become it, a lone one
+    /// becomes U+FFFD; bytes stay as they are.
     Replace,
-    /// It is an error that names the place.
+    /// Both are errors that name the place.
     Strict,
 }
 
@@ -36,12 +38,19 @@ impl<'py> FromPyObject<'_, 'py> for Errors {
 
 /// One text, kept alive.
 pub(super) enum Text {
-    /// A `str` without lone surrogates.
+    /// A `str` without surrogates.
     Str(Py<PyString>),
     /// `bytes`, or a copy of what may change.
     Bytes(Py<PyBytes>),
-    /// A `str` whose lone surrogates were replaced.
-    Replaced(Box<[u8]>),
+    /// A `str` with surrogates, and what stands for it.
+    Replaced(Py<PyString>, Replaced),
+}
+
+/// UTF-8 of a `str` with surrogates.
+pub(super) struct Replaced {
+    bytes: Box<[u8]>,
+    /// Where characters begin that were two surrogates, and two characters there.
+    joined: Box<[u64]>,
 }
 
 impl Text {
@@ -68,7 +77,10 @@ impl Text {
         if let Ok(text) = object.cast::<PyString>() {
             return match text.to_str() {
                 Ok(_) => Ok(Some(Self::Str(text.clone().unbind()))),
-                Err(_) => replace_surrogates(text, errors).map(|bytes| Some(Self::Replaced(bytes))),
+                Err(_) => {
+                    let replaced = replace_surrogates(text, errors)?;
+                    Ok(Some(Self::Replaced(text.clone().unbind(), replaced)))
+                }
             };
         }
         let bytes = if let Ok(bytes) = object.cast::<PyBytes>() {
@@ -95,7 +107,15 @@ impl Text {
         match self {
             Self::Str(text) => Ok(text.bind(py).to_str()?.as_bytes()),
             Self::Bytes(bytes) => Ok(bytes.as_bytes(py)),
-            Self::Replaced(bytes) => Ok(bytes),
+            Self::Replaced(_, replaced) => Ok(&replaced.bytes),
+        }
+    }
+
+    /// Where characters begin that are two characters of the `str`, ascending.
+    pub fn joined(&self) -> &[u64] {
+        match self {
+            Self::Replaced(_, replaced) => &replaced.joined,
+            Self::Str(_) | Self::Bytes(_) => &[],
         }
     }
 
@@ -104,42 +124,71 @@ impl Text {
         Ok(match self {
             Self::Str(text) => text.clone_ref(py).into_any(),
             Self::Bytes(bytes) => bytes.clone_ref(py).into_any(),
-            Self::Replaced(bytes) => PyString::from_bytes(py, bytes)?.into_any().unbind(),
+            Self::Replaced(text, _) => text.clone_ref(py).into_any(),
         })
     }
 }
 
-/// UTF-8 of a `str` with lone surrogates, each U+FFFD: as long as they were.
-fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Box<[u8]>> {
-    let passed = surrogates_passed(text)?;
-    let mut bytes = passed.as_bytes().to_vec();
-    while let Err(error) = std::str::from_utf8(&bytes) {
-        let at = error.valid_up_to();
-        if errors == Errors::Strict {
-            let index = String::from_utf8_lossy(&bytes[..at]).chars().count();
-            return Err(Error::Encode(format!(
-                "lone surrogate at index {index}; pass errors=\"replace\" to encode U+FFFD in its place"
-            ))
-            .into());
-        }
-        replace_each_surrogate(&mut bytes, at);
+/// UTF-8 of a `str` with surrogates: pairs joined, each other one U+FFFD.
+fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Replaced> {
+    let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
+    if errors == Errors::Strict
+        && let Err(error) = std::str::from_utf8(&bytes)
+    {
+        let index = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).chars().count();
+        return Err(Error::Encode(format!(
+            "surrogate at index {index}; pass errors=\"replace\" to join pairs and encode U+FFFD for a lone one"
+        ))
+        .into());
     }
-    Ok(bytes.into_boxed_slice())
+    let joined = replace_each_surrogate(&mut bytes);
+    Ok(Replaced { bytes: bytes.into_boxed_slice(), joined: joined.into_boxed_slice() })
 }
 
-/// The bytes of a `str`, lone surrogates as three bytes each that are no UTF-8.
+/// The bytes of a `str`, surrogates as three bytes each that are no UTF-8.
 pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
 }
 
-/// Puts U+FFFD, three bytes too, over each surrogate from `at` on.
-pub(super) fn replace_each_surrogate(bytes: &mut [u8], at: usize) {
-    let mut rest = &mut bytes[at..];
+/// Joins surrogates that make a character, as UTF-16 has it, and puts U+FFFD
+/// for each other one; returns where joined characters begin.
+pub(super) fn replace_each_surrogate(bytes: &mut Vec<u8>) -> Vec<u64> {
     // No character but a surrogate begins with these two bytes.
-    while let Some(found) = rest.windows(2).position(|pair| pair[0] == 0xED && pair[1] >= 0xA0) {
-        rest[found..found + 3].copy_from_slice("\u{FFFD}".as_bytes());
-        rest = &mut rest[found + 3..];
+    let surrogate = |bytes: &[u8]| match *bytes {
+        [0xED, second @ 0xA0..=0xBF, third, ..] => {
+            Some(0xD000 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F))
+        }
+        _ => None,
+    };
+    let mut joined = Vec::new();
+    let (mut read, mut write) = (0, 0);
+    while read < bytes.len() {
+        let next = memchr::memchr(0xED, &bytes[read..]).map_or(bytes.len(), |at| read + at);
+        bytes.copy_within(read..next, write);
+        write += next - read;
+        read = next;
+        let Some(first) = surrogate(&bytes[read..]) else {
+            if read < bytes.len() {
+                bytes[write] = bytes[read];
+                (read, write) = (read + 1, write + 1);
+            }
+            continue;
+        };
+        let c = match (first, surrogate(&bytes[read + 3..])) {
+            (0xD800..0xDC00, Some(second @ 0xDC00..)) => {
+                char::from_u32(0x1_0000 + ((first - 0xD800) << 10 | (second - 0xDC00)))
+            }
+            _ => None,
+        };
+        read += if c.is_some() { 6 } else { 3 };
+        if c.is_some() {
+            joined.push(write as u64);
+        }
+        let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+        write += c.encode_utf8(&mut bytes[write..write + c.len_utf8()]).len();
     }
+    bytes.truncate(write);
+    joined
 }
 
 /// Many texts, kept alive.
@@ -165,8 +214,10 @@ impl Texts {
             return Ok(Self::Column(column));
         }
         let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
+        let mut turns = Turns::default();
         for (row, item) in object.try_iter()?.enumerate() {
             texts.push(text_of_row(row as u64, &item?, errors)?);
+            turns.after(object.py(), 1)?;
         }
         Ok(Self::Objects(texts))
     }
@@ -176,6 +227,14 @@ impl Texts {
         match self {
             Self::Objects(texts) => texts.iter().map(|text| text.bytes(py)).collect(),
             Self::Column(column) => Ok(column.rows().collect()),
+        }
+    }
+
+    /// Where characters begin that are two characters of the `str`, of each text.
+    pub fn joined(&self, row: usize) -> &[u64] {
+        match self {
+            Self::Objects(texts) => texts.get(row).map_or(&[], Text::joined),
+            Self::Column(_) => &[],
         }
     }
 

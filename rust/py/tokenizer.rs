@@ -24,7 +24,6 @@ use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, Texts};
 use crate::tokenizer::{EncodeOptions, Segment, Tokenizer};
-use crate::vocab::TokenId;
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
 /// fork, and in sets.
@@ -87,10 +86,6 @@ impl PyTokenizer {
         let encoding = off(py, n_bytes, || self.tokenizer.encode_pair(first, second, call.options()))?;
         Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into()))
     }
-
-    fn pad_id(&self) -> TokenId {
-        self.tokenizer.pad_id().unwrap_or(0)
-    }
 }
 
 #[pymethods]
@@ -100,8 +95,8 @@ impl PyTokenizer {
     /// `add_special_tokens` puts the template's tokens around. `specials` says
     /// which special tokens of the text are tokens: `"none"`, `"all"`, a set, or
     /// `"raise"`. The ids are cut off after `max_tokens`. `errors="replace"`
-    /// takes a lone surrogate as U+FFFD, and bytes that are no UTF-8 as they
-    /// are; `"strict"` raises. `seed` is that of dropout.
+    /// joins two surrogates that make a character, takes a lone one as U+FFFD, and
+    /// bytes that are no UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
     #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, seed = 0))]
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', seed=0)"
@@ -158,7 +153,7 @@ impl PyTokenizer {
             })?;
             drop(slices);
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
-            Ok(PyEncodingBatch::new(py, batch, sources, self.pad_id()))
+            Ok(PyEncodingBatch::new(py, batch, sources, &self.tokenizer))
         })
     }
 
@@ -213,7 +208,7 @@ impl PyTokenizer {
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
             let batch = off(py, bytes.len(), || self.tokenizer.windows(bytes, size, stride, call.options()))?;
-            Ok(PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), self.pad_id()))
+            Ok(PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), &self.tokenizer))
         })
     }
 

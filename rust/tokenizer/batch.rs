@@ -10,8 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::encode::{Output, finished};
+use super::finder::Finder;
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::{Finder, Section};
+use crate::added_tokens::Section;
 use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
 use crate::model::{Model, Worker};
@@ -104,7 +105,7 @@ impl Tokenizer {
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
         let room = self.room(&options, before.len() + after.len())?;
-        let finder = self.added.finder(options.specials)?;
+        let finder = self.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let cut_long = n_threads > 1
@@ -217,9 +218,9 @@ impl Tokenizer {
     /// Cuts a long text at added tokens and at safe places.
     fn cut(&self, number: usize, text: &str, finder: &Finder<'_>, units: &mut Vec<Unit>) -> Result<()> {
         finder.raw(text, |Section { range, token }| {
-            if let Some(id) = token {
+            if let Some(token) = token {
                 let span = [range.start as u64, range.end as u64];
-                units.push(Unit::Token { text: number, id, span });
+                units.push(Unit::Token { text: number, id: token.id, span });
                 return Ok(());
             }
             let mut start = range.start;
@@ -246,7 +247,7 @@ impl Tokenizer {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Vec<(usize, Result<Done>)> {
-            self.workers.lend(&self.model, |worker| {
+            rules.finder.lend(|worker| {
                 let mut results = Vec::new();
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);

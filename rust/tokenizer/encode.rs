@@ -1,12 +1,15 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
+use std::ops::Range;
+
+use super::finder::Finder;
 use super::rewritten::{Origin, Rewritten};
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::{Finder, Section};
+use crate::added_tokens::{AddedToken, Section};
 use crate::bpe::Dropout;
-use crate::encoding::{Encoding, EncodingBatch, Span};
+use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
-use crate::model::Worker;
+use crate::model::{Model, Worker};
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
 use crate::vocab::TokenId;
@@ -15,6 +18,8 @@ use crate::vocab::TokenId;
 pub(super) struct Output {
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Option<Vec<Span>>,
+    /// Kept for single texts alone.
+    pub(super) surfaces: Option<Surfaces>,
     /// The number of ids at which to stop, those that were there included.
     limit: usize,
     /// The ids that were there before this text.
@@ -27,6 +32,7 @@ impl Output {
         Self {
             ids: Vec::new(),
             spans: with_spans.then(Vec::new),
+            surfaces: None,
             limit: limit.unwrap_or(usize::MAX),
             start: 0,
             lens: Vec::new(),
@@ -45,8 +51,12 @@ impl Output {
         if self.ids.len() < self.limit { Ok(()) } else { Err(Ended::Full) }
     }
 
-    pub(super) fn push_token(&mut self, id: TokenId, start: usize, end: usize) {
-        self.ids.push(id);
+    /// Pushes an added token found as `text`.
+    pub(super) fn push_token(&mut self, token: &AddedToken, start: usize, end: usize, text: &[u8]) {
+        if let Some(surfaces) = self.surfaces.as_mut().filter(|_| token.content.as_bytes() != text) {
+            surfaces.push(self.ids.len(), text);
+        }
+        self.ids.push(token.id);
         if let Some(spans) = &mut self.spans {
             spans.push([start as u64, end as u64]);
         }
@@ -91,14 +101,14 @@ impl Tokenizer {
     pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
         let around = self.template.single.len() - 1;
         let output = self.encode_text(text, &options, options.add_special_tokens, around, true)?;
-        let spans = output.spans.unwrap_or_default();
+        let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let mut encoding = Encoding::default();
         for part in &self.template.single {
             match *part {
                 Part::Special { id, type_id } if options.add_special_tokens => {
                     encoding.push_special(id, type_id);
                 }
-                Part::First { type_id } => encoding.push_text(&output.ids, &spans, type_id),
+                Part::First { type_id } => encoding.push_text(&output.ids, &spans, &surfaces, type_id),
                 _ => {}
             }
         }
@@ -122,8 +132,10 @@ impl Tokenizer {
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
         let mut output = Output::new(false, Some(room.saturating_add(1)));
-        let finder = self.added.finder(options.specials)?;
-        self.with_worker(options.seed, |worker| self.encode_bytes(text, &finder, worker, &mut output))?;
+        let finder = self.finder(options.specials)?;
+        self.with_worker(&finder, options.seed, |worker| {
+            self.encode_bytes(text, &finder, worker, &mut output)
+        })?;
         Ok(output.ids.len() <= room)
     }
 
@@ -200,15 +212,23 @@ impl Tokenizer {
         with_spans: bool,
     ) -> Result<Output> {
         let room = self.room(options, if with_template { around } else { 0 })?;
-        let finder = self.added.finder(options.specials)?;
+        let finder = self.finder(options.specials)?;
         let mut output = Output::new(with_spans, room);
-        self.with_worker(options.seed, |worker| self.encode_bytes(text, &finder, worker, &mut output))?;
+        output.surfaces = with_spans.then(Surfaces::default);
+        self.with_worker(&finder, options.seed, |worker| {
+            self.encode_bytes(text, &finder, worker, &mut output)
+        })?;
         Ok(output)
     }
 
     /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
-    pub(super) fn with_worker<T>(&self, seed: u64, work: impl FnOnce(&mut Worker) -> T) -> T {
-        self.workers.lend(&self.model, |worker| {
+    pub(super) fn with_worker<T>(
+        &self,
+        finder: &Finder<'_>,
+        seed: u64,
+        work: impl FnOnce(&mut Worker) -> T,
+    ) -> T {
+        finder.lend(|worker| {
             worker.set_dropout(self.dropout(seed));
             work(worker)
         })
@@ -237,7 +257,7 @@ impl Tokenizer {
                 Stretch::Invalid(run) => {
                     check_len(run.len())?;
                     let origin = Origin { start: 0, normalized: None, rewritten: None, base };
-                    self.encode_piece(run, 0, run.len(), origin, worker, output);
+                    self.encode_piece(finder.model(), run, 0..run.len(), origin, worker, output);
                 }
             }
             output.room_left()
@@ -258,7 +278,9 @@ impl Tokenizer {
         finder.raw(text, |Section { range, token }| {
             let start = base + range.start;
             match token {
-                Some(id) => output.push_token(id, start, base + range.end),
+                Some(token) => {
+                    output.push_token(token, start, base + range.end, text[range].as_bytes());
+                }
                 None => self.encode_section(&text[range], start, finder, worker, output)?,
             }
             output.room_left()
@@ -278,7 +300,8 @@ impl Tokenizer {
         if output.spans.is_none()
             && output.limit == usize::MAX
             && !finder.cuts_normalized()
-            && let Some(result) = worker.encode_section(&self.model, &self.pipeline, section, &mut output.ids)
+            && let Some(result) =
+                worker.encode_section(finder.model(), &self.pipeline, section, &mut output.ids)
         {
             return Ok(result?);
         }
@@ -304,18 +327,18 @@ impl Tokenizer {
         let text = normalized.text(section);
         let origin = Origin { start: 0, normalized: normalized.aligned(), rewritten: None, base };
         if !finder.cuts_normalized() {
-            return self.encode_pieces(text, base == 0, origin, worker, output);
+            return self.encode_pieces(finder.model(), text, base == 0, origin, worker, output);
         }
         finder.normalized(text, |Section { range, token }| {
             match token {
-                Some(id) => {
+                Some(token) => {
                     let [start, end] = origin.span(range.start, range.end);
-                    output.push_token(id, start as usize, end as usize);
+                    output.push_token(token, start as usize, end as usize, text[range].as_bytes());
                 }
                 None => {
                     let origin = Origin { start: range.start, ..origin };
                     let at_start = base == 0 && range.start == 0;
-                    self.encode_pieces(&text[range], at_start, origin, worker, output)?;
+                    self.encode_pieces(finder.model(), &text[range], at_start, origin, worker, output)?;
                 }
             }
             output.room_left()
@@ -324,6 +347,7 @@ impl Tokenizer {
 
     fn encode_pieces(
         &self,
+        model: &Model,
         text: &str,
         at_start: bool,
         origin: Origin<'_>,
@@ -342,27 +366,26 @@ impl Tokenizer {
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
             return self.pipeline.pre_tokenizer.walk(text, |piece| {
-                worker.encode(&self.model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
+                worker.encode(model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
                 Ok(())
             });
         }
         self.pipeline.pre_tokenizer.walk(text, |piece| {
-            self.encode_piece(text.as_bytes(), piece.start, piece.end, origin, worker, output);
+            self.encode_piece(model, text.as_bytes(), piece, origin, worker, output);
             output.room_left()
         })
     }
 
     fn encode_piece(
         &self,
+        model: &Model,
         text: &[u8],
-        start: usize,
-        end: usize,
+        Range { start, end }: Range<usize>,
         origin: Origin<'_>,
         worker: &mut Worker,
         output: &mut Output,
     ) {
-        let model = &*self.model;
-        let Output { ids, spans, lens, .. } = output;
+        let Output { ids, spans, lens, surfaces, .. } = output;
         let Some(spans) = spans else {
             worker.encode(model, text, start, end, ids);
             return;
@@ -382,6 +405,15 @@ impl Tokenizer {
             lens.clear();
             worker.encode_with_lens(model, &text[start..end], ids, lens);
             lens.iter().for_each(|&len| push(len as usize));
+            if let (Some(surfaces), Some(unk)) = (surfaces, model.unk_id()) {
+                let mut at = start;
+                for (place, (&id, &len)) in ids[from..].iter().zip(&*lens).enumerate() {
+                    if id == unk {
+                        surfaces.push(from + place, &text[at..at + len as usize]);
+                    }
+                    at += len as usize;
+                }
+            }
         }
     }
 }
@@ -389,6 +421,9 @@ impl Tokenizer {
 impl Output {
     fn truncate(&mut self) {
         self.ids.truncate(self.limit);
+        if let Some(surfaces) = &mut self.surfaces {
+            surfaces.truncate(self.limit);
+        }
         if let Some(spans) = &mut self.spans {
             spans.truncate(self.limit - self.start);
         }
@@ -414,7 +449,7 @@ mod tests {
     fn a_full_output_is_no_request_to_stop() {
         let mut output = Output::new(false, Some(1));
         assert!(output.room_left().is_ok());
-        output.push_token(7, 0, 1);
+        output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>");
         assert!(matches!(output.room_left(), Err(Ended::Full)));
         assert!(finished(output.room_left()).is_ok());
         // What the caller asked for reaches the caller, full or not.

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use super::Tokenizer;
 use super::encode::{Output, Walk};
+use super::finder::Finder;
 use super::rewritten::Rewritten;
-use crate::added_tokens::{Finder, Section};
+use crate::added_tokens::{AddedToken, Section};
 use crate::error::{Error, Result};
 use crate::model::Worker;
 use crate::normalizer::{Normalizer, SentencePiece};
 use crate::stretches::{Stretch, for_each_stretch};
-use crate::vocab::TokenId;
 
 impl Tokenizer {
     /// The normalizer that replaces such bytes, if there are any.
@@ -36,8 +36,8 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         for (range, token) in sections(text, finder)? {
-            if let Some(id) = token {
-                output.push_token(id, range.start, range.end);
+            if let Some(token) = token {
+                output.push_token(token, range.start, range.end, &text[range]);
             } else {
                 let part = &text[range.clone()];
                 let aligned = || whole.normalize_bytes(part).map(Some);
@@ -52,18 +52,18 @@ impl Tokenizer {
 }
 
 /// The text cut at the added tokens that match before normalization.
-fn sections(text: &[u8], finder: &Finder<'_>) -> Result<Vec<(Range<usize>, Option<TokenId>)>> {
+fn sections<'a>(text: &[u8], finder: &Finder<'a>) -> Result<Vec<(Range<usize>, Option<&'a AddedToken>)>> {
     let mut found = Vec::new();
     let mut done = 0;
     for_each_stretch(text, |base, stretch| {
         let Stretch::Text(stretch) = stretch else { return Ok(()) };
         finder.raw::<Error>(stretch, |Section { range, token }| {
-            if let Some(id) = token {
+            if let Some(token) = token {
                 let (start, end) = (base + range.start, base + range.end);
                 if done < start {
                     found.push((done..start, None));
                 }
-                found.push((start..end, Some(id)));
+                found.push((start..end, Some(token)));
                 done = end;
             }
             Ok(())

@@ -32,9 +32,13 @@ impl Tokenizer {
                 if let Some(spans) = &mut text.spans {
                     spans.truncate(len);
                 }
+                if let Some(surfaces) = &mut text.surfaces {
+                    surfaces.truncate(len);
+                }
             }
         }
-        let [first, second] = texts;
+        let [first, second] =
+            texts.map(|text| (text.ids, text.spans.unwrap_or_default(), text.surfaces.unwrap_or_default()));
         let mut encoding = Encoding::default();
         for part in &self.template.pair {
             match *part {
@@ -43,11 +47,11 @@ impl Tokenizer {
                 }
                 Part::Special { .. } => {}
                 Part::First { type_id } => {
-                    encoding.push_text(&first.ids, first.spans.as_deref().unwrap_or_default(), type_id);
+                    encoding.push_text(&first.0, &first.1, &first.2, type_id);
                 }
                 Part::Second { type_id } => {
-                    encoding.second = encoding.ids.len()..encoding.ids.len() + second.ids.len();
-                    encoding.push_text(&second.ids, second.spans.as_deref().unwrap_or_default(), type_id);
+                    encoding.second = encoding.ids.len()..encoding.ids.len() + second.0.len();
+                    encoding.push_text(&second.0, &second.1, &second.2, type_id);
                 }
             }
         }

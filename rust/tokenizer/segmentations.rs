@@ -44,7 +44,7 @@ impl Tokenizer {
     }
 
     fn lattice_text(&self, text: &str) -> Result<(&Unigram, String)> {
-        let Model::Unigram(model) = &*self.model else {
+        let Model::Unigram(model) = self.choices.barred_model() else {
             return Err(Error::Encode(format!(
                 "only Unigram has other ways to cut a text, and this is {}; BPE has dropout",
                 self.model.name()

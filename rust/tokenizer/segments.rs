@@ -41,7 +41,7 @@ impl Tokenizer {
                 Segment::Text(text) => {
                     let mut part = self.encode(text, options)?;
                     part.spans.iter_mut().flatten().for_each(|at| *at += base);
-                    encoding.push_text(&part.ids, &part.spans, 0);
+                    encoding.push_text(&part.ids, &part.spans, &part.surfaces, 0);
                     base += text.len() as u64;
                 }
                 Segment::Special(content) => {

@@ -10,7 +10,7 @@ impl Unigram {
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
         let mut kinds = self.options.kinds.clone();
         kinds.resize(self.vocab.len(), Kind::Normal);
-        let mut changes = false;
+        let mut changes = self.barred != specials;
         for &id in specials {
             let Some(kind) = kinds.get_mut(id as usize).filter(|kind| kind.is_in_text()) else { continue };
             *kind = if self.options.unk_id == Some(id) { Kind::Unknown } else { Kind::Control };
@@ -18,7 +18,8 @@ impl Unigram {
         }
         let options = UnigramOptions { kinds, ..self.options.clone() };
         // What was taken before is taken again: this cannot fail.
-        changes.then(|| Self::new(self.vocab.clone(), self.scores.clone(), options).ok()).flatten()
+        let made = changes.then(|| Self::new(self.vocab.clone(), self.scores.clone(), options).ok());
+        made.flatten().map(|model| Self { barred: specials.to_vec(), ..model })
     }
 
     /// Pieces that are never the best way to write their own text, and so are

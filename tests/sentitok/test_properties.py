@@ -149,11 +149,17 @@ def test_windows_are_their_definition(model: Tokenizer, text: str, size: int, st
 
 
 @given(text=SURROGATES)
-def test_surrogates_are_replaced_one_by_one(model: Tokenizer, text: str) -> None:
-    clean = "".join("�" if "\ud800" <= c <= "\udfff" else c for c in text)
-    encoding = model.encode(text)
-    assert encoding.ids.tolist() == model.encode(clean).ids.tolist()
-    assert encoding.offsets().tolist() == model.encode(clean).offsets().tolist()
+def test_surrogates_are_joined_or_replaced_as_tiktoken_does(model: Tokenizer, text: str) -> None:
+    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    encoding, expected = model.encode(text), model.encode(clean)
+    assert encoding.ids.tolist() == expected.ids.tolist()
+    assert encoding.offsets("bytes").tolist() == expected.offsets("bytes").tolist()
+    # Characters of the text as it was given: those of a pair are two.
+    places = [0]
+    for c in clean:
+        pair = ord(c) > 0xFFFF and text[places[-1]] != c
+        places.append(places[-1] + 1 + pair)
+    assert encoding.offsets().tolist() == [[places[i], places[j]] for i, j in expected.offsets().tolist()]
 
 
 @given(text=TEXTS)

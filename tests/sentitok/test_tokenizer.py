@@ -1,5 +1,6 @@
 """`Tokenizer`: what it takes, what it gives, what it refuses to change."""
 
+import pickle
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
@@ -95,9 +96,15 @@ def test_without_pyarrow(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) 
     assert tokenizer.encode_batch(series).to_list() == [ids(tokenizer, text) for text in TEXTS]
 
 
-def test_lone_surrogates(tokenizer: Tokenizer) -> None:
+def test_surrogates(tokenizer: Tokenizer) -> None:
     text = "a\ud83d\ude00\udfffb"
-    assert ids(tokenizer, text) == ids(tokenizer, "a���b")
+    assert ids(tokenizer, text) == ids(tokenizer, "a😀�b")
+    spans = np.unique(tokenizer.encode(text).offsets(), axis=0).tolist()
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert [start for start, _ in spans] == [0, 1, 3, 4]
+    batch = tokenizer.encode_batch(["x", text], offsets=True)
+    assert np.unique(batch.offsets()[1:], axis=0).tolist() == spans
+    assert pickle.loads(pickle.dumps(batch)).offsets().tolist() == batch.offsets().tolist()
     assert tokenizer.count(text) == len(ids(tokenizer, text))
     assert tokenizer.fits(text, len(ids(tokenizer, text)))
     assert tokenizer.encode_batch([text])[0].tolist() == ids(tokenizer, text)

@@ -236,7 +236,7 @@ def _first_difference(
     one: "Tokenizer", other: "Tokenizer", text: str, a: list[int], b: list[int]
 ) -> dict[str, Any]:
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    spans = one.encode(text).offsets("chars").tolist()
+    spans = one.encode(text).offsets("chars", trim=False).tolist()
     begin = int(spans[at][0]) if at < len(spans) else len(text)
     around = text[max(0, begin - 20) : begin + 20]
     return {

@@ -86,7 +86,7 @@ def show(
     ids = encoding.ids.tolist()
     raw = _shown_bytes(tokenizer, ids)
     if as_json:
-        offsets = encoding.offsets("chars").tolist()
+        offsets = encoding.offsets("chars", trim=False).tolist()
         special = encoding.special_tokens_mask.tolist()
         tokens = [
             {

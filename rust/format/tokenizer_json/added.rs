@@ -116,8 +116,7 @@ fn template_steps(node: &Node<'_>, template: &mut Template, is_set: &mut bool) -
     let kind = node.kind()?;
     match kind {
         "ByteLevel" => {
-            template.trim_offsets = trim_offsets(node)?;
-            return Ok(());
+            return set_trim_offsets(node, template);
         }
         "Sequence" => {
             let steps = node.require("processors")?.elements()?;
@@ -144,13 +143,21 @@ fn template_steps(node: &Node<'_>, template: &mut Template, is_set: &mut bool) -
                 template.pair.extend([Part::Second { type_id: 1 }, special(sep, 1)]);
             } else {
                 template.pair.extend([special(sep, 0), Part::Second { type_id: 0 }, special(sep, 0)]);
-                template.trim_offsets = trim_offsets(node)?;
+                set_trim_offsets(node, template)?;
             }
         }
         other => return Err(node.unsupported(other, POST_PROCESSORS)),
     }
     if std::mem::replace(is_set, true) {
         return Err(node.error("a second template in a sequence is not supported"));
+    }
+    Ok(())
+}
+
+fn set_trim_offsets(node: &Node<'_>, template: &mut Template) -> Result<()> {
+    let trims = trim_offsets(node)?;
+    if trims != TrimOffsets::No && std::mem::replace(&mut template.trim_offsets, trims) != TrimOffsets::No {
+        return Err(node.error("a second step with trim_offsets in a sequence is not supported"));
     }
     Ok(())
 }

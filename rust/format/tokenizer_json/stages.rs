@@ -105,11 +105,10 @@ pub(super) fn decoder(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
             Unit::Chars,
             [Step::Replace, Step::ByteFallback] | [Step::Replace, Step::ByteFallback, Step::Fuse],
         ) => Decoder::ByteFallback { strip: 0 },
-        (
-            Unit::Chars,
-            [Step::Replace, Step::ByteFallback, Step::Fuse, Step::Strip(strip)]
-            | [Step::Replace, Step::Fuse, Step::Strip(strip)],
-        ) => Decoder::ByteFallback { strip: *strip },
+        (Unit::Chars, [Step::Replace, Step::ByteFallback, Step::Fuse, Step::Strip(strip)]) => {
+            Decoder::ByteFallback { strip: *strip }
+        }
+        (Unit::Chars, [Step::Replace, Step::Fuse, Step::Strip(strip)]) => Decoder::Stripped { strip: *strip },
         (Unit::Chars, steps) if steps.iter().any(|step| matches!(step, Step::ByteLevel)) => {
             return Err(node.error("a ByteLevel decoder without a ByteLevel pre-tokenizer is not supported"));
         }

@@ -127,6 +127,9 @@ pub(super) fn decoder(decoder: &Decoder, unit: Unit, pre_tokenizer: &PreTokenize
             }
             json!({"type": "Sequence", "decoders": steps})
         }
+        (Unit::Chars, Decoder::Stripped { strip }) => json!({"type": "Sequence", "decoders": [
+            replace, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": strip, "stop": 0},
+        ]}),
         (Unit::Chars, Decoder::Suffix { suffix }) => json!({"type": "BPEDecoder", "suffix": suffix}),
         (Unit::Chars, Decoder::Spaced) => Value::Null,
         (Unit::Chars, Decoder::SentencePiece(whole)) => {

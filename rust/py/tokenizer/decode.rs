@@ -1,13 +1,14 @@
 //! `Tokenizer`: ids to text, and tokens looked up.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::super::batch::PyEncodingBatch;
 use super::super::error::entry;
 use super::super::ids;
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
+use super::super::turns::{Turns, list};
 use super::PyTokenizer;
 use crate::bpe::Bpe;
 use crate::decoder::stream::StreamDecoder;
@@ -42,24 +43,29 @@ impl PyTokenizer {
 
     /// The texts of a batch, or of many lists of ids.
     #[pyo3(signature = (batch, *, skip_special_tokens = false))]
-    fn decode_batch(
+    fn decode_batch<'py>(
         &self,
-        py: Python<'_>,
-        batch: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        batch: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
-    ) -> PyResult<Vec<String>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             if let Ok(batch) = batch.cast::<PyEncodingBatch>() {
                 let texts = batch
                     .get()
                     .with_rows(py, |rows| self.tokenizer.decode_batch(rows, skip_special_tokens))?;
-                return Ok(texts?);
+                return list(py, texts?);
             }
             let max_id = self.tokenizer.max_id();
-            let rows =
-                batch.try_iter()?.map(|row| ids::extract(&row?, max_id)).collect::<PyResult<Vec<_>>>()?;
+            let mut turns = Turns::default();
+            let mut rows = Vec::with_capacity(batch.len().unwrap_or(0));
+            for row in batch.try_iter()? {
+                let row = ids::extract(&row?, max_id)?;
+                turns.after(py, 1 + row.len())?;
+                rows.push(row);
+            }
             let decode = |row: &Vec<TokenId>| self.tokenizer.decode(row, skip_special_tokens);
-            Ok(py.detach(|| rows.iter().map(decode).collect::<Result<_>>())?)
+            list(py, py.detach(|| rows.iter().map(decode).collect::<Result<Vec<String>>>())?)
         })
     }
 
@@ -100,22 +106,23 @@ impl PyTokenizer {
     /// All tokens with their ids, as tokenizer.json spells them, ids ascending.
     fn vocab<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {
-            let vocab = PyDict::new(py);
+            let (vocab, mut turns) = (PyDict::new(py), Turns::default());
             for id in 0..=self.tokenizer.max_id() {
                 if let Some(token) = self.tokenizer.id_to_token(id) {
                     vocab.set_item(token, id)?;
                 }
+                turns.after(py, 1)?;
             }
             Ok(vocab)
         })
     }
 
     /// The pairs that merge, in order of rank; none unless the model is BPE.
-    fn merges<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+    fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let bytes = |id| PyBytes::new(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
             let merges = py.detach(|| self.tokenizer.model().bpe().map(Bpe::merge_list)).unwrap_or_default();
-            Ok(merges.into_iter().map(|(left, right)| (bytes(left), bytes(right))).collect())
+            list(py, merges.into_iter().map(|(left, right)| (bytes(left), bytes(right))))
         })
     }
 }

@@ -1,0 +1,59 @@
+//! `Surfaces`: what stood in a text where an id alone does not say it.
+
+/// Texts by place: those of unknown tokens, and of added tokens that are not
+/// spelled as they were found. All in one string, for there may be many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surfaces {
+    /// Places among the ids, ascending, and where the text of each ends.
+    places: Vec<(usize, usize)>,
+    text: String,
+}
+
+impl Surfaces {
+    /// Sets the text of a place after all others; bytes that are no UTF-8 become U+FFFD.
+    pub fn push(&mut self, place: usize, text: &[u8]) {
+        self.text.push_str(&String::from_utf8_lossy(text));
+        self.places.push((place, self.text.len()));
+    }
+
+    /// The places with their texts, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
+        let starts = std::iter::once(0).chain(self.places.iter().map(|&(_, end)| end));
+        self.places.iter().zip(starts).map(|(&(place, end), start)| (place, &self.text[start..end]))
+    }
+
+    /// Forgets the texts of the places from `n` on.
+    pub(crate) fn truncate(&mut self, n: usize) {
+        self.places.truncate(self.places.partition_point(|&(place, _)| place < n));
+        self.text.truncate(self.places.last().map_or(0, |&(_, end)| end));
+    }
+
+    /// Appends those of a text whose ids begin at `first`.
+    pub(crate) fn extend(&mut self, other: &Self, first: usize) {
+        for (place, text) in other.iter() {
+            self.push(first + place, text.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Surfaces;
+
+    #[test]
+    fn texts_keep_their_places() {
+        let mut surfaces = Surfaces::default();
+        surfaces.push(1, b"ab");
+        surfaces.push(4, b"\xFF");
+        let mut all = Surfaces::default();
+        all.extend(&surfaces, 2);
+        all.extend(&surfaces, 10);
+        assert_eq!(
+            all.iter().collect::<Vec<_>>(),
+            [(3, "ab"), (6, "\u{FFFD}"), (11, "ab"), (14, "\u{FFFD}")]
+        );
+        all.truncate(11);
+        all.push(20, b"c");
+        assert_eq!(all.iter().collect::<Vec<_>>(), [(3, "ab"), (6, "\u{FFFD}"), (20, "c")]);
+    }
+}

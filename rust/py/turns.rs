@@ -1,0 +1,60 @@
+//! Turns: a long run of Python objects is made or read in parts, and between them
+//! other threads run and Ctrl-C is answered.
+
+use numpy::{Element, PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+/// Objects between two turns: well below a millisecond.
+const PART: usize = 1 << 13;
+
+/// Counts objects, and lets others have their turn now and then.
+#[derive(Default)]
+pub(super) struct Turns {
+    done: usize,
+}
+
+impl Turns {
+    /// Says that so many objects were made or read.
+    #[inline]
+    pub fn after(&mut self, py: Python<'_>, objects: usize) -> PyResult<()> {
+        self.done += objects;
+        if self.done < PART {
+            return Ok(());
+        }
+        self.done = 0;
+        // Whoever waits gets the interpreter before it comes back here.
+        py.detach(|| ());
+        py.check_signals()
+    }
+}
+
+/// A list of objects, whole at any time, made in parts.
+pub(super) fn list<'py, T>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = T>,
+) -> PyResult<Bound<'py, PyList>>
+where
+    T: IntoPyObject<'py>,
+{
+    let mut items = items.into_iter();
+    let all = PyList::empty(py);
+    let mut turns = Turns::default();
+    loop {
+        let part: Vec<T> = items.by_ref().take(PART).collect();
+        let n = part.len();
+        if n == 0 {
+            return Ok(all);
+        }
+        let end = all.len();
+        all.set_slice(end, end, PyList::new(py, part)?.as_any())?;
+        turns.after(py, n)?;
+    }
+}
+
+/// The numbers of an array, or of what becomes one.
+pub(super) fn numbers<T: Element + Clone>(object: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Vec<T>> {
+    let numpy = object.py().import("numpy")?;
+    let array = numpy.call_method1("asarray", (object, dtype))?.call_method0("ravel")?;
+    Ok(array.cast_into::<PyArray1<T>>()?.try_readonly()?.as_array().to_vec())
+}

@@ -1,0 +1,50 @@
+//! What the file's post-processor leaves out of offsets.
+
+use std::borrow::Cow;
+
+use super::Tokenizer;
+use crate::bpe::Unit;
+use crate::encoding::Blanks;
+use crate::model::Model;
+use crate::template::TrimOffsets;
+use crate::vocab::TokenId;
+
+impl Tokenizer {
+    /// The white space that offsets leave out by the file; `None` where they are
+    /// whole. `surface` gives what stood in the text at a place, if that is known
+    /// and not the spelling of the token.
+    pub fn blanks<'a>(
+        &self,
+        ids: &[TokenId],
+        mut surface: impl FnMut(usize) -> Option<Cow<'a, str>>,
+    ) -> Option<Blanks> {
+        let after_prefix_space = match self.template.trim_offsets {
+            TrimOffsets::No => return None,
+            TrimOffsets::Yes => false,
+            TrimOffsets::AfterPrefixSpace => true,
+        };
+        let unit = self.model.unit();
+        let count = |(at, &id): (usize, &TokenId)| {
+            let shown = surface(at).filter(|_| self.shows_surface(id));
+            match (shown, self.added.by_id(id), self.model.vocab().bytes(id)) {
+                (Some(surface), ..) => Blanks::of_spelling(&surface),
+                (None, Some(token), _) => Blanks::of_spelling(&token.content),
+                (None, None, Some(bytes)) if unit == Unit::Bytes => Blanks::of_bytes(bytes),
+                (None, None, bytes) => {
+                    Blanks::of_spelling(&String::from_utf8_lossy(bytes.unwrap_or_default()))
+                }
+            }
+        };
+        let counts = ids.iter().enumerate().map(count).collect();
+        Some(Blanks { after_prefix_space, counts })
+    }
+
+    /// Whether Hugging Face shows what stood in the text for an id: of added
+    /// tokens and Unigram's unknown token. The unknown token of others is spelled.
+    pub fn shows_surface(&self, id: TokenId) -> bool {
+        match self.model.unk_id() {
+            Some(unk) if unk == id => matches!(*self.model, Model::Unigram(_)),
+            _ => self.added.by_id(id).is_some(),
+        }
+    }
+}
