@@ -52,16 +52,15 @@ impl Pattern {
         let engine = if look_around {
             Engine::Backtracking(Arc::new(backtracking().map_err(does_not_compile)?))
         } else {
-            let linear =
-                if translated.looks_around { Err(String::new()) } else { Linear::new(&translated.pattern) };
-            Engine::Linear(linear.map_err(|reason| match backtracking() {
+            let linear = if translated.looks_around { None } else { Linear::new(&translated.pattern).ok() };
+            Engine::Linear(linear.ok_or_else(|| match backtracking() {
                 Ok(_) => refuse(
                     "the linear-time engine knows no look-around, word boundaries, backreferences or possessive \
-                     quantifiers; opt in with look_around (slower, and an error on texts that make it go back too \
-                     often)"
+                     quantifiers, or the pattern would take more than 1 MiB; opt in with look_around (slower, and \
+                     an error on texts that make it go back too often)"
                         .to_owned(),
                 ),
-                Err(other) => does_not_compile(if reason.is_empty() { other } else { reason }),
+                Err(reason) => does_not_compile(reason),
             })?)
         };
         Ok(Self { source: pattern.into(), engine })
