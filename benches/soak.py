@@ -52,6 +52,7 @@ def random_text(source: random.Random, size: int) -> str:
 def tokenizers() -> list[Tokenizer]:
     source = random.Random(1)
     texts = [random_text(source, 3000) for _ in range(200)]
+    simple = [f"{n * 7919 % 1000} the cat sat on mats {n % 97}" for n in range(3000)]
     bpe = train_bpe(texts=texts, vocab_size=3000)
     pattern = PreTokenizer(pattern=r"\w+|[^\w\s]+|\s+")
     look_around = PreTokenizer(pattern=r"\b\w+\b|\s+(?!\S)|.", look_around=True)
@@ -60,8 +61,8 @@ def tokenizers() -> list[Tokenizer]:
         train_bpe(texts=texts, vocab_size=3000, pre_tokenizer="bytes", normalizer="nfkc"),
         train_bpe(texts=texts, vocab_size=3000, pre_tokenizer=pattern),
         train_bpe(texts=texts, vocab_size=3000, pre_tokenizer=look_around),
-        train_unigram(texts=texts, vocab_size=3000),
-        train_wordpiece(texts=texts, vocab_size=3000),
+        train_unigram(texts=simple, vocab_size=2000),
+        train_wordpiece(texts=simple, vocab_size=2000),
     ]
 
 
@@ -81,7 +82,7 @@ def churn(kept: list[Tokenizer], seed: int, ends: float, failed: list[BaseExcept
                 case 2:
                     tokenizer.count(text)
                 case 3:
-                    tokenizer.encode(text, specials="all").spans
+                    tokenizer.encode_batch([text], specials="all", offsets=True)
                 case _:
                     Tokenizer.from_bytes(tokenizer.to_bytes()).encode(text[:1000])
     except SentitokError as error:
