@@ -29,7 +29,7 @@ pub use precompiled::Precompiled;
 pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,11 +93,43 @@ pub enum Normalizer {
     /// The steps one after the other.
     Sequence {
         /// The steps.
+        #[serde(deserialize_with = "steps")]
         normalizers: Vec<Normalizer>,
     },
 }
 
+/// More patterns than any known file has; each may take megabytes.
+const MAX_PATTERNS: usize = 16;
+
 impl Normalizer {
+    /// Steps one after the other.
+    ///
+    /// # Errors
+    /// [`crate::Error::Format`] for more than 16 patterns in them.
+    pub fn sequence(steps: impl IntoIterator<Item = Result<Self>>) -> Result<Self> {
+        let (mut normalizers, mut n_patterns) = (Vec::new(), 0);
+        for step in steps {
+            let step = step?;
+            n_patterns += step.n_patterns();
+            if n_patterns > MAX_PATTERNS {
+                return Err(Error::format(
+                    "normalizer",
+                    format!("more than {MAX_PATTERNS} patterns in a row; join them, or replace strings"),
+                ));
+            }
+            normalizers.push(step);
+        }
+        Ok(Self::Sequence { normalizers })
+    }
+
+    fn n_patterns(&self) -> usize {
+        match self {
+            Self::ReplaceMatches { .. } => 1,
+            Self::Sequence { normalizers } => normalizers.iter().map(Self::n_patterns).sum(),
+            _ => 0,
+        }
+    }
+
     /// The normalized text with its alignment; `None` when nothing changes.
     ///
     /// # Errors
@@ -192,6 +224,41 @@ impl Normalizer {
             Self::Sequence { .. } => false,
         })
     }
+}
+
+/// Reads steps one by one, so that too many patterns are never made.
+fn steps<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<Normalizer>, D::Error> {
+    struct Steps;
+    impl<'de> serde::de::Visitor<'de> for Steps {
+        type Value = Vec<Normalizer>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of normalizers")
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut list: A,
+        ) -> std::result::Result<Self::Value, A::Error> {
+            let mut failed = None;
+            let read = std::iter::from_fn(|| match list.next_element() {
+                Ok(step) => step.map(Ok),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            });
+            let sequence = Normalizer::sequence(read).map_err(serde::de::Error::custom);
+            match (failed, sequence?) {
+                (Some(error), _) => Err(error),
+                (None, Normalizer::Sequence { normalizers }) => Ok(normalizers),
+                (None, _) => Ok(Vec::new()),
+            }
+        }
+    }
+    deserializer.deserialize_seq(Steps)
 }
 
 /// Reads the rest of a variant without data, where serde would let any field pass.
@@ -304,5 +371,24 @@ mod tests {
         assert_eq!(replacing(6, "hh").normalize_text("hhh").unwrap().unwrap().len(), 192);
         let prefix = Normalizer::Prepend { prepend: "x".repeat(1024) };
         assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 1025);
+    }
+
+    #[test]
+    fn patterns_in_a_row_are_few() {
+        let step = r#"{"type":"ReplaceMatches","pattern":"\\w{20}","content":""}"#;
+        for (n, is_read) in [(0, true), (16, true), (17, false), (5000, false)] {
+            let list = vec![step; n].join(",");
+            for json in [
+                format!(r#"{{"type":"Sequence","normalizers":[{list}]}}"#),
+                format!(
+                    r#"{{"type":"Sequence","normalizers":[{{"type":"Sequence","normalizers":[{list}]}}]}}"#
+                ),
+            ] {
+                let read = serde_json::from_str::<Normalizer>(&json);
+                assert_eq!(read.is_ok(), is_read, "{n} {:?}", read.err());
+            }
+        }
+        let bad = r#"{"type":"Sequence","normalizers":[{"type":"Nfc"},{"type":"X"}]}"#;
+        assert!(serde_json::from_str::<Normalizer>(bad).unwrap_err().to_string().contains('X'));
     }
 }

@@ -11,6 +11,10 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+/// How many buckets keep their memory, and for how many places each.
+const KEPT_BUCKETS: usize = 1 << 10;
+const KEPT_PLACES: usize = 1 << 6;
+
 /// Places of one rank: `sorted[front..]`, and those that came out of order.
 #[derive(Default)]
 struct Bucket {
@@ -63,17 +67,21 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Empties the queue.
     pub(super) fn clear(&mut self) {
-        // A piece of many ranks must not leave its memory behind for ever.
-        self.buckets.truncate(1 << 12);
-        for bucket in &mut self.buckets[..self.used.min(1 << 12)] {
+        // A piece of many ranks, or of one many times, must not leave its memory
+        // behind: what stays is less than a megabyte.
+        self.buckets.truncate(KEPT_BUCKETS);
+        for bucket in self.buckets.iter_mut().take(self.used) {
             bucket.sorted.clear();
-            bucket.sorted.shrink_to(1 << 12);
+            bucket.sorted.shrink_to(KEPT_PLACES);
             bucket.front = 0;
             bucket.unsorted.clear();
+            bucket.unsorted.shrink_to(KEPT_PLACES);
         }
         self.used = 0;
         self.by_rank.clear();
+        self.by_rank.shrink_to(KEPT_BUCKETS);
         self.waiting.clear();
+        self.waiting.shrink_to(KEPT_BUCKETS);
         self.is_waiting.clear();
     }
 

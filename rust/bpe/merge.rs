@@ -16,6 +16,9 @@ use crate::vocab::TokenId;
 /// 16 is slower; 32 to 256 do not differ beyond the noise.
 const SCAN_LIMIT: usize = 64;
 
+/// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
+const KEPT_SYMBOLS: usize = 1 << 14;
+
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
 /// What follows a symbol that was merged away. (Its length does not tell: bytes
@@ -42,6 +45,13 @@ impl Symbols {
     pub(crate) fn clear(&mut self) {
         self.ids.clear();
         self.lens.clear();
+    }
+
+    /// Lets go of what a long piece took.
+    pub(crate) fn rest(&mut self) {
+        if self.ids.capacity().max(self.next.capacity()) > KEPT_SYMBOLS {
+            *self = Self::default();
+        }
     }
 
     /// Adds a symbol that covers `len` bytes.

@@ -46,6 +46,11 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Lets go of what long pieces took, until the next call.
+    pub fn rest(&mut self) {
+        self.symbols.rest();
+    }
+
     /// Sets the dropout of the pieces that follow.
     pub fn set_dropout(&mut self, dropout: Option<Dropout>) {
         self.dropout = dropout;

@@ -24,8 +24,10 @@ use super::{PROGRAM_BYTES, Stop, Work};
 /// Looks at each byte, and bytes more, that are not counted.
 const FREE_LOOKS: usize = 4;
 const FREE_BYTES: usize = 4 << 10;
+/// The bytes of states that each of two caches keeps, for each thread.
+const CACHE_BYTES: usize = 1 << 20;
 /// What filling the cache once costs, in bytes looked at.
-const REFILL: u64 = 4 << 20;
+const REFILL: u64 = 2 << 20;
 /// How many bytes past a match are worth remembering.
 const FAR: usize = 64;
 /// The places past a match at which states are kept.
@@ -54,7 +56,12 @@ struct Caches {
 
 impl std::fmt::Debug for Dfas {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Dfas({} bytes)", self.forward.memory_usage() + self.reverse.memory_usage())
+        write!(
+            f,
+            "Dfas({} and {} bytes)",
+            self.forward.get_nfa().memory_usage(),
+            self.reverse.get_nfa().memory_usage()
+        )
     }
 }
 
@@ -64,15 +71,21 @@ impl Linear {
         let hir = syntax::parse(pattern).map_err(|error| error.to_string())?;
         let build = |is_reverse: bool| {
             let nfa = thompson::Config::new()
-                .nfa_size_limit(Some(PROGRAM_BYTES))
+                // The mirror, which finds where a match starts, is about twice as large.
+                .nfa_size_limit(Some(if is_reverse { 2 * PROGRAM_BYTES } else { PROGRAM_BYTES }))
                 .reverse(is_reverse)
                 .which_captures(thompson::WhichCaptures::None)
-                .shrink(is_reverse);
+                .shrink(false);
             let kind = if is_reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
             let nfa = thompson::Compiler::new().configure(nfa).build_from_hir(&hir);
             let nfa = nfa.map_err(|error| error.to_string())?;
             DFA::builder()
-                .configure(DFA::config().match_kind(kind).skip_cache_capacity_check(true))
+                .configure(
+                    DFA::config()
+                        .match_kind(kind)
+                        .cache_capacity(CACHE_BYTES)
+                        .skip_cache_capacity_check(true),
+                )
                 .build_from_nfa(nfa)
                 .map(Arc::new)
                 .map_err(|error| error.to_string())

@@ -86,8 +86,14 @@ impl Program {
         let mut referred = Vec::new();
         collect_referred(&tree.expr, &mut referred);
         let groups = count_groups(&tree.expr);
-        let mut compiler =
-            Compiler { program: Self::default(), known: HashMap::new(), bytes: 0, groups, referred };
+        let mut compiler = Compiler {
+            program: Self::default(),
+            known: HashMap::new(),
+            read: HashMap::new(),
+            bytes: 0,
+            groups,
+            referred,
+        };
         compiler.program.n_slots = if compiler.referred.is_empty() { 0 } else { 2 * groups };
         let mut group = 0;
         compiler.expr(&tree.expr, &mut group)?;
@@ -112,6 +118,8 @@ struct Compiler {
     program: Program,
     /// Sets by their ranges.
     known: HashMap<Vec<(u32, u32)>, u32>,
+    /// Sets by how they are written: repeats name the same over and over.
+    read: HashMap<(String, bool), u32>,
     bytes: usize,
     groups: usize,
     /// Groups that are referred to; others keep nothing.
@@ -172,7 +180,14 @@ impl Compiler {
                 }
                 class
             }
-            Expr::Delegate { inner, casei } => class_of(inner, *casei)?,
+            Expr::Delegate { inner, casei } => {
+                if let Some(&known) = self.read.get(&(inner.clone(), *casei)) {
+                    return Ok(Some(known));
+                }
+                let set = self.set(&class_of(inner, *casei)?)?;
+                self.read.insert((inner.clone(), *casei), set);
+                return Ok(Some(set));
+            }
             Expr::Literal { val, casei } if val.chars().nth(1).is_none() => {
                 let mut class = ClassUnicode::new(val.chars().map(|c| ClassUnicodeRange::new(c, c)));
                 if *casei {

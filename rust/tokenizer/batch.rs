@@ -38,15 +38,18 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// More than a machine's threads need not rest: each may hold 2 MiB.
-    const MOST: usize = 256;
+    /// As many may rest as can run: each holds up to 3 MiB (Unigram: 13 MiB).
+    fn most() -> usize {
+        parallel::default_threads()
+    }
 
     pub(super) fn lend<T>(&self, model: &Model, work: impl FnOnce(&mut Worker) -> T) -> T {
         let resting = self.resting.try_lock().ok().and_then(|mut resting| resting.pop());
         let mut worker = resting.unwrap_or_else(|| model.worker());
         let result = work(&mut worker);
+        worker.rest();
         if let Ok(mut resting) = self.resting.try_lock()
-            && resting.len() < Self::MOST
+            && resting.len() < Self::most()
         {
             resting.push(worker);
         }

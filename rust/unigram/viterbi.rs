@@ -116,7 +116,17 @@ pub(super) struct Viterbi {
     pub(super) path: Vec<(TokenId, u32)>,
 }
 
+/// A stretch of up to so many bytes leaves its memory to the next: half a MiB.
+const KEPT_NODES: usize = 1 << 14;
+
 impl Viterbi {
+    /// Lets go of what a long stretch took.
+    pub(super) fn rest(&mut self) {
+        if self.nodes.capacity() > KEPT_NODES {
+            *self = Self::default();
+        }
+    }
+
     /// Fills `path`; `total` is the score of all before the text. Returns the
     /// score after it, and by how much each choice on the path was made.
     pub(super) fn search<const SINGLE: bool>(

@@ -85,6 +85,11 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Lets go of what a long unit took, until the next call.
+    pub fn rest(&mut self) {
+        self.viterbi.rest();
+    }
+
     /// Appends the ids of the piece `text[start..end]`.
     pub fn encode(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let output = Output { ids, lens: None, unknown: None, uncovered: 0 };

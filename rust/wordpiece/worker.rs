@@ -12,7 +12,17 @@ pub struct Worker {
     pub(super) normalized: String,
 }
 
+/// The bytes that the buffer of a stretch keeps.
+const KEPT_BYTES: usize = 1 << 16;
+
 impl Worker {
+    /// Lets go of what a long stretch took, until the next call.
+    pub fn rest(&mut self) {
+        if self.normalized.capacity() > KEPT_BYTES {
+            self.normalized = String::new();
+        }
+    }
+
     /// Appends the ids of the word `text[start..end]`.
     #[inline]
     pub fn encode(

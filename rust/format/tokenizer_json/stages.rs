@@ -60,8 +60,12 @@ pub(super) fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
         "Nmt" => Ok(Normalizer::Nmt),
         "Sequence" => {
             let steps = node.require("normalizers")?.elements()?;
-            let steps = steps.iter().map(normalizer).collect::<Result<Vec<_>>>()?;
-            Ok(sentencepiece_steps::joined(&steps).unwrap_or(Normalizer::Sequence { normalizers: steps }))
+            let sequence = Normalizer::sequence(steps.iter().map(normalizer))?;
+            Ok(match &sequence {
+                Normalizer::Sequence { normalizers } => sentencepiece_steps::joined(normalizers),
+                _ => None,
+            }
+            .unwrap_or(sequence))
         }
         other => Err(node.unsupported(other, NORMALIZERS)),
     }

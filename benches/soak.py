@@ -1,0 +1,131 @@
+"""Memory over time under random texts: `python benches/soak.py --minutes 60`.
+
+Encodes, decodes, splits, counts and loads without pause, from several threads,
+texts that differ each time: words never seen, long runs, all scripts, now and
+then a text of many megabytes. Prints the resident memory every while, and ends
+with status 1 when it passes the bound: what stood after the first minute and
+what `docs/performance.md` allows a tokenizer to keep.
+"""
+
+import argparse
+import gc
+import json
+import os
+import random
+import sys
+import threading
+import time
+
+from sentitok import PreTokenizer, SentitokError, Tokenizer, train_bpe, train_unigram, train_wordpiece
+
+#: What the tokenizers of this run may keep: per tokenizer and processor 3 MiB
+#: (Unigram: 13), per pattern and processor 5 MiB; and the allocator's own.
+ALLOCATOR_MIB = 48
+
+SCRIPTS = [(0x20, 0x7F), (0xC0, 0x24F), (0x400, 0x4FF), (0x590, 0x6FF), (0x900, 0x97F), (0x4E00, 0x9FFF), (0x1F300, 0x1F6FF)]
+
+
+def resident_mib() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def random_text(source: random.Random, size: int) -> str:
+    """Words of one script or of several, runs of one character, and blanks."""
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        first, last = source.choice(SCRIPTS)
+        n = source.choice((1, 2, 4, 7, 12, 30, 300))
+        match source.randrange(6):
+            case 0:
+                part = chr(source.randint(first, last)) * n
+            case 1:
+                part = str(source.getrandbits(40))
+            case _:
+                part = "".join(chr(source.randint(first, last)) for _ in range(n))
+        parts.append(part)
+        length += len(part) + 1
+    return " ".join(parts)
+
+
+def tokenizers() -> list[Tokenizer]:
+    source = random.Random(1)
+    texts = [random_text(source, 3000) for _ in range(200)]
+    simple = [f"{n * 7919 % 1000} the cat sat on mats {n % 97}" for n in range(3000)]
+    bpe = train_bpe(texts=texts, vocab_size=3000)
+    pattern = PreTokenizer(pattern=r"\w+|[^\w\s]+|\s+")
+    look_around = PreTokenizer(pattern=r"\b\w+\b|\s+(?!\S)|.", look_around=True)
+    return [
+        bpe,
+        train_bpe(texts=texts, vocab_size=3000, pre_tokenizer="bytes", normalizer="nfkc"),
+        train_bpe(texts=texts, vocab_size=3000, pre_tokenizer=pattern),
+        train_bpe(texts=texts, vocab_size=3000, pre_tokenizer=look_around),
+        train_unigram(texts=simple, vocab_size=2000),
+        train_wordpiece(texts=simple, vocab_size=2000),
+    ]
+
+
+def churn(kept: list[Tokenizer], seed: int, ends: float, failed: list[BaseException]) -> None:
+    source = random.Random(seed)
+    try:
+        while time.monotonic() < ends and not failed:
+            tokenizer = source.choice(kept)
+            size = source.choice((20, 200, 2000, 20_000, 200_000)) if source.random() > 0.01 else 3_000_000
+            text = random_text(source, size) if size < 1_000_000 else random_text(source, 20_000) * (size // 20_000)
+            match source.randrange(5):
+                case 0:
+                    ids = tokenizer.encode(text).ids
+                    tokenizer.decode(ids)
+                case 1:
+                    tokenizer.encode_batch([text[k::4] for k in range(4)], threads=source.choice((1, 2, 5)))
+                case 2:
+                    tokenizer.count(text)
+                case 3:
+                    tokenizer.encode_batch([text], specials="all", offsets=True)
+                case _:
+                    Tokenizer.from_bytes(tokenizer.to_bytes()).encode(text[:1000])
+    except SentitokError as error:
+        failed.append(error)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--threads", type=int, default=3)
+    parser.add_argument("--every", type=float, default=15, help="seconds between two lines")
+    options = parser.parse_args()
+    kept = tokenizers()
+    processors = len(os.sched_getaffinity(0))
+    bound = processors * (5 * 3 + 13 + 2 * 5) + ALLOCATOR_MIB
+    started = time.monotonic()
+    ends = started + options.minutes * 60
+    failed: list[BaseException] = []
+    workers = [threading.Thread(target=churn, args=(kept, seed, ends, failed)) for seed in range(options.threads)]
+    for worker in workers:
+        worker.start()
+    settled = resident_mib()
+    rows = []
+    while any(worker.is_alive() for worker in workers):
+        time.sleep(min(options.every, max(0.1, ends - time.monotonic())))
+        rows.append((round(time.monotonic() - started, 1), round(resident_mib(), 1)))
+        print(f"{rows[-1][0]:8.1f} s {rows[-1][1]:8.1f} MiB", flush=True)
+    for worker in workers:
+        worker.join()
+    if failed:
+        raise failed[0]
+    gc.collect()
+    at_rest = resident_mib()
+    result = {
+        "minutes": options.minutes,
+        "start_mib": round(settled, 1),
+        "peak_mib": max(row[1] for row in rows),
+        "at_rest_mib": round(at_rest, 1),
+        "bound_mib": round(settled + bound, 1),
+    }
+    print(json.dumps(result))
+    return int(at_rest > settled + bound)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
