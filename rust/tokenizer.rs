@@ -110,8 +110,8 @@ impl Tokenizer {
         template.check()?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let model = bar_specials(model, added.tokens());
-        let tokenizer =
-            Self { pipeline, model, added, template, decoder, workers: batch::Workers::default() };
+        let workers = batch::Workers::new(model.clone());
+        let tokenizer = Self { pipeline, model, added, template, decoder, workers };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part

@@ -6,15 +6,15 @@
 //! atomic counter and share nothing else.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::encode::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
 use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
-use crate::model::{Model, Worker};
+use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -27,27 +27,34 @@ const UNIT_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
 const LONG_BYTES: usize = 256 << 10;
 
-/// Workers at rest: their caches live on between calls.
+/// A model and what its workers left behind: their caches live on between calls.
 ///
 /// Nobody waits here. A lock that is taken, perhaps by a thread that a fork
 /// left behind, only means that a new worker is made.
-#[derive(Default)]
 pub(super) struct Workers {
-    resting: Mutex<Vec<Worker>>,
+    model: Arc<Model>,
+    resting: Mutex<Vec<Scratch>>,
 }
 
 impl Workers {
     /// More than a machine's threads need not rest: each may hold 2 MiB.
     const MOST: usize = 256;
 
-    pub(super) fn lend<T>(&self, model: &Model, work: impl FnOnce(&mut Worker) -> T) -> T {
+    pub(super) fn new(model: Arc<Model>) -> Self {
+        Self { model, resting: Mutex::default() }
+    }
+
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
         let resting = self.resting.try_lock().ok().and_then(|mut resting| resting.pop());
-        let mut worker = resting.unwrap_or_else(|| model.worker());
+        let mut worker = match resting {
+            Some(scratch) => self.model.worker_with(scratch),
+            None => self.model.worker(),
+        };
         let result = work(&mut worker);
         if let Ok(mut resting) = self.resting.try_lock()
             && resting.len() < Self::MOST
         {
-            resting.push(worker);
+            resting.push(worker.into_scratch());
         }
         result
     }
@@ -246,7 +253,7 @@ impl Tokenizer {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Vec<(usize, Result<Done>)> {
-            self.workers.lend(&self.model, |worker| {
+            self.workers.lend(|worker| {
                 let mut results = Vec::new();
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -280,7 +287,7 @@ impl Tokenizer {
         texts: &[T],
         unit: &Unit,
         rules: &Rules<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
     ) -> Result<Done> {
         let Rules { room, finder, options } = rules;
         let mut done = Done::default();

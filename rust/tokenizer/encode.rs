@@ -179,8 +179,8 @@ impl Tokenizer {
     }
 
     /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
-    pub(super) fn with_worker<T>(&self, seed: u64, work: impl FnOnce(&mut Worker) -> T) -> T {
-        self.workers.lend(&self.model, |worker| {
+    pub(super) fn with_worker<T>(&self, seed: u64, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
+        self.workers.lend(|worker| {
             worker.set_dropout(self.dropout(seed));
             work(worker)
         })
@@ -195,7 +195,7 @@ impl Tokenizer {
         &self,
         text: &[u8],
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         if let Some(whole) = self.replaces_bytes_of(text) {
@@ -224,7 +224,7 @@ impl Tokenizer {
         text: &str,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         finder.raw(text, |Section { range, token }| {
@@ -243,14 +243,14 @@ impl Tokenizer {
         section: &str,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         check_len(section.len())?;
         if output.spans.is_none()
             && output.limit == usize::MAX
             && !finder.cuts_normalized()
-            && let Some(result) = worker.encode_section(&self.model, &self.pipeline, section, &mut output.ids)
+            && let Some(result) = worker.encode_section(&self.pipeline, section, &mut output.ids)
         {
             return result;
         }
@@ -270,7 +270,7 @@ impl Tokenizer {
         normalized: &Rewritten,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         let text = normalized.text(section);
@@ -299,7 +299,7 @@ impl Tokenizer {
         text: &str,
         at_start: bool,
         origin: Origin<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         let step = &self.pipeline.pre_tokenizer;
@@ -314,7 +314,7 @@ impl Tokenizer {
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
             return self.pipeline.pre_tokenizer.for_each_piece(text, |piece| {
-                worker.encode(&self.model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
+                worker.encode(text.as_bytes(), piece.start, piece.end, &mut output.ids);
                 Ok(())
             });
         }
@@ -330,13 +330,13 @@ impl Tokenizer {
         start: usize,
         end: usize,
         origin: Origin<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) {
         let model = &*self.model;
         let Output { ids, spans, lens, .. } = output;
         let Some(spans) = spans else {
-            worker.encode(model, text, start, end, ids);
+            worker.encode(text, start, end, ids);
             return;
         };
         let from = ids.len();
@@ -346,13 +346,13 @@ impl Tokenizer {
             at += len;
         };
         if model.lens_are_token_lens() {
-            worker.encode(model, text, start, end, ids);
+            worker.encode(text, start, end, ids);
             for &id in &ids[from..] {
                 push(model.vocab().bytes(id).map_or(0, <[u8]>::len));
             }
         } else {
             lens.clear();
-            worker.encode_with_lens(model, &text[start..end], ids, lens);
+            worker.encode_with_lens(&text[start..end], ids, lens);
             lens.iter().for_each(|&len| push(len as usize));
         }
     }
