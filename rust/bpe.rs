@@ -42,6 +42,9 @@ use crate::vocab::{TokenId, Vocab};
 /// Tokens of which tables are made by one thread; fewer are not worth two.
 const PARALLEL_TOKENS: usize = 1 << 14;
 
+/// The longest prefix or suffix: a text may become so many times longer.
+const MAX_AFFIX_BYTES: usize = 256;
+
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
@@ -156,6 +159,19 @@ impl Bpe {
                 value: p.to_string(),
                 reason: "a probability is from 0 to 1".into(),
             });
+        }
+        let affixes = [
+            ("continuing_subword_prefix", &options.continuing_subword_prefix),
+            ("end_of_word_suffix", &options.end_of_word_suffix),
+        ];
+        for (name, affix) in affixes {
+            let len = affix.as_deref().unwrap_or_default().len();
+            if len > MAX_AFFIX_BYTES {
+                return Err(Error::format(
+                    format!("$.model.{name}"),
+                    format!("it has {len} bytes, and it stands in each symbol; at most {MAX_AFFIX_BYTES}"),
+                ));
+            }
         }
         let unk_id = match &options.unk_token {
             None => None,

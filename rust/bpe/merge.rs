@@ -24,6 +24,9 @@ const SCAN_LIMIT: usize = 64;
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
 
+/// What follows a symbol that was merged away.
+const GONE: u32 = u32::MAX - 1;
+
 /// Whether merges are passed over (BPE-dropout, Provilkov et al. 2020), and what
 /// becomes of one that is.
 pub(super) enum PassOver<'a> {
@@ -142,10 +145,10 @@ impl Symbols {
                 skipped.drain(..).for_each(|(rank, at)| agenda.push(rank, at));
             }
             let left = at as usize;
-            // A symbol merged away has no length; what waits for it is stale. So
-            // is a merge whose pair has changed since, unless the new pair has the
-            // same rank: then it waits at this place too.
-            if lens[left] == 0 || next[left] == NONE {
+            // What waits for a symbol that was merged away is stale. So is a merge
+            // whose pair has changed since, unless the new pair has the same rank:
+            // then it waits at this place too.
+            if next[left] >= GONE {
                 continue;
             }
             let right = next[left] as usize;
@@ -166,8 +169,8 @@ impl Symbols {
             n_left -= 1;
             ids[left] = merged.id;
             lens[left] += lens[right];
-            lens[right] = 0;
             next[left] = next[right];
+            next[right] = GONE;
             if prev[left] != NONE {
                 let before = prev[left];
                 let born = pairs.get(ids[before as usize], merged.id);
@@ -186,7 +189,7 @@ impl Symbols {
         }
         let mut kept = 0;
         for at in 0..ids.len() {
-            if lens[at] > 0 {
+            if next[at] != GONE {
                 ids[kept] = ids[at];
                 lens[kept] = lens[at];
                 kept += 1;

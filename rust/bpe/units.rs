@@ -42,9 +42,14 @@ impl Bpe {
                     symbols.push(unk, len);
                 }
                 symbols.push(id, len);
-            } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, unit)) {
-                // An unknown before goes on behind it, as in Hugging Face.
-                unit.iter().for_each(|&byte| symbols.push(ids[usize::from(byte)], 1));
+            } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, &key)) {
+                // An unknown before goes on behind it, and prefix and suffix are
+                // spelled, too, as in Hugging Face. They cover nothing.
+                let n_before = if at > unit.len() { prefix.len() } else { 0 };
+                let covered = n_before..n_before + unit.len();
+                for (place, &byte) in key.iter().enumerate() {
+                    symbols.push(ids[usize::from(byte)], covered.contains(&place).into());
+                }
             } else if let Some(unk) = self.unk_id {
                 unknown = match unknown {
                     Some(before) if self.options.fuse_unk => Some(before + len),
@@ -62,9 +67,9 @@ impl Bpe {
     }
 }
 
-/// Whether each byte of a unit has a token.
-fn spell(ids: &[TokenId; 256], unit: &[u8]) -> bool {
-    unit.iter().all(|&byte| ids[usize::from(byte)] != NONE)
+/// Whether each byte of a text has a token.
+fn spell(ids: &[TokenId; 256], text: &[u8]) -> bool {
+    text.iter().all(|&byte| ids[usize::from(byte)] != NONE)
 }
 
 /// The characters of a piece as byte slices; a byte that is no character is

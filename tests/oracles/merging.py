@@ -151,20 +151,20 @@ class ByList:
     def symbols(self, text: str) -> list[int]:
         """The first symbols of a piece."""
         out: list[int] = []
-        unknown = 0
+        waiting: list[int] = []  # an unknown token, until something known follows
         for at, char in enumerate(text):
             unit = (self.prefix if at else "") + char + (self.suffix if at == len(text) - 1 else "")
-            bytes_ = [self.tokens.get(f"<0x{byte:02X}>") for byte in char.encode()]
+            spelled = [self.tokens.get(f"<0x{byte:02X}>") for byte in unit.encode()]
             if unit in self.tokens:
-                out += [self.tokens[self.unk or ""]] * unknown + [self.tokens[unit]]
-                unknown = 0
-            elif self.byte_fallback and None not in bytes_:
-                out += [id for id in bytes_ if id is not None]
+                out += [*waiting, self.tokens[unit]]
+                waiting = []
+            elif self.byte_fallback and None not in spelled:
+                # Bytes go before an unknown token that waits.
+                out += [id for id in spelled if id is not None]
             elif self.unk is not None:
-                if unknown and not self.fuse_unk:
-                    out.append(self.tokens[self.unk])
-                unknown = 1
-        return out + [self.tokens[self.unk or ""]] * unknown if unknown else out
+                out += [] if self.fuse_unk else waiting
+                waiting = [self.tokens[self.unk]]
+        return out + waiting
 
     def encode(self, text: str) -> list[int]:
         """The ids of a piece."""

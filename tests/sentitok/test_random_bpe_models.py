@@ -4,6 +4,7 @@ Few letters, few distinct scores, all types of pieces: ids, text, reachable toke
 pruning, dropout and every saved format. A failure names the seed of its model.
 """
 
+import base64
 import itertools
 import json
 import math
@@ -47,8 +48,8 @@ def texts_over(letters: str, rng: random.Random, more: Iterable[str] = ()) -> li
     return [*short, *long, "".join(rng.choices(letters, k=80)), *more]
 
 
-def encode_all(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    return tokenizer.encode_batch(texts, threads=1, add_special_tokens=False).to_list()
+def encode_all(tokenizer: Tokenizer, texts: Sequence[str], seed: int = 0) -> list[list[int]]:
+    return tokenizer.encode_batch(texts, threads=1, add_special_tokens=False, seed=seed).to_list()
 
 
 def check_pruned(tokenizer: Tokenizer, texts: Sequence[str], ids: Sequence[list[int]], rng: random.Random) -> Tokenizer:
@@ -65,13 +66,15 @@ def check_pruned(tokenizer: Tokenizer, texts: Sequence[str], ids: Sequence[list[
     return pruned
 
 
-def check_reachable(tokenizer: Tokenizer, ids: Iterable[list[int]], hidden: Iterable[int], alone: Mapping[int, list[int]]) -> None:
-    """No text becomes an unreachable token; its own text becomes any other."""
-    found = tokenizer.doctor()
-    seen = set(itertools.chain.from_iterable(ids))
-    assert seen.isdisjoint(found["unreachable"])
-    lost = {id for id, own in alone.items() if id not in own}
-    assert set(found["unreachable"]) == lost - set(hidden), (found, lost)
+def check_reachable(tokenizer: Tokenizer, ids: Iterable[list[int]], alone: Mapping[int, list[int]] | None) -> None:
+    """No text becomes an unreachable token; its own text becomes any other.
+
+    `alone` are the ids of the texts of tokens, where that is known to decide.
+    """
+    found = set(tokenizer.doctor()["unreachable"])
+    assert found.isdisjoint(itertools.chain.from_iterable(ids))
+    if alone is not None:
+        assert found == {id for id, own in alone.items() if id not in own}
 
 
 def check_own_file(tokenizer: Tokenizer, texts: Sequence[str], ids: Sequence[list[int]]) -> None:
@@ -103,9 +106,9 @@ class Draws:
     def __init__(self) -> None:
         self.seen = self.expected = self.variance = 0.0
 
-    def add(self, tokenizer: Tokenizer, text: str, p: float, ways: Mapping[Ids, float]) -> None:
+    def add(self, tokenizer: Tokenizer, text: str, p: float, ways: Mapping[Ids, float], seed: int) -> None:
         """Draws a text; no outcome is off by more than 6 standard deviations."""
-        found = Counter(map(tuple, encode_all(tokenizer.with_dropout(p), [text] * DRAWS)))
+        found = Counter(map(tuple, encode_all(tokenizer.with_dropout(p), [text] * DRAWS, seed)))
         assert set(found) <= set(ways), (text, p)
         assert math.isclose(sum(ways.values()), 1)
         for way, probability in ways.items():
@@ -174,7 +177,7 @@ def check_scores(rng: random.Random, path: Path, draws: Draws) -> None:
 
     in_pieces = [text for text, _, kind in pieces if kind in (NORMAL, USER_DEFINED)]
     alone = {id: oracle.encode(text) for id, (text, _, kind) in enumerate(pieces) if kind in (NORMAL, USER_DEFINED)}
-    check_reachable(ours, ids, (), alone)
+    check_reachable(ours, ids, alone)
     pruned = check_pruned(ours, texts, ids, rng)
     check_own_file(ours, texts, ids)
     check_json(ours, path, texts, ids)
@@ -188,7 +191,7 @@ def check_scores(rng: random.Random, path: Path, draws: Draws) -> None:
     if all(kind != UNUSED for _, _, kind in pieces):
         text = "".join(rng.choices(letters, k=rng.randint(2, 5)))
         p = rng.choice([0.1, 0.5, 0.8])
-        draws.add(ours, text, p, oracle.dropout(text, p))
+        draws.add(ours, text, p, oracle.dropout(text, p), rng.getrandbits(60))
 
 
 def check_model_file(tokenizer: Tokenizer, path: Path, texts: Sequence[str]) -> None:
@@ -209,10 +212,204 @@ def run(name: str, n_models: int, check: Callable[[random.Random, Path, Draws], 
     draws.check()
 
 
-def test_by_scores(tmp_path: Path) -> None:
-    run("scores", FEW, check_scores, tmp_path)
+# By list of merges, as tokenizers has it.
+
+
+def random_list(rng: random.Random, alphabet: Sequence[str], known: Sequence[str], *, affixes: bool) -> ByList:
+    """Merges of random tokens over `alphabet`; `known` are tokens beside it."""
+    prefix, suffix = (rng.choice(["", "##", "a"]), rng.choice(["", "</w>", "b"])) if affixes else ("", "")
+    units = dict.fromkeys(p + c + s for c in alphabet for p in ("", prefix) for s in ("", suffix))
+    tokens = [*known, *(unit for unit in units if unit not in known)]
+    some = [unit for unit in tokens if unit not in known]
+    merges = []
+    for _ in range(rng.randint(0, 10)):
+        inner = [token for token in some if token.startswith(prefix) and token != prefix]
+        if not inner:
+            break
+        left, right = rng.choice(some), rng.choice(inner)
+        if known and rng.random() < 0.03:
+            left = rng.choice(known)
+        joined = left + right.removeprefix(prefix)
+        if len(joined) < 12:
+            merges.append((left, right))
+            some += [] if joined in tokens else [joined, joined]
+            tokens += [] if joined in tokens else [joined]
+    # Tokens that no merge makes.
+    tokens += {t for t in ("".join(rng.choices(alphabet, k=3)) for _ in range(2)) if t not in tokens}
+    rng.shuffle(merges if rng.random() < 0.3 else [])
+    rng.shuffle(tokens if rng.random() < 0.5 else [])
+    return ByList(
+        {token: id for id, token in enumerate(tokens)}, merges, ignore_merges=rng.random() < 0.3, prefix=prefix, suffix=suffix
+    )
+
+
+def json_file(model: ByList, *, byte_level: bool) -> bytes:
+    step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    stages = {"pre_tokenizer": step, "decoder": step} if byte_level else {}
+    file = {
+        "version": "1.0",
+        "added_tokens": [],
+        **stages,
+        "model": {
+            "type": "BPE",
+            "unk_token": model.unk,
+            "continuing_subword_prefix": model.prefix or None,
+            "end_of_word_suffix": model.suffix or None,
+            "fuse_unk": model.fuse_unk,
+            "byte_fallback": model.byte_fallback,
+            "ignore_merges": model.ignore_merges,
+            "vocab": model.tokens,
+            "merges": [list(pair) for pair in model.merges],
+        },
+    }
+    return json.dumps(file).encode()
+
+
+def check_list(rng: random.Random, path: Path, draws: Draws) -> None:
+    letters = rng.choice(["ab", "abc", "aé"])
+    unk = rng.choice([None, "<unk>", "<unk>", "a"])
+    byte_fallback = rng.random() < 0.2
+    known = [*([unk] if unk else []), *([token for token, _, _ in BYTES] if byte_fallback else [])]
+    alphabet = [c for c in letters if rng.random() < 0.9] or ["a"]
+    oracle = random_list(rng, alphabet, known, affixes=rng.random() < 0.3)
+    oracle.unk, oracle.byte_fallback, oracle.fuse_unk = unk, byte_fallback, rng.random() < 0.5
+    file = json_file(oracle, byte_level=False)
+    texts = texts_over(letters + "x", rng, [token for token in oracle.tokens if token not in known])
+    ours, theirs = Tokenizer.from_bytes(file), tokenizers.Tokenizer.from_str(file.decode())
+    ids = encode_all(ours, texts)
+    assert ids == [oracle.encode(text) for text in texts]
+    assert ids == [encoding.ids for encoding in theirs.encode_batch(texts)]
+    for row in ids:
+        assert ours.decode(row) == theirs.decode(row, skip_special_tokens=False)
+    assert [ours.encode(text).ids.tolist() for text in texts] == ids
+
+    plain = not (oracle.prefix or oracle.suffix or oracle.ignore_merges or any(t in known for pair in oracle.merges for t in pair))
+    alone = {id: oracle.encode(token) for token, id in oracle.tokens.items() if token not in known}
+    check_reachable(ours, ids, alone if plain else None)
+    pruned = check_pruned(ours, texts, ids, rng)
+    for model in (ours, pruned):
+        expected = encode_all(model, texts)
+        check_own_file(model, texts, expected)
+        assert check_json(model, path, texts, expected)
+        for name, format in (("saved.tiktoken", None), ("gpt2", "gpt2"), ("saved.model", None)):
+            with pytest.raises(FormatError):
+                model.save(path / name, format)
+
+    text = "".join(rng.choices(letters, k=rng.randint(2, 5)))
+    p = rng.choice([0.1, 0.5, 0.8])
+    draws.add(ours, text, p, oracle.dropout(text, p), rng.getrandbits(60))
+
+
+# Bytes: by list, as GPT-2 has it, and by rank, as tiktoken does.
+
+PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+ALL_BYTES = [BYTE_TO_CHAR[byte] for byte in range(256)]
+CHAR_TO_BYTE = {char: byte for byte, char in BYTE_TO_CHAR.items()}
+
+
+def spelled(text: str) -> str:
+    return "".join(BYTE_TO_CHAR[byte] for byte in text.encode())
+
+
+def check_byte_formats(tokenizer: Tokenizer, path: Path, texts: Sequence[str]) -> set[str]:
+    """Each format gives the same ids or is refused with a reason; those that are written."""
+    expected = encode_all(tokenizer, texts)
+    check_own_file(tokenizer, texts, expected)
+    written = {"json"} if check_json(tokenizer, path, texts, expected) else set()
+    try:
+        tokenizer.save(path / "saved.tiktoken")
+    except FormatError as error:
+        assert len(str(error)) > 40
+    else:
+        assert encode_all(Tokenizer.from_tiktoken(path / "saved.tiktoken", "gpt2"), texts) == expected
+        check_tiktoken(path / "saved.tiktoken", texts, expected)
+        written.add("tiktoken")
+    try:
+        tokenizer.save(path / "gpt2", "gpt2")
+    except FormatError as error:
+        assert len(str(error)) > 40
+    else:
+        again = Tokenizer.from_gpt2(path / "gpt2" / "vocab.json", path / "gpt2" / "merges.txt")
+        assert encode_all(again, texts) == expected
+        written.add("gpt2")
+    with pytest.raises(FormatError):
+        tokenizer.save(path / "saved.model")
+    return written
+
+
+def check_tiktoken(path: Path, texts: Sequence[str], expected: Sequence[list[int]]) -> None:
+    lines = (line.split() for line in path.read_bytes().splitlines())
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    encoding = tiktoken.Encoding("random", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    assert [encoding.encode_ordinary(text) for text in texts] == list(expected)
+
+
+def check_bytes(rng: random.Random, path: Path, draws: Draws) -> None:
+    letters = rng.choice(["ab", "aé", "éè"])
+    oracle = random_list(rng, list(spelled(letters)), [], affixes=rng.random() < 0.2)
+    rest = [char for char in ALL_BYTES if char not in oracle.tokens]
+    if rng.random() < 0.8:
+        first = rng.random() < 0.5 and not oracle.prefix
+        tokens = [*rest, *oracle.tokens] if first else [*oracle.tokens, *rest]
+        oracle.tokens = {token: id for id, token in enumerate(tokens)}
+    file = json_file(oracle, byte_level=True)
+    tokens = [bytes(CHAR_TO_BYTE[char] for char in token) for token in oracle.tokens]
+    whole = [token.decode("utf-8", "ignore") for token in tokens if len(token) > 1]
+    texts = texts_over(letters + "x", rng, [text for text in whole if text.isalpha()])
+    ours, theirs = Tokenizer.from_bytes(file), tokenizers.Tokenizer.from_str(file.decode())
+    ids = encode_all(ours, texts)
+    assert ids == [oracle.encode(spelled(text)) for text in texts]
+    assert ids == [encoding.ids for encoding in theirs.encode_batch(texts)]
+    for row in ids:
+        assert ours.decode(row) == b"".join(tokens[id] for id in row).decode("utf-8", "replace")
+    assert [ours.encode(text).ids.tolist() for text in texts] == ids
+    alone = {id: oracle.encode(token) for token, id in oracle.tokens.items()}
+    plain = not (oracle.prefix or oracle.suffix or oracle.ignore_merges)
+    check_reachable(ours, ids, alone if plain else None)
+    check_byte_formats(ours, path, texts)
+    check_byte_formats(check_pruned(ours, texts, ids, rng), path, texts)
+    text = "".join(rng.choices(letters, k=rng.randint(1, 4)))
+    p = rng.choice([0.1, 0.5, 0.8])
+    draws.add(ours, text, p, oracle.dropout(spelled(text), p), rng.getrandbits(60))
+
+
+def check_ranks(rng: random.Random, path: Path, draws: Draws) -> None:
+    letters = rng.choice(["ab", "abc", "aé", "éè"])
+    units = list(spelled(letters))
+    longer = {"".join(rng.choices(units, k=rng.randint(2, 5))) for _ in range(rng.randint(1, 10))}
+    tokens = [*ALL_BYTES, *sorted(longer)]
+    rng.shuffle(tokens if rng.random() < 0.5 else [])
+    gap = rng.randint(0, len(tokens)) if rng.random() < 0.2 else len(tokens)
+    oracle = ByRanks({token: id + (id >= gap) for id, token in enumerate(tokens)})
+    bytes_of = {id: bytes(CHAR_TO_BYTE[char] for char in token) for token, id in oracle.tokens.items()}
+    lines = (f"{base64.b64encode(token).decode()} {id}\n" for id, token in bytes_of.items())
+    (path / "ranks.tiktoken").write_text("".join(lines))
+    ours = Tokenizer.from_tiktoken(path / "ranks.tiktoken", "gpt2")
+    whole = [token.decode("utf-8", "ignore") for token in bytes_of.values() if len(token) > 1]
+    texts = texts_over(letters + "x", rng, [text for text in whole if text.isalpha()])
+    ids = encode_all(ours, texts)
+    assert ids == [oracle.encode(spelled(text)) for text in texts]
+    check_tiktoken(path / "ranks.tiktoken", texts, ids)
+    for text, row in zip(texts, ids, strict=True):
+        assert ours.decode(row) == text
+    assert [ours.encode(text).ids.tolist() for text in texts] == ids
+    check_reachable(ours, ids, {id: oracle.encode(token) for token, id in oracle.tokens.items()})
+    assert "tiktoken" in check_byte_formats(ours, path, texts)
+    assert "tiktoken" in check_byte_formats(check_pruned(ours, texts, ids, rng), path, texts)
+    text = "".join(rng.choices(letters, k=rng.randint(1, 4)))
+    p = rng.choice([0.1, 0.5, 0.8])
+    draws.add(ours, text, p, oracle.dropout(spelled(text), p), rng.getrandbits(60))
+
+
+CHECKS = {"scores": check_scores, "list": check_list, "bytes": check_bytes, "ranks": check_ranks}
+
+
+@pytest.mark.parametrize("kind", CHECKS)
+def test_random_models(kind: str, tmp_path: Path) -> None:
+    run(kind, FEW, CHECKS[kind], tmp_path)
 
 
 @pytest.mark.slow
-def test_by_scores_many(tmp_path: Path) -> None:
-    run("scores", MANY, check_scores, tmp_path)
+@pytest.mark.parametrize("kind", CHECKS)
+def test_many_random_models(kind: str, tmp_path: Path) -> None:
+    run(kind, MANY, CHECKS[kind], tmp_path)
