@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar
 
 #: Types of pieces in `.model` files.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -19,8 +20,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 Ids = tuple[int, ...]
 #: A candidate: rank, place, end; the pair stands at `place` and goes to `end`.
 Candidate = tuple[float, int, int]
-#: The symbols of a text: where each begins and what it is.
-Symbols = tuple[tuple[int, object], ...]
+Symbol = TypeVar("Symbol")
 
 
 @dataclass
@@ -115,15 +115,18 @@ class ByScores:
         """
         symbols = self.symbols(text)
         starts = [sum(len(piece) for piece, _ in symbols[:at]) for at in range(len(symbols))]
-        ways = _ways(tuple(zip(starts, symbols, strict=True)), len(text), self._pair, p, waits=False)
+        places = tuple(zip(starts, symbols, strict=True))
         out: dict[Ids, float] = defaultdict(float)
-        for found, probability in ways.items():
-            out[tuple(self.finish([piece for piece, _ in found]))] += probability  # type: ignore[misc]
+        for way, probability in _ways(places, len(text), self.joined, p, waits=False).items():
+            out[tuple(self.finish([piece for piece, _ in way]))] += probability
         return out
 
-    def _pair(self, left: object, right: object) -> tuple[float, object] | None:
-        rank = self.rank(left, right)  # type: ignore[arg-type]
-        return None if rank is None else (rank, (left[0] + right[0], False))  # type: ignore[index]
+    def joined(
+        self, left: tuple[str, bool], right: tuple[str, bool]
+    ) -> tuple[float, tuple[str, bool]] | None:
+        """What a pair waits by, and what it becomes."""
+        rank = self.rank(left, right)
+        return None if rank is None else (rank, (left[0] + right[0], False))
 
 
 @dataclass
@@ -185,10 +188,11 @@ class ByList:
         taken from the queue.
         """
         ids = self.symbols(text)
-        ways = _ways(
-            tuple(enumerate(ids)), len(ids), lambda a, b: self.pairs.get((a, b)), p, waits=True  # type: ignore[call-overload]
-        )
-        return {tuple(found): probability for found, probability in ways.items()}  # type: ignore[arg-type]
+
+        def joined(left: int, right: int) -> tuple[float, int] | None:
+            return self.pairs.get((left, right))
+
+        return _ways(tuple(enumerate(ids)), len(ids), joined, p, waits=True)
 
 
 class ByRanks(ByList):
@@ -207,16 +211,19 @@ class ByRanks(ByList):
 
 
 def _ways(
-    symbols: Symbols,
+    symbols: tuple[tuple[int, Symbol], ...],
     end: int,
-    pair: Callable[[object, object], tuple[float, object] | None],
+    pair: Callable[[Symbol, Symbol], tuple[float, Symbol] | None],
     p: float,
     *,
     waits: bool,
-) -> dict[tuple[object, ...], float]:
-    """All that merging with dropout may lead to, and how probable each is."""
+) -> dict[tuple[Symbol, ...], float]:
+    """All that merging with dropout may lead to, and how probable each is.
 
-    def candidate(symbols: Symbols, at: int) -> Iterator[Candidate]:
+    `symbols` are places and what stands there, in a text that goes to `end`.
+    """
+
+    def candidate(symbols: tuple[tuple[int, Symbol], ...], at: int) -> Iterator[Candidate]:
         if 0 <= at < len(symbols) - 1:
             found = pair(symbols[at][1], symbols[at + 1][1])
             if found is not None:
@@ -224,35 +231,28 @@ def _ways(
                 yield (found[0], symbols[at][0], stop)
 
     start = tuple(sorted(c for at in range(len(symbols)) for c in candidate(symbols, at)))
-    open_: dict[tuple[Symbols, tuple[Candidate, ...], tuple[Candidate, ...]], float] = {(symbols, start, ()): 1.0}
-    out: dict[tuple[object, ...], float] = defaultdict(float)
-    while open_:
-        (symbols, queue, passed), probability = open_.popitem()
+    # States that were reached and not left: symbols, what waits, what was passed over.
+    states = {(symbols, start, ()): 1.0}
+    out: dict[tuple[Symbol, ...], float] = defaultdict(float)
+    while states:
+        state, probability = states.popitem()
+        symbols, queue, passed = state
         if not queue:
             out[tuple(symbol for _, symbol in symbols)] += probability
             continue
-        (_, place, stop), queue = queue[0], queue[1:]
-        places = [start for start, _ in symbols]
-        at = places.index(place) if place in places else len(places)
-        after = places[at + 2] if at + 2 < len(places) else end
-        is_live = at + 1 < len(places) and after == stop
-
-        def go(state: tuple[Symbols, tuple[Candidate, ...], tuple[Candidate, ...]], share: float) -> None:
-            open_[state] = open_.get(state, 0.0) + share
-
-        top = (_, place, stop)
-        if waits:
-            go((symbols, queue, (*passed, top)), probability * p)
-            queue, passed = tuple(sorted((*queue, *passed))), ()
+        top, queue = queue[0], queue[1:]
+        places = [place for place, _ in symbols]
+        at = places.index(top[1]) if top[1] in places else len(places)
+        is_live = at + 1 < len(places) and [*places, end][at + 2] == top[2]
+        if waits or is_live:
+            over = (symbols, queue, (*passed, top) if waits else ())
+            states[over] = states.get(over, 0.0) + probability * p
             probability *= 1 - p
-        elif is_live:
-            go((symbols, queue, ()), probability * p)
-            probability *= 1 - p
-        if is_live:
-            found = pair(symbols[at][1], symbols[at + 1][1])
-            assert found is not None
-            symbols = (*symbols[:at], (place, found[1]), *symbols[at + 2 :])
-            born = (*candidate(symbols, at - 1), *candidate(symbols, at))
-            queue = tuple(sorted((*queue, *born)))
-        go((symbols, queue, passed), probability)
+        queue = tuple(sorted((*queue, *passed)))
+        found = pair(symbols[at][1], symbols[at + 1][1]) if is_live else None
+        if found is not None:
+            symbols = (*symbols[:at], (top[1], found[1]), *symbols[at + 2 :])
+            queue = tuple(sorted((*queue, *candidate(symbols, at - 1), *candidate(symbols, at))))
+        after = (symbols, queue, ())
+        states[after] = states.get(after, 0.0) + probability
     return dict(out)

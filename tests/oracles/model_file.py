@@ -38,12 +38,15 @@ def charsmap(model: bytes) -> bytes:
 
 def field(number: int, value: float | str | bytes) -> bytes:
     """A field of a protocol buffer: an integer, a 32-bit float, text or a message."""
-    if isinstance(value, float):
-        return varint(number << 3 | 5) + struct.pack("<f", value)
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
+    match value:
+        case int():
+            return varint(number << 3) + varint(value)
+        case float():
+            return varint(number << 3 | 5) + struct.pack("<f", value)
+        case str():
+            return field(number, value.encode())
+        case _:
+            return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def varint(number: int) -> bytes:
