@@ -16,6 +16,7 @@ mod last_merge;
 mod merge;
 mod orders;
 pub mod pairs;
+mod reach;
 mod resegment;
 mod runs;
 mod scores;
@@ -27,10 +28,11 @@ use std::fmt;
 
 use atoms::Atoms;
 use cuts::Cuts;
-use merge::Symbols;
+use merge::{PassOver, Symbols};
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use units::chars;
+pub(crate) use worker::Scratch;
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
@@ -39,6 +41,9 @@ use crate::vocab::{TokenId, Vocab};
 
 /// Tokens of which tables are made by one thread; fewer are not worth two.
 const PARALLEL_TOKENS: usize = 1 << 14;
+
+/// The longest prefix or suffix: a text may become so many times longer.
+const MAX_AFFIX_BYTES: usize = 256;
 
 /// What a piece is cut into before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +98,7 @@ pub struct BpeOptions {
     /// never merge.
     pub user_defined: Vec<TokenId>,
     /// With [`MergeOrder::Scores`]: tokens that merge as others do, and are
-    /// taken apart again at the end.
+    /// taken apart again at the end; of one character, as if they were none.
     pub unused: Vec<TokenId>,
 }
 
@@ -154,6 +159,19 @@ impl Bpe {
                 value: p.to_string(),
                 reason: "a probability is from 0 to 1".into(),
             });
+        }
+        let affixes = [
+            ("continuing_subword_prefix", &options.continuing_subword_prefix),
+            ("end_of_word_suffix", &options.end_of_word_suffix),
+        ];
+        for (name, affix) in affixes {
+            let len = affix.as_deref().unwrap_or_default().len();
+            if len > MAX_AFFIX_BYTES {
+                return Err(Error::format(
+                    format!("$.model.{name}"),
+                    format!("it has {len} bytes, and it stands in each symbol; at most {MAX_AFFIX_BYTES}"),
+                ));
+            }
         }
         let unk_id = match &options.unk_token {
             None => None,
@@ -279,6 +297,11 @@ impl Bpe {
         self.unk_id
     }
 
+    /// The tokens `<0xNN>` of byte fallback.
+    pub(crate) fn fallback_tokens(&self) -> impl Iterator<Item = TokenId> {
+        self.fallback_ids.iter().flat_map(|ids| ids.iter().copied()).filter(|&id| id != TokenId::MAX)
+    }
+
     /// The byte that a fallback token `<0xNN>` stands for.
     pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
         let ids = self.fallback_ids.as_ref()?;
@@ -335,7 +358,9 @@ impl Bpe {
         }
         match dropout {
             None => symbols.merge(&self.pairs),
-            Some(dropout) => symbols.merge_with_dropout(&self.pairs, &mut || dropout.skips()),
+            Some(dropout) => {
+                symbols.merge_with_dropout(&self.pairs, PassOver::Waits(&mut || dropout.skips()));
+            }
         }
     }
 
@@ -350,7 +375,9 @@ impl Bpe {
         match dropout {
             _ if !scored.merges_only() => resegment::merge(symbols, &self.pairs, &scored.unused),
             None => symbols.merge(&self.pairs),
-            Some(dropout) => symbols.merge_with_dropout(&self.pairs, &mut || dropout.skips()),
+            Some(dropout) => {
+                symbols.merge_with_dropout(&self.pairs, PassOver::Gone(&mut || dropout.skips()));
+            }
         }
         scored.finish(piece, symbols, self.fallback_ids.as_deref(), self.unk_id, self.options.fuse_unk);
     }

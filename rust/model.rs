@@ -161,34 +161,55 @@ impl Model {
     }
 
     /// A worker for this model.
-    pub fn worker(&self) -> Worker {
+    pub fn worker(&self) -> Worker<'_> {
         match self {
-            Self::Bpe(_) => Worker::Bpe(Box::default()),
-            Self::WordPiece(_) => Worker::WordPiece(Box::default()),
-            Self::Unigram(_) => Worker::Unigram(Box::default()),
+            Self::Bpe(model) => Worker::Bpe(model.worker()),
+            Self::WordPiece(model) => Worker::WordPiece(model.worker()),
+            Self::Unigram(model) => Worker::Unigram(model.worker()),
+        }
+    }
+
+    /// A worker that goes on with what another one of this model left behind.
+    pub(crate) fn worker_with(&self, scratch: Scratch) -> Worker<'_> {
+        match (self, scratch) {
+            (Self::Bpe(model), Scratch::Bpe(scratch)) => Worker::Bpe(model.worker_with(scratch)),
+            (Self::WordPiece(model), Scratch::WordPiece(scratch)) => {
+                Worker::WordPiece(model.worker_with(scratch))
+            }
+            (Self::Unigram(model), Scratch::Unigram(scratch)) => Worker::Unigram(model.worker_with(scratch)),
+            (model, _) => model.worker(),
         }
     }
 }
 
-/// What one thread needs to encode pieces; made by [`Model::worker`] and good
-/// for that model alone.
-pub enum Worker {
+/// The buffers and caches of a [`Worker`] at rest, good for one model alone.
+pub(crate) enum Scratch {
     /// That of [`Model::Bpe`].
-    Bpe(Box<bpe::Worker>),
+    Bpe(Box<bpe::Scratch>),
     /// That of [`Model::WordPiece`].
-    WordPiece(Box<wordpiece::Worker>),
+    WordPiece(Box<wordpiece::Scratch>),
     /// That of [`Model::Unigram`].
-    Unigram(Box<unigram::Worker>),
+    Unigram(Box<unigram::Scratch>),
 }
 
-impl Worker {
-    /// Lets go of what long texts took, until the next call: caches stay, up to
-    /// 2 MiB (Unigram: 12 MiB), and about 1 MiB of buffers.
-    pub fn rest(&mut self) {
+/// What one thread encodes pieces with; made by [`Model::worker`].
+pub enum Worker<'m> {
+    /// That of [`Model::Bpe`].
+    Bpe(bpe::Worker<'m>),
+    /// That of [`Model::WordPiece`].
+    WordPiece(wordpiece::Worker<'m>),
+    /// That of [`Model::Unigram`].
+    Unigram(unigram::Worker<'m>),
+}
+
+impl Worker<'_> {
+    /// What can be kept for another worker of the same model: caches, up to 2 MiB
+    /// (Unigram: 12 MiB), and about 1 MiB of buffers.
+    pub(crate) fn into_scratch(self) -> Scratch {
         match self {
-            Self::Bpe(worker) => worker.rest(),
-            Self::WordPiece(worker) => worker.rest(),
-            Self::Unigram(worker) => worker.rest(),
+            Self::Bpe(worker) => Scratch::Bpe(worker.into_scratch()),
+            Self::WordPiece(worker) => Scratch::WordPiece(worker.into_scratch()),
+            Self::Unigram(worker) => Scratch::Unigram(worker.into_scratch()),
         }
     }
 
@@ -202,15 +223,11 @@ impl Worker {
 
     /// Appends the ids of the piece `text[start..end]`.
     #[inline]
-    pub fn encode(&mut self, model: &Model, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
-        match (self, model) {
-            (Self::Bpe(worker), Model::Bpe(model)) => worker.encode(model, text, start, end, ids),
-            (Self::WordPiece(worker), Model::WordPiece(model)) => worker.encode(model, text, start, end, ids),
-            (Self::Unigram(worker), Model::Unigram(model)) => worker.encode(model, text, start, end, ids),
-            (worker, model) => {
-                *worker = model.worker();
-                worker.encode(model, text, start, end, ids);
-            }
+    pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        match self {
+            Self::Bpe(worker) => worker.encode(text, start, end, ids),
+            Self::WordPiece(worker) => worker.encode(text, start, end, ids),
+            Self::Unigram(worker) => worker.encode(text, start, end, ids),
         }
     }
 
@@ -221,42 +238,24 @@ impl Worker {
     /// As the stages.
     pub fn encode_section(
         &mut self,
-        model: &Model,
         pipeline: &Pipeline,
         text: &str,
         ids: &mut Vec<TokenId>,
     ) -> Option<Result<()>> {
-        match (self, model, &pipeline.normalizer, &pipeline.pre_tokenizer) {
-            (
-                Self::WordPiece(worker),
-                Model::WordPiece(model),
-                Some(Normalizer::Bert(bert)),
-                PreTokenizer::Bert,
-            ) => Some(worker.encode_bert(model, *bert, text, ids)),
+        match (self, &pipeline.normalizer, &pipeline.pre_tokenizer) {
+            (Self::WordPiece(worker), Some(Normalizer::Bert(bert)), PreTokenizer::Bert) => {
+                Some(worker.encode_bert(*bert, text, ids))
+            }
             _ => None,
         }
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
-    pub fn encode_with_lens(
-        &mut self,
-        model: &Model,
-        piece: &[u8],
-        ids: &mut Vec<TokenId>,
-        lens: &mut Vec<u32>,
-    ) {
-        match (self, model) {
-            (Self::Bpe(worker), Model::Bpe(model)) => worker.encode_with_lens(model, piece, ids, lens),
-            (Self::WordPiece(worker), Model::WordPiece(model)) => {
-                worker.encode_with_lens(model, piece, ids, lens);
-            }
-            (Self::Unigram(worker), Model::Unigram(model)) => {
-                worker.encode_with_lens(model, piece, ids, lens);
-            }
-            (worker, model) => {
-                *worker = model.worker();
-                worker.encode_with_lens(model, piece, ids, lens);
-            }
+    pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        match self {
+            Self::Bpe(worker) => worker.encode_with_lens(piece, ids, lens),
+            Self::WordPiece(worker) => worker.encode_with_lens(piece, ids, lens),
+            Self::Unigram(worker) => worker.encode_with_lens(piece, ids, lens),
         }
     }
 }

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use lattice::Lattice;
 pub use n_best::{NBest, Path};
 pub use sample::Random;
+pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use self::viterbi::{Scores, Viterbi};

@@ -16,6 +16,7 @@ mod worker;
 use std::fmt;
 
 use trie::Trie;
+pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use crate::error::{Error, Result};

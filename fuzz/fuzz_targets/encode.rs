@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit, Worker};
-use sentitok::unigram::{self, Precision, Unigram, UnigramOptions};
+use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use sentitok::unigram::{Precision, Unigram, UnigramOptions};
 use sentitok::{TokenId, Vocab};
 
 /// Merges the adjacent pair of the least rank, the leftmost first.
@@ -43,10 +43,10 @@ fn bpe(scores: bool, tokens: &[&str], text: &[u8]) {
         BpeOptions { unit, unk_token: scores.then(|| "<unk>".to_owned()), ..BpeOptions::default() };
     let Ok(model) = Bpe::new(vocab.clone(), order, options) else { return };
     let slow = model.encode(text);
-    let (mut worker, mut fast) = (Worker::default(), Vec::new());
+    let (mut worker, mut fast) = (model.worker(), Vec::new());
     for _ in 0..2 {
         fast.clear();
-        worker.encode(&model, text, 0, text.len(), &mut fast);
+        worker.encode(text, 0, text.len(), &mut fast);
         assert_eq!(fast, slow);
     }
     let is_token = !scores && vocab.id(text).is_some();
@@ -76,10 +76,10 @@ fn one_unigram(precision: Precision, tokens: &[&str], text: &[u8]) {
     let options = UnigramOptions { unk_id: Some(0), precision, ..UnigramOptions::default() };
     let Ok(model) = Unigram::new(vocab, scores, options) else { return };
     let slow = model.encode(text);
-    let (mut worker, mut fast) = (unigram::Worker::default(), Vec::new());
+    let (mut worker, mut fast) = (model.worker(), Vec::new());
     for _ in 0..2 {
         fast.clear();
-        worker.encode(&model, text, 0, text.len(), &mut fast);
+        worker.encode(text, 0, text.len(), &mut fast);
         assert_eq!(fast, slow);
     }
 }

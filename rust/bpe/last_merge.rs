@@ -4,7 +4,8 @@
 //! happens. Proof: when a pair `x y` becomes the token `T` somewhere, no merge
 //! has crossed the borders of `T`'s bytes there, so the merges inside came in
 //! the order in which they come in `T` alone; that order is fixed, and so is
-//! its last pair. Hence the list of these pairs, one a token, by ascending id,
+//! its last pair. Equal ranks change nothing, as the leftmost place is the same
+//! inside the token and in a text. Hence the list of these pairs, one a token, by ascending id,
 //! merges every text as the ranks do: the pair of lowest rank is always in it.
 
 use super::merge::Symbols;
@@ -23,27 +24,27 @@ impl Bpe {
     }
 
     /// The last merge of each token when its bytes are merged alone, by id;
-    /// `None` where merging does not make the token.
+    /// `None` where merging does not make the token, or makes it of a character
+    /// that is no token.
     ///
     /// Prefix and suffix of the options are not put on.
     pub fn last_merges(&self) -> Vec<Option<(TokenId, TokenId)>> {
+        let limit = self.vocab.id_limit();
+        let are_tokens = |(left, right): &(TokenId, TokenId)| (*left.max(right) as usize) < limit;
+        self.last_pairs().into_iter().map(|pair| pair.filter(are_tokens)).collect()
+    }
+
+    /// As [`Bpe::last_merges`]; ids from the limit of the vocabulary on are
+    /// characters that are no tokens.
+    pub(crate) fn last_pairs(&self) -> Vec<Option<(TokenId, TokenId)>> {
         let mut last = vec![None; self.vocab.id_limit()];
         let mut symbols = Symbols::default();
         for (id, bytes) in self.vocab.iter() {
             symbols.clear();
-            let known = match self.options.unit {
-                Unit::Bytes => self.push_known(bytes.chunks(1), &mut symbols),
-                Unit::Chars => self.push_known(chars(bytes), &mut symbols),
-            };
-            if !known || symbols.ids.len() < 2 {
+            if !self.push_first_symbols(bytes, &mut symbols) {
                 continue;
             }
-            // Each merge makes one symbol less, so the last is known by its number.
-            let mut left = symbols.ids.len() - 1;
-            symbols.merge_with_dropout(&self.pairs, &mut || {
-                left -= 1;
-                left == 0
-            });
+            symbols.merge_down_to(2, &self.pairs);
             if let [first, second] = symbols.ids[..]
                 && self.pairs.get(first, second).id == id
             {
@@ -53,38 +54,17 @@ impl Bpe {
         last
     }
 
-    /// Tokens that no piece becomes, ids ascending: those that are neither a
-    /// first symbol, nor a whole piece, nor what their own bytes merge into.
-    ///
-    /// By the proof above, a token that its bytes alone do not become is made
-    /// nowhere. With prefix or suffix, tokens that no merge results in.
-    pub fn unreachable(&self) -> Vec<TokenId> {
-        if self.emits_whole_tokens() {
-            return Vec::new();
+    /// Pushes what the merging of a token begins with; `false` if that is not
+    /// all known.
+    fn push_first_symbols(&self, bytes: &[u8], symbols: &mut Symbols) -> bool {
+        if let Some(scored) = &self.scored {
+            scored.push_symbols(bytes, symbols);
+            return true;
         }
-        let is_made: Vec<bool> = if self.has_affixes() {
-            let mut made = vec![false; self.vocab.id_limit()];
-            self.pairs.iter().for_each(|(_, _, merged)| made[merged.id as usize] = true);
-            made
-        } else {
-            self.last_merges().iter().map(Option::is_some).collect()
-        };
-        let affixes = [&self.options.continuing_subword_prefix, &self.options.end_of_word_suffix];
-        let is_first = |token: &[u8]| {
-            let [prefix, suffix] = affixes.map(|affix| affix.as_deref().unwrap_or("").as_bytes());
-            let token = token.strip_prefix(prefix).unwrap_or(token);
-            let token = token.strip_suffix(suffix).unwrap_or(token);
-            match self.options.unit {
-                Unit::Bytes => token.len() == 1,
-                Unit::Chars => chars(token).count() == 1,
-            }
-        };
-        let stands_apart = |id: TokenId| Some(id) == self.unk_id || self.fallback_byte(id).is_some();
-        let tokens = self.vocab.iter();
-        tokens
-            .filter(|&(id, token)| !is_made[id as usize] && !is_first(token) && !stands_apart(id))
-            .map(|(id, _)| id)
-            .collect()
+        match self.options.unit {
+            Unit::Bytes => self.push_known(bytes.chunks(1), symbols),
+            Unit::Chars => self.push_known(chars(bytes), symbols),
+        }
     }
 
     fn push_known<'a>(&self, units: impl Iterator<Item = &'a [u8]>, symbols: &mut Symbols) -> bool {

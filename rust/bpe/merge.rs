@@ -5,6 +5,11 @@
 //! [`SCAN_LIMIT`] symbols but without a pointer to follow; longer ones use an
 //! agenda over a linked list, O(n log n) on any input. With dropout only the
 //! second form runs.
+//!
+//! Where results share a rank (equal scores), one place may wait twice with one
+//! rank: for a pair that is gone, and for the one that stands there now. The two
+//! are one candidate. They leave the agenda one after the other, as nothing comes
+//! in between, so the second is known by the first.
 
 use super::agenda::Agenda;
 use super::pairs::{Merged, PairTable};
@@ -21,9 +26,23 @@ const KEPT_SYMBOLS: usize = 1 << 14;
 
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
+
 /// What follows a symbol that was merged away. (Its length does not tell: bytes
 /// that spell a prefix cover nothing from the start.)
 const GONE: u32 = u32::MAX - 1;
+
+/// Whether merges are passed over (BPE-dropout, Provilkov et al. 2020), and what
+/// becomes of one that is.
+pub(super) enum PassOver<'a> {
+    /// None is.
+    Never,
+    /// It waits until another candidate is not passed over, stale ones among
+    /// them: as Hugging Face runs it.
+    Waits(&'a mut dyn FnMut() -> bool),
+    /// It never comes back, but the pairs of a later merge do: as SentencePiece
+    /// runs it.
+    Gone(&'a mut dyn FnMut() -> bool),
+}
 
 /// A piece while it is merged; kept between pieces for its memory.
 ///
@@ -36,7 +55,7 @@ pub(crate) struct Symbols {
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
-    /// Ranks and places.
+    /// Ranks and places that were passed over.
     skipped: Vec<(u32, u32)>,
 }
 
@@ -63,25 +82,28 @@ impl Symbols {
 
     /// Merges until no pair is left to merge.
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
+        self.merge_down_to(1, pairs);
+    }
+
+    /// Merges until no pair is left to merge, or only `floor` symbols are.
+    pub(crate) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) {
         if self.ids.len() <= SCAN_LIMIT {
-            self.merge_by_scan(pairs);
+            self.merge_by_scan(floor, pairs);
         } else {
-            self.merge_by_agenda(pairs, &mut || false);
+            self.merge_by_agenda(floor, pairs, PassOver::Never);
         }
     }
 
-    /// Merges, passing over a candidate whenever `skip` says so; a candidate
-    /// passed over comes back after the next merge (BPE-dropout, Provilkov et
-    /// al. 2020, as Hugging Face runs it).
-    pub(crate) fn merge_with_dropout(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
-        self.merge_by_agenda(pairs, skip);
+    /// Merges, passing over candidates.
+    pub(super) fn merge_with_dropout(&mut self, pairs: &PairTable, dropout: PassOver<'_>) {
+        self.merge_by_agenda(1, pairs, dropout);
     }
 
-    fn merge_by_scan(&mut self, pairs: &PairTable) {
+    fn merge_by_scan(&mut self, floor: usize, pairs: &PairTable) {
         let Self { ids, lens, merges, .. } = self;
         merges.clear();
         merges.extend(ids.windows(2).map(|pair| pairs.get(pair[0], pair[1])));
-        loop {
+        while ids.len() > floor {
             let mut best = Merged::NEVER;
             let mut at = 0;
             for (i, &merge) in merges.iter().enumerate() {
@@ -107,7 +129,7 @@ impl Symbols {
         }
     }
 
-    fn merge_by_agenda(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
+    fn merge_by_agenda(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) {
         let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();
@@ -122,10 +144,21 @@ impl Symbols {
             }
         }
         skipped.clear();
-        while let Some((rank, at)) = agenda.pop() {
+        let mut n_left = ids.len();
+        while n_left > floor
+            && let Some((rank, at)) = agenda.pop()
+        {
+            if let PassOver::Waits(skips) = &mut dropout {
+                if skips() {
+                    skipped.push((rank, at));
+                    continue;
+                }
+                skipped.drain(..).for_each(|(rank, at)| agenda.push(rank, at));
+            }
             let left = at as usize;
-            // What waits for a symbol that was merged away is stale. So is a merge whose pair has changed since, unless the new pair has the
-            // same rank: then it waits at this place too.
+            // What waits for a symbol that was merged away is stale. So is a merge
+            // whose pair has changed since, unless the new pair has the same rank:
+            // then it waits at this place too.
             if next[left] >= GONE {
                 continue;
             }
@@ -134,11 +167,17 @@ impl Symbols {
             if merged.rank != rank {
                 continue;
             }
-            if skip() {
-                skipped.push((rank, at));
-                continue;
+            if let PassOver::Gone(skips) = &mut dropout {
+                if skipped.last() == Some(&(rank, at)) {
+                    continue;
+                }
+                if skips() {
+                    skipped.push((rank, at));
+                    continue;
+                }
+                skipped.clear();
             }
-            skipped.drain(..).for_each(|(rank, at)| agenda.push(rank, at));
+            n_left -= 1;
             ids[left] = merged.id;
             lens[left] += lens[right];
             next[left] = next[right];

@@ -38,7 +38,7 @@ pub(super) struct Scored {
     others: FxHashMap<char, TokenId>,
     /// The user's pieces, and their ids by number of pattern.
     user_defined: Option<(AhoCorasick, Vec<TokenId>)>,
-    /// Pieces that are taken apart again.
+    /// Pieces that are taken apart again: unused ones of more than a character.
     pub(super) unused: FxHashSet<TokenId>,
 }
 
@@ -60,8 +60,12 @@ impl Scored {
     ) -> Result<Made> {
         check(vocab, scores, options)?;
         let user: FxHashSet<TokenId> = options.user_defined.iter().copied().collect();
+        // Of one character, an unused piece has no parts: it is unknown.
+        let is_char = |id: &TokenId| vocab.bytes(*id).is_some_and(|bytes| single_char(bytes).is_some());
+        let (lone, unused): (FxHashSet<TokenId>, _) = options.unused.iter().copied().partition(is_char);
+        let is_found = |id: &TokenId| !reserved.contains(id) && !lone.contains(id);
         let mut entries: Vec<(&[u8], TokenId)> =
-            vocab.iter().filter(|(id, _)| !reserved.contains(id)).map(|(id, bytes)| (bytes, id)).collect();
+            vocab.iter().filter(|(id, _)| is_found(id)).map(|(id, bytes)| (bytes, id)).collect();
         let limit = vocab.id_limit() as TokenId;
         let known: FxHashSet<&[u8]> =
             entries.iter().map(|entry| entry.0).filter(|bytes| bytes.len() <= 4).collect();
@@ -92,7 +96,6 @@ impl Scored {
                 }
             }
         }
-        let unused = options.unused.iter().copied().collect();
         let user_defined = matcher(vocab, options)?;
         Ok(Made { scored: Self { limit, basic, others, user_defined, unused }, pairs, symbols })
     }
@@ -243,9 +246,12 @@ impl Bpe {
         if let Some(id) = self.options.unused.first() {
             return Err(format!("token {} is unused: it merges and is taken apart again", name(*id)));
         }
-        let is_found = |id: &&TokenId| self.vocab.bytes(**id).is_some_and(|text| single_char(text).is_none());
-        if let Some(id) = self.options.user_defined.iter().find(is_found) {
+        let is_char = |id: &&TokenId| self.vocab.bytes(**id).is_some_and(|text| single_char(text).is_some());
+        if let Some(id) = self.options.user_defined.iter().find(|id| !is_char(id)) {
             return Err(format!("token {} is the user's: it is found before all merging", name(*id)));
+        }
+        if let Some(id) = self.options.control.iter().chain(&self.unk_id).find(is_char) {
+            return Err(format!("token {} is a character that no text becomes; a list finds it", name(*id)));
         }
         let hidden = |id: &TokenId| *id as usize >= self.vocab.id_limit();
         if let Some((_, _, merged)) = self.pairs.iter().find(|(left, right, _)| hidden(left) || hidden(right))

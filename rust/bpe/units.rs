@@ -43,12 +43,12 @@ impl Bpe {
                 }
                 symbols.push(id, len);
             } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, &key)) {
-                // Prefix and suffix are spelled, too, and an unknown before goes on
-                // behind it, as in Hugging Face; they cover nothing of the text.
-                let own = key.len() - suffix_len(at, piece, suffix);
-                for (n, &byte) in key.iter().enumerate() {
-                    let covers = (own - unit.len()..own).contains(&n);
-                    symbols.push(ids[usize::from(byte)], u32::from(covers));
+                // An unknown before goes on behind it, and prefix and suffix are
+                // spelled, too, as in Hugging Face. They cover nothing.
+                let n_before = if at > unit.len() { prefix.len() } else { 0 };
+                let covered = n_before..n_before + unit.len();
+                for (place, &byte) in key.iter().enumerate() {
+                    symbols.push(ids[usize::from(byte)], covered.contains(&place).into());
                 }
             } else if let Some(unk) = self.unk_id {
                 unknown = match unknown {
@@ -67,13 +67,9 @@ impl Bpe {
     }
 }
 
-fn suffix_len(at: usize, piece: &[u8], suffix: &[u8]) -> usize {
-    if at == piece.len() { suffix.len() } else { 0 }
-}
-
-/// Whether each byte of a unit has a token.
-fn spell(ids: &[TokenId; 256], unit: &[u8]) -> bool {
-    unit.iter().all(|&byte| ids[usize::from(byte)] != NONE)
+/// Whether each byte of a text has a token.
+fn spell(ids: &[TokenId; 256], text: &[u8]) -> bool {
+    text.iter().all(|&byte| ids[usize::from(byte)] != NONE)
 }
 
 /// The characters of a piece as byte slices; a byte that is no character is

@@ -1,4 +1,4 @@
-//! `Worker`: what one thread needs to encode pieces, with its cache.
+//! `Worker`: a model and what one thread needs to encode pieces, with a cache.
 //!
 //! The cache is filled only by running the model, so it never decides an id.
 //! Runs inside a piece have keys of their own: they are merged, never taken whole.
@@ -37,28 +37,61 @@ impl Dropout {
     }
 }
 
-/// The buffers and the cache of one thread; belongs to one [`Bpe`].
+/// The buffers and the cache of one thread, good for one model alone: what a
+/// [`Worker`] leaves behind.
 #[derive(Default)]
-pub struct Worker {
+pub(crate) struct Scratch {
     symbols: Symbols,
     cache: PretokenCache,
     dropout: Option<Dropout>,
 }
 
-impl Worker {
-    /// Lets go of what long pieces took, until the next call.
-    pub fn rest(&mut self) {
-        self.symbols.rest();
+/// What one thread encodes pieces with; made by [`Bpe::worker`].
+pub struct Worker<'m> {
+    bpe: &'m Bpe,
+    scratch: Box<Scratch>,
+}
+
+impl Bpe {
+    /// A worker for this model.
+    pub fn worker(&self) -> Worker<'_> {
+        self.worker_with(Box::default())
+    }
+
+    /// A worker that goes on with what another one of this model left behind.
+    pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
+        Worker { bpe: self, scratch }
+    }
+}
+
+impl Worker<'_> {
+    /// What can be kept for another worker of the same model: without what long
+    /// texts took.
+    pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        self.scratch.symbols.rest();
+        self.scratch
     }
 
     /// Sets the dropout of the pieces that follow.
     pub fn set_dropout(&mut self, dropout: Option<Dropout>) {
-        self.dropout = dropout;
+        self.scratch.dropout = dropout;
     }
 
     /// Appends the ids of the piece `text[start..end]`.
     #[inline]
-    pub fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+    pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        self.scratch.encode(self.bpe, text, start, end, ids);
+    }
+
+    /// Appends the ids of a piece and the bytes that each covers.
+    pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        self.scratch.encode_with_lens(self.bpe, piece, ids, lens);
+    }
+}
+
+impl Scratch {
+    #[inline]
+    fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
         if len > MAX_KEY || self.dropout.is_some() {
             return self.encode_long(bpe, text, start, end, ids);
@@ -69,8 +102,7 @@ impl Worker {
         }
     }
 
-    /// Appends the ids of a piece and the bytes that each covers.
-    pub fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+    fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         if bpe.scored.is_some() && self.dropout.is_none() && self.scored_with_lens(bpe, piece, ids, lens) {
             return;
         }

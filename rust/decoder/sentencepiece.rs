@@ -43,6 +43,18 @@ impl SentencePieceDecoder {
     /// What SentencePiece writes for the unknown token if the file does not say.
     pub const UNK_SURFACE: &str = " \u{2047} ";
 
+    /// This decoder after ids have moved; `None` for tokens that are gone.
+    pub(crate) fn renumbered(&self, new_id: impl Fn(TokenId) -> Option<TokenId>) -> Self {
+        let mut control: Vec<TokenId> = self.control.iter().copied().filter_map(&new_id).collect();
+        control.sort_unstable();
+        Self {
+            unk_id: self.unk_id.and_then(&new_id),
+            control,
+            bytes: self.bytes.iter().map(|&id| new_id(id).unwrap_or(TokenId::MAX)).collect(),
+            ..self.clone()
+        }
+    }
+
     /// The bytes of a text, given as ids with their tokens.
     pub fn decode<'a>(&self, tokens: impl IntoIterator<Item = (TokenId, &'a [u8])>) -> Vec<u8> {
         let (mut state, mut out) = (State::default(), Vec::new());

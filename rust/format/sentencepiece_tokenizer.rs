@@ -94,7 +94,11 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
             let MergeOrder::Scores(scores) = model.order() else {
                 return refuse("its merges have no scores, as those read from a .model have");
             };
-            (bpe_pieces(tokenizer, model, scores)?, ModelType::Bpe, model.options().byte_fallback)
+            (
+                bpe_pieces(tokenizer, model, scores, &mut left_out)?,
+                ModelType::Bpe,
+                model.options().byte_fallback,
+            )
         }
     };
     if *tokenizer.template() != Template::default() {
@@ -131,6 +135,7 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
 }
 
 fn unigram_pieces(tokenizer: &Tokenizer, model: &Unigram) -> Result<Vec<SpPiece>> {
+    check_places(tokenizer)?;
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {
@@ -139,15 +144,28 @@ fn unigram_pieces(tokenizer: &Tokenizer, model: &Unigram) -> Result<Vec<SpPiece>
         let score = model.scores().get(id as usize).copied().unwrap_or_default() as f32;
         pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(tokenizer, model, id) });
     }
-    for token in tokenizer.added_tokens() {
-        if model.vocab().bytes(token.id).is_none() {
-            return refuse(format!("the added token {:?} is not in the model's vocabulary", token.content));
-        }
-    }
     Ok(pieces)
 }
 
-fn bpe_pieces(tokenizer: &Tokenizer, model: &Bpe, scores: &[f32]) -> Result<Vec<SpPiece>> {
+/// Refuses ids that the places of pieces in a file cannot be.
+fn check_places(tokenizer: &Tokenizer) -> Result<()> {
+    let vocab = tokenizer.model().vocab();
+    if let Some(token) = tokenizer.added_tokens().iter().find(|token| vocab.bytes(token.id).is_none()) {
+        return refuse(format!("the added token {:?} is not in the model's vocabulary", token.content));
+    }
+    match (0..vocab.id_limit() as TokenId).find(|&id| vocab.bytes(id).is_none()) {
+        Some(id) => refuse(format!("no token has the id {id}; there ids are places of pieces, without gaps")),
+        None => Ok(()),
+    }
+}
+
+fn bpe_pieces(
+    tokenizer: &Tokenizer,
+    model: &Bpe,
+    scores: &[f32],
+    left_out: &mut Vec<String>,
+) -> Result<Vec<SpPiece>> {
+    check_places(tokenizer)?;
     let options = model.options();
     let kind = |id: TokenId| {
         if model.unk_id() == Some(id) {
@@ -158,14 +176,16 @@ fn bpe_pieces(tokenizer: &Tokenizer, model: &Bpe, scores: &[f32]) -> Result<Vec<
             Kind::UserDefined
         } else if options.unused.contains(&id) {
             Kind::Unused
-        } else if options.control.contains(&id)
-            || tokenizer.added_tokens().iter().any(|t| t.id == id && t.special)
-        {
+        } else if options.control.contains(&id) {
             Kind::Control
         } else {
             Kind::Normal
         }
     };
+    // As a control piece no text would become it any more.
+    for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == Kind::Normal) {
+        left_out.push(format!("{:?} (id {}) is a piece there, no added token", token.content, token.id));
+    }
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {

@@ -6,8 +6,8 @@
 //! atomic counter and share nothing else.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::encode::{Output, finished};
 use super::finder::Finder;
@@ -15,7 +15,7 @@ use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::encoding::{EncodingBatch, Rows, Span};
 use crate::error::{Error, Result};
-use crate::model::{Model, Worker};
+use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -28,13 +28,13 @@ const UNIT_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
 const LONG_BYTES: usize = 256 << 10;
 
-/// Workers at rest: their caches live on between calls.
+/// A model and what its workers left behind: their caches live on between calls.
 ///
 /// Nobody waits here. A lock that is taken, perhaps by a thread that a fork
 /// left behind, only means that a new worker is made.
-#[derive(Default)]
 pub(super) struct Workers {
-    resting: Mutex<Vec<Worker>>,
+    model: Arc<Model>,
+    resting: Mutex<Vec<Scratch>>,
 }
 
 impl Workers {
@@ -43,15 +43,25 @@ impl Workers {
         parallel::default_threads()
     }
 
-    pub(super) fn lend<T>(&self, model: &Model, work: impl FnOnce(&mut Worker) -> T) -> T {
+    pub(super) fn new(model: Arc<Model>) -> Self {
+        Self { model, resting: Mutex::default() }
+    }
+
+    pub(super) fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
         let resting = self.resting.try_lock().ok().and_then(|mut resting| resting.pop());
-        let mut worker = resting.unwrap_or_else(|| model.worker());
+        let mut worker = match resting {
+            Some(scratch) => self.model.worker_with(scratch),
+            None => self.model.worker(),
+        };
         let result = work(&mut worker);
-        worker.rest();
         if let Ok(mut resting) = self.resting.try_lock()
             && resting.len() < Self::most()
         {
-            resting.push(worker);
+            resting.push(worker.into_scratch());
         }
         result
     }
@@ -280,7 +290,7 @@ impl Tokenizer {
         texts: &[T],
         unit: &Unit,
         rules: &Rules<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
     ) -> Result<Done> {
         let Rules { room, finder, options } = rules;
         let mut done = Done::default();

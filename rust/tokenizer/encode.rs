@@ -226,7 +226,7 @@ impl Tokenizer {
         &self,
         finder: &Finder<'_>,
         seed: u64,
-        work: impl FnOnce(&mut Worker) -> T,
+        work: impl FnOnce(&mut Worker<'_>) -> T,
     ) -> T {
         finder.lend(|worker| {
             worker.set_dropout(self.dropout(seed));
@@ -243,7 +243,7 @@ impl Tokenizer {
         &self,
         text: &[u8],
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         if let Some(whole) = self.replaces_bytes_of(text) {
@@ -272,7 +272,7 @@ impl Tokenizer {
         text: &str,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         finder.raw(text, |Section { range, token }| {
@@ -293,15 +293,14 @@ impl Tokenizer {
         section: &str,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         check_len(section.len())?;
         if output.spans.is_none()
             && output.limit == usize::MAX
             && !finder.cuts_normalized()
-            && let Some(result) =
-                worker.encode_section(finder.model(), &self.pipeline, section, &mut output.ids)
+            && let Some(result) = worker.encode_section(&self.pipeline, section, &mut output.ids)
         {
             return Ok(result?);
         }
@@ -321,7 +320,7 @@ impl Tokenizer {
         normalized: &Rewritten,
         base: usize,
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         let text = normalized.text(section);
@@ -351,7 +350,7 @@ impl Tokenizer {
         text: &str,
         at_start: bool,
         origin: Origin<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         let step = &self.pipeline.pre_tokenizer;
@@ -366,7 +365,7 @@ impl Tokenizer {
         if output.spans.is_none() && output.limit == usize::MAX {
             // The plain case, alone so that nothing but the model is in its loop.
             return self.pipeline.pre_tokenizer.walk(text, |piece| {
-                worker.encode(model, text.as_bytes(), piece.start, piece.end, &mut output.ids);
+                worker.encode(text.as_bytes(), piece.start, piece.end, &mut output.ids);
                 Ok(())
             });
         }
@@ -382,12 +381,12 @@ impl Tokenizer {
         text: &[u8],
         Range { start, end }: Range<usize>,
         origin: Origin<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) {
         let Output { ids, spans, lens, surfaces, .. } = output;
         let Some(spans) = spans else {
-            worker.encode(model, text, start, end, ids);
+            worker.encode(text, start, end, ids);
             return;
         };
         let from = ids.len();
@@ -397,13 +396,13 @@ impl Tokenizer {
             at += len;
         };
         if model.lens_are_token_lens() {
-            worker.encode(model, text, start, end, ids);
+            worker.encode(text, start, end, ids);
             for &id in &ids[from..] {
                 push(model.vocab().bytes(id).map_or(0, <[u8]>::len));
             }
         } else {
             lens.clear();
-            worker.encode_with_lens(model, &text[start..end], ids, lens);
+            worker.encode_with_lens(&text[start..end], ids, lens);
             lens.iter().for_each(|&len| push(len as usize));
             if let (Some(surfaces), Some(unk)) = (surfaces, model.unk_id()) {
                 let mut at = start;

@@ -18,23 +18,11 @@ use crate::vocab::TokenId;
 /// Sets of names that are kept ready.
 const MOST_SETS: usize = 8;
 
-/// A model, and workers for it at rest.
-struct Engine {
-    model: Arc<Model>,
-    workers: Workers,
-}
-
-impl Engine {
-    fn new(model: Arc<Model>) -> Arc<Self> {
-        Arc::new(Self { model, workers: Workers::default() })
-    }
-}
-
 /// What one choice comes to.
 #[derive(Clone)]
 struct Choice {
     matchers: Arc<Matchers>,
-    engine: Arc<Engine>,
+    workers: Arc<Workers>,
 }
 
 /// What the choices of a tokenizer come to.
@@ -53,16 +41,16 @@ impl Choices {
         let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
         let specials = added.tokens().iter().filter(|token| token.special);
         let barred: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_barred(id)).collect();
-        let all =
-            Choice { matchers: Arc::new(added.matchers(|_| true)?), engine: Engine::new(model.clone()) };
+        let workers = Arc::new(Workers::new(model.clone()));
+        let all = Choice { matchers: Arc::new(added.matchers(|_| true)?), workers };
         let plain = added.matchers(|at| !added.tokens()[at].special)?;
-        let none = Choice { matchers: Arc::new(plain), engine: barring(&all.engine, &barred) };
+        let none = Choice { matchers: Arc::new(plain), workers: barring(&all.workers, &barred) };
         Ok(Self { all, none, barred, sets: Mutex::default() })
     }
 
     /// The model that makes no special token of text.
     pub(super) fn barred_model(&self) -> &Model {
-        &self.none.engine.model
+        self.none.workers.model()
     }
 
     /// What a call's choice comes to.
@@ -96,11 +84,11 @@ impl Choices {
             .filter(|&(at, token)| !matching(at) && self.barred.binary_search(&token.id).is_ok())
             .map(|(_, token)| token.id)
             .collect();
-        let engine = match barred == self.barred {
-            true => self.none.engine.clone(),
-            false => barring(&self.all.engine, &barred),
+        let workers = match barred == self.barred {
+            true => self.none.workers.clone(),
+            false => barring(&self.all.workers, &barred),
         };
-        let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), engine };
+        let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), workers };
         if let Ok(mut sets) = self.sets.try_lock() {
             sets.truncate(MOST_SETS - 1);
             sets.insert(0, (named.clone(), choice.clone()));
@@ -110,10 +98,10 @@ impl Choices {
 }
 
 /// The model with which text does not become one of `specials` by being its text.
-fn barring(engine: &Arc<Engine>, specials: &[TokenId]) -> Arc<Engine> {
-    match engine.model.barring(specials) {
-        Some(model) => Engine::new(Arc::new(model)),
-        None => engine.clone(),
+fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Arc<Workers> {
+    match workers.model().barring(specials) {
+        Some(model) => Arc::new(Workers::new(Arc::new(model))),
+        None => workers.clone(),
     }
 }
 
@@ -129,12 +117,12 @@ pub(super) struct Finder<'a> {
 impl<'a> Finder<'a> {
     /// The model of the call.
     pub(super) fn model(&self) -> &Model {
-        &self.choice.engine.model
+        self.choice.workers.model()
     }
 
     /// Runs `work` with a worker for the model of the call.
-    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
-        self.choice.engine.workers.lend(self.model(), work)
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
+        self.choice.workers.lend(work)
     }
 
     /// Cuts a text at the tokens that match before normalization.

@@ -32,7 +32,7 @@ impl Tokenizer {
         whole: &SentencePiece,
         text: &[u8],
         finder: &Finder<'_>,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         for (range, token) in sections(text, finder)? {

@@ -2,15 +2,19 @@
 //!
 //! A text whose ids hold no token that is taken out keeps its tokens. For BPE
 //! that needs every token from which a kept one is merged, so these stay, too;
-//! by the proof in `bpe::last_merge` no others take part.
+//! by the proof in `bpe::last_merge` no others take part. Unused pieces of
+//! SentencePiece's take part without being seen, so all that merging makes stay.
 
 use std::sync::Arc;
 
 use super::{Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::normalizer::{Normalizer, SentencePiece};
+use crate::pipeline::Pipeline;
 use crate::template::Part;
 use crate::unigram::{Unigram, UnigramOptions};
 use crate::vocab::{TokenId, Vocab};
@@ -22,7 +26,7 @@ pub type IdMap = Vec<Option<TokenId>>;
 impl Tokenizer {
     /// A tokenizer of the tokens `keep`, in their order, and of those it cannot
     /// do without: added tokens, the unknown token, the template's, single
-    /// bytes, and what kept tokens are merged from.
+    /// bytes, unused pieces, and what kept tokens are merged from.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
@@ -67,15 +71,37 @@ impl Tokenizer {
         template.pair = move_parts(&template.pair);
         let added = self.added.tokens().iter();
         let tokenizer = Self::new(Parts {
-            pipeline: self.pipeline.clone(),
+            pipeline: self.pruned_pipeline(&new_id)?,
             model: Arc::new(self.model.pruned(&new_id)?),
             added: added
                 .map(|token| AddedToken { id: new_id(token.id).unwrap_or(token.id), ..token.clone() })
                 .collect(),
             template,
-            decoder: self.decoder.clone(),
+            decoder: match &self.decoder {
+                Decoder::SentencePiece(decoder) => {
+                    Decoder::SentencePiece(Box::new(decoder.renumbered(new_id)))
+                }
+                other => other.clone(),
+            },
         })?;
         Ok((tokenizer, map))
+    }
+
+    /// The pipeline, whose normalizer knows no pieces of the user's that are gone.
+    fn pruned_pipeline(&self, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> Result<Pipeline> {
+        let mut pipeline = self.pipeline.clone();
+        if let Some(Normalizer::SentencePiece(normalizer)) = &pipeline.normalizer {
+            let is_gone =
+                |text: &String| self.model.vocab().id(text.as_bytes()).is_some_and(|id| new_id(id).is_none());
+            let mut options = normalizer.options().clone();
+            let before = options.user_defined.len();
+            options.user_defined.retain(|text| !is_gone(text));
+            if options.user_defined.len() < before {
+                let normalizer = Normalizer::SentencePiece(Box::new(SentencePiece::new(options)?));
+                pipeline.normalizer = Some(normalizer);
+            }
+        }
+        Ok(pipeline)
     }
 }
 
@@ -138,7 +164,7 @@ fn pruned_vocab(vocab: &Vocab, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> 
     Vocab::from_pairs(vocab.iter().filter_map(|(id, bytes)| Some((bytes, new_id(id)?))).collect())
 }
 
-/// Marks single bytes, and the ancestors of marked tokens.
+/// Marks single bytes and unused pieces, and the ancestors of marked tokens.
 fn keep_merged_from(model: &Bpe, kept: &mut [bool]) {
     if model.options().unit == Unit::Bytes {
         model
@@ -156,9 +182,14 @@ fn keep_merged_from(model: &Bpe, kept: &mut [bool]) {
         }
     }
     if !matches!(model.order(), MergeOrder::List(_)) {
-        for (of, last) in parents.iter_mut().zip(model.last_merges()) {
+        let last = model.last_pairs();
+        // An unused piece that merging makes keeps other merges from happening.
+        let is_made = |id: &&TokenId| last.get(**id as usize).is_some_and(Option::is_some);
+        model.options().unused.iter().filter(is_made).for_each(|&id| kept[id as usize] = true);
+        let is_token = |id: &TokenId| (*id as usize) < model.vocab().id_limit();
+        for (of, last) in parents.iter_mut().zip(last) {
             of.clear();
-            of.extend(last.into_iter().flat_map(|(left, right)| [left, right]));
+            of.extend(last.into_iter().flat_map(|(left, right)| [left, right]).filter(is_token));
         }
     }
     let mut open: Vec<usize> = (0..kept.len()).filter(|&id| kept[id]).collect();

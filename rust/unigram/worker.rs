@@ -1,4 +1,4 @@
-//! `Worker`: what one thread needs to encode with a [`Unigram`], with its memo.
+//! `Worker`: a [`Unigram`] and what one thread needs to encode, with a memo.
 //!
 //! A text is cut into units, each from one `▁` to the next, where no piece can
 //! reach over the cut; the search runs in each, its sums going on from the one
@@ -30,7 +30,7 @@ struct Entry {
     /// The bytes of the unit, its length in the top byte; 0 is empty.
     key: u128,
     /// One id and its score as `f32`, or up to three ids; of more, where they
-    /// begin in [`Worker::long`].
+    /// begin in [`Scratch::long`].
     ids: [TokenId; 3],
     /// The greatest total before the unit, as `f32`, but for the four lowest
     /// bits: these are the number of ids.
@@ -74,9 +74,10 @@ impl Output<'_> {
     }
 }
 
-/// The buffers and the memo of one thread; belongs to one [`Unigram`].
+/// The buffers and the memo of one thread, good for one model alone: what a
+/// [`Worker`] leaves behind.
 #[derive(Default)]
-pub struct Worker {
+pub(crate) struct Scratch {
     viterbi: Viterbi,
     memo: Vec<Set>,
     /// The ids of kept paths of more than three.
@@ -84,30 +85,46 @@ pub struct Worker {
     misses: usize,
 }
 
-impl Worker {
-    /// Lets go of what a long unit took, until the next call.
-    pub fn rest(&mut self) {
-        self.viterbi.rest();
+/// What one thread encodes with; made by [`Unigram::worker`].
+pub struct Worker<'m> {
+    model: &'m Unigram,
+    scratch: Box<Scratch>,
+}
+
+impl Unigram {
+    /// A worker for this model.
+    pub fn worker(&self) -> Worker<'_> {
+        self.worker_with(Box::default())
+    }
+
+    /// A worker that goes on with what another one of this model left behind.
+    pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
+        Worker { model: self, scratch }
+    }
+}
+
+impl Worker<'_> {
+    /// What can be kept for another worker of the same model: without what long
+    /// texts took.
+    pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        self.scratch.viterbi.rest();
+        self.scratch
     }
 
     /// Appends the ids of the piece `text[start..end]`.
-    pub fn encode(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+    pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let output = Output { ids, lens: None, unknown: None, uncovered: 0 };
-        self.run(model, text, start, end, output);
+        self.scratch.run(self.model, text, start, end, output);
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
-    pub fn encode_with_lens(
-        &mut self,
-        model: &Unigram,
-        piece: &[u8],
-        ids: &mut Vec<TokenId>,
-        lens: &mut Vec<u32>,
-    ) {
+    pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         let output = Output { ids, lens: Some(lens), unknown: None, uncovered: 0 };
-        self.run(model, piece, 0, piece.len(), output);
+        self.scratch.run(self.model, piece, 0, piece.len(), output);
     }
+}
 
+impl Scratch {
     fn run(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, output: Output<'_>) {
         match (model.options().precision, output.lens.is_some()) {
             (Precision::F32, false) => self.encode_units::<true, false>(model, text, start, end, output),

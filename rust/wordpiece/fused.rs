@@ -6,7 +6,8 @@
 //! and end where no step sees across. Equal to the three stages one after the
 //! other, which a test in `tests/rust/wordpiece.rs` holds.
 
-use super::{WordPiece, Worker};
+use super::WordPiece;
+use super::worker::Scratch;
 use crate::error::Result;
 use crate::normalizer::Bert;
 use crate::normalizer::bert::{Table, rewrite};
@@ -86,13 +87,9 @@ const BYTES: [Byte; 256] = {
     bytes
 };
 
-impl Worker {
-    /// Appends the ids of a text that `normalizer` cleans up and
-    /// [`PreTokenizer::Bert`] splits: those of the stages one after the other.
-    ///
-    /// # Errors
-    /// As [`PreTokenizer::for_each_piece`], which has none for this splitter.
-    pub fn encode_bert(
+impl Scratch {
+    /// As [`Worker::encode_bert`](super::Worker::encode_bert), of a model.
+    pub(super) fn encode_bert(
         &mut self,
         model: &WordPiece,
         normalizer: Bert,

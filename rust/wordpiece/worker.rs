@@ -1,12 +1,15 @@
-//! `Worker`: what one thread needs to encode words, with its cache.
+//! `Worker`: a model and what one thread needs to encode words, with a cache.
 
 use super::WordPiece;
+use crate::error::Result;
+use crate::normalizer::Bert;
 use crate::pretoken_cache::{MAX_KEY, PretokenCache, key};
 use crate::vocab::TokenId;
 
-/// The buffers and the cache of one thread; belongs to one [`WordPiece`].
+/// The buffers and the cache of one thread, good for one model alone: what a
+/// [`Worker`] leaves behind.
 #[derive(Default)]
-pub struct Worker {
+pub(crate) struct Scratch {
     pub(super) cache: PretokenCache,
     /// A stretch of text that is no plain ASCII, normalized.
     pub(super) normalized: String,
@@ -15,17 +18,72 @@ pub struct Worker {
 /// The bytes that the buffer of a stretch keeps.
 const KEPT_BYTES: usize = 1 << 16;
 
-impl Worker {
-    /// Lets go of what a long stretch took, until the next call.
-    pub fn rest(&mut self) {
-        if self.normalized.capacity() > KEPT_BYTES {
-            self.normalized = String::new();
+/// What one thread encodes words with; made by [`WordPiece::worker`].
+pub struct Worker<'m> {
+    model: &'m WordPiece,
+    scratch: Box<Scratch>,
+}
+
+impl WordPiece {
+    /// A worker for this model.
+    pub fn worker(&self) -> Worker<'_> {
+        self.worker_with(Box::default())
+    }
+
+    /// A worker that goes on with what another one of this model left behind.
+    pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
+        Worker { model: self, scratch }
+    }
+}
+
+impl Worker<'_> {
+    /// What can be kept for another worker of the same model: without what long
+    /// texts took.
+    pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        if self.scratch.normalized.capacity() > KEPT_BYTES {
+            self.scratch.normalized = String::new();
         }
+        self.scratch
     }
 
     /// Appends the ids of the word `text[start..end]`.
     #[inline]
-    pub fn encode(
+    pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        self.scratch.encode(self.model, text, start, end, ids);
+    }
+
+    /// Appends the ids of a word and the bytes of it that each covers.
+    pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        let model = self.model;
+        let from = ids.len();
+        if !model.push_ids(piece, ids) {
+            lens.push(piece.len() as u32);
+            return;
+        }
+        let mut prefix = 0;
+        for &id in &ids[from..] {
+            let len = model.vocab.bytes(id).map_or(0, <[u8]>::len);
+            lens.push((len - prefix) as u32);
+            prefix = model.options.continuing_subword_prefix.len();
+        }
+    }
+
+    /// Appends the ids of a text that `normalizer` cleans up and
+    /// [`PreTokenizer::Bert`](crate::PreTokenizer::Bert) splits: those of the
+    /// stages one after the other.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`](crate::PreTokenizer::for_each_piece),
+    /// which has none for this splitter.
+    pub fn encode_bert(&mut self, normalizer: Bert, text: &str, ids: &mut Vec<TokenId>) -> Result<()> {
+        self.scratch.encode_bert(self.model, normalizer, text, ids)
+    }
+}
+
+impl Scratch {
+    /// Appends the ids of the word `text[start..end]`.
+    #[inline]
+    pub(super) fn encode(
         &mut self,
         model: &WordPiece,
         text: &[u8],
@@ -41,27 +99,6 @@ impl Worker {
         let key = key(text, start, len);
         if !self.cache.hit(key, ids) {
             self.miss(model, key, ids);
-        }
-    }
-
-    /// Appends the ids of a word and the bytes of it that each covers.
-    pub fn encode_with_lens(
-        &mut self,
-        model: &WordPiece,
-        piece: &[u8],
-        ids: &mut Vec<TokenId>,
-        lens: &mut Vec<u32>,
-    ) {
-        let from = ids.len();
-        if !model.push_ids(piece, ids) {
-            lens.push(piece.len() as u32);
-            return;
-        }
-        let mut prefix = 0;
-        for &id in &ids[from..] {
-            let len = model.vocab.bytes(id).map_or(0, <[u8]>::len);
-            lens.push((len - prefix) as u32);
-            prefix = model.options.continuing_subword_prefix.len();
         }
     }
 

@@ -1,6 +1,7 @@
-"""What a SentencePiece `.model` says, read field by field: no library of ours."""
+"""SentencePiece's `.model`, read and written field by field: no library of ours."""
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -33,3 +34,34 @@ def charsmap(model: bytes) -> bytes:
     """The rules of a `.model` file."""
     normalizer = next(value for number, value in fields(model) if number == 3)
     return bytes(next(value for number, value in fields(normalizer) if number == 2))
+
+
+def field(number: int, value: float | str | bytes) -> bytes:
+    """A field of a protocol buffer: an integer, a 32-bit float, text or a message."""
+    match value:
+        case int():
+            return varint(number << 3) + varint(value)
+        case float():
+            return varint(number << 3 | 5) + struct.pack("<f", value)
+        case str():
+            return field(number, value.encode())
+        case _:
+            return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(number: int) -> bytes:
+    """A number in groups of seven bits."""
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def bpe_model(pieces: Iterable[tuple[str, float, int]], byte_fallback: bool = False) -> bytes:
+    """A BPE model of pieces with scores and types, which takes text as it is."""
+    message = b"".join(
+        field(1, field(1, text) + field(2, float(score)) + field(3, kind)) for text, score, kind in pieces
+    )
+    trainer = field(3, 2) + field(35, int(byte_fallback))
+    return message + field(2, trainer) + field(3, field(3, 0) + field(4, 0) + field(5, 0))

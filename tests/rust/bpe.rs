@@ -45,9 +45,9 @@ fn definition(bpe: &Bpe, piece: &[u8]) -> Vec<TokenId> {
     naive(bpe.pairs(), piece.iter().map(|&byte| bpe.vocab().id(&[byte]).unwrap()).collect())
 }
 
-fn with_worker(bpe: &Bpe, text: &[u8], start: usize, end: usize, worker: &mut Worker) -> Vec<TokenId> {
+fn with_worker(worker: &mut Worker<'_>, text: &[u8], start: usize, end: usize) -> Vec<TokenId> {
     let mut ids = Vec::new();
-    worker.encode(bpe, text, start, end, &mut ids);
+    worker.encode(text, start, end, &mut ids);
     ids
 }
 
@@ -98,16 +98,16 @@ proptest! {
             prop_assert_eq!(all_pairs(&bpe), all_cuts(&bpe));
         }
         let text = pieces.concat();
-        let mut worker = Worker::default();
+        let mut worker = bpe.worker();
         for _ in 0..2 {
             let mut start = 0;
             for piece in &pieces {
                 let expected = definition(&bpe, piece);
                 prop_assert_eq!(&bpe.encode(piece), &expected);
                 let end = start + piece.len();
-                prop_assert_eq!(&with_worker(&bpe, &text, start, end, &mut worker), &expected);
+                prop_assert_eq!(&with_worker(&mut worker, &text, start, end), &expected);
                 let (mut ids, mut lens) = (Vec::new(), Vec::new());
-                worker.encode_with_lens(&bpe, piece, &mut ids, &mut lens);
+                worker.encode_with_lens(piece, &mut ids, &mut lens);
                 prop_assert_eq!(&ids, &expected);
                 let token_lens: Vec<u32> =
                     ids.iter().map(|&id| bpe.vocab().bytes(id).unwrap().len() as u32).collect();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sentitok::decoder::Decoder;
 use sentitok::format::sentencepiece::{self, ModelType, SpModel, SpPiece};
 use sentitok::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
-use sentitok::unigram::{Kind, Worker};
+use sentitok::unigram::Kind;
 use sentitok::{PreTokenizer, TokenId};
 
 /// A double array as Darts-clone lays it out, of few keys: one block a node.
@@ -283,7 +283,7 @@ fn use_model(bytes: &[u8]) {
     for text in ["ab <X> é ﬁ¨x", "", "\u{7F} ▁e\u{301}"] {
         let normal = normalizer.normalize(text).unwrap().unwrap_or_default();
         let (mut ids, mut lens) = (Vec::new(), Vec::new());
-        Worker::default().encode_with_lens(&unigram, normal.text.as_bytes(), &mut ids, &mut lens);
+        unigram.worker().encode_with_lens(normal.text.as_bytes(), &mut ids, &mut lens);
         let mut at = 0;
         for len in lens {
             let origin = normal.to_original(at..at + len as usize);

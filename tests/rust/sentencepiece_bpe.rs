@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use sentitok::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit, Worker};
+use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use sentitok::unigram::Kind;
 use sentitok::{Progress, TokenId, Vocab};
 
@@ -141,9 +141,9 @@ proptest! {
         let id = |part: &String| tokens.iter().position(|token| token == part).unwrap_or(0) as TokenId;
         let expected: Vec<TokenId> = merged_by_scores(&pieces, &text).iter().map(id).collect();
         prop_assert_eq!(bpe.encode(text.as_bytes()), expected.clone());
-        let mut worker = Worker::default();
+        let mut worker = bpe.worker();
         let mut ids = Vec::new();
-        worker.encode(&bpe, text.as_bytes(), 0, text.len(), &mut ids);
+        worker.encode(text.as_bytes(), 0, text.len(), &mut ids);
         prop_assert_eq!(ids, expected);
     }
 }

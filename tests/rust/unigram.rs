@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sentitok::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions, Worker};
+use sentitok::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions};
 use sentitok::{TokenId, Vocab};
 
 type Pieces = Vec<(String, f64, Kind)>;
@@ -162,13 +162,13 @@ proptest! {
         let way = best_way(&pieces, precision, &text);
         let expected = ids_of_way(&pieces, precision, byte_fallback, &text, &way);
         prop_assert_eq!(&model.encode(text.as_bytes()), &expected);
-        let mut worker = Worker::default();
+        let mut worker = model.worker();
         for _ in 0..2 {
             let mut ids = vec![7];
-            worker.encode(&model, text.as_bytes(), 0, text.len(), &mut ids);
+            worker.encode(text.as_bytes(), 0, text.len(), &mut ids);
             prop_assert_eq!(&ids[1..], &expected);
             let (mut ids, mut lens) = (Vec::new(), Vec::new());
-            worker.encode_with_lens(&model, text.as_bytes(), &mut ids, &mut lens);
+            worker.encode_with_lens(text.as_bytes(), &mut ids, &mut lens);
             prop_assert_eq!(&ids, &expected);
             prop_assert_eq!(lens.len(), ids.len());
             prop_assert_eq!(lens.iter().sum::<u32>() as usize, text.len());
@@ -219,7 +219,7 @@ proptest! {
     fn any_bytes_give_some_ids(pieces in pieces(), bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let model = model(&pieces, Precision::F32, false);
         let (mut ids, mut lens) = (Vec::new(), Vec::new());
-        Worker::default().encode_with_lens(&model, &bytes, &mut ids, &mut lens);
+        model.worker().encode_with_lens(&bytes, &mut ids, &mut lens);
         prop_assert_eq!(lens.iter().sum::<u32>() as usize, bytes.len());
         model.encode(&bytes);
         model.n_best(&bytes, 3);
@@ -346,6 +346,6 @@ fn options_and_refusals() {
     // Without an unknown token the characters are left out, and belong to what follows.
     let none = Unigram::new(vocab(&["a", "b"]), vec![-1.0, -1.0], UnigramOptions::default()).unwrap();
     let (mut ids, mut lens) = (Vec::new(), Vec::new());
-    Worker::default().encode_with_lens(&none, b"axxb", &mut ids, &mut lens);
+    none.worker().encode_with_lens(b"axxb", &mut ids, &mut lens);
     assert_eq!((ids, lens), (vec![0, 1], vec![1, 3]));
 }

@@ -45,17 +45,17 @@ fn model(tokens: &[String], prefix: &str, max: usize) -> WordPiece {
     WordPiece::new(Vocab::from_tokens(all).unwrap(), options).unwrap()
 }
 
-fn agrees(model: &WordPiece, worker: &mut Worker, word: &[u8]) {
+fn agrees(model: &WordPiece, worker: &mut Worker<'_>, word: &[u8]) {
     let expected = naive(model, word);
     let expected_ids: Vec<_> = expected.iter().map(|token| token.0).collect();
     assert_eq!(model.encode(word), expected_ids, "{:?}", String::from_utf8_lossy(word));
     let (mut ids, mut lens) = (vec![7], vec![7]);
-    worker.encode_with_lens(model, word, &mut ids, &mut lens);
+    worker.encode_with_lens(word, &mut ids, &mut lens);
     assert_eq!(ids[1..].iter().copied().zip(lens[1..].iter().copied()).collect::<Vec<_>>(), expected);
     let text = [b"x", word, b"yz"].concat();
     for _ in 0..2 {
         ids.clear();
-        worker.encode(model, &text, 1, 1 + word.len(), &mut ids);
+        worker.encode(&text, 1, 1 + word.len(), &mut ids);
         assert_eq!(ids, expected_ids);
     }
 }
@@ -71,7 +71,7 @@ proptest! {
         words in prop::collection::vec("[ab#é語]{0,30}", 1..12),
     ) {
         let model = model(&tokens, prefix, max);
-        let mut worker = Worker::default();
+        let mut worker = model.worker();
         for word in &words {
             agrees(&model, &mut worker, word.as_bytes());
         }
@@ -82,7 +82,8 @@ proptest! {
         tokens in prop::collection::vec("(##)?[aé]{1,3}", 0..10),
         word in prop::collection::vec(prop::sample::select(vec![b'a', 0xC3, 0xA9, 0xFF]), 1..20),
     ) {
-        agrees(&model(&tokens, "##", 100), &mut Worker::default(), &word);
+        let model = model(&tokens, "##", 100);
+        agrees(&model, &mut model.worker(), &word);
     }
 
     #[test]
@@ -109,7 +110,7 @@ proptest! {
             expected.extend(model.encode(normalized[piece].as_bytes()));
         }
         let mut ids = Vec::new();
-        Worker::default().encode_bert(&model, bert, &text, &mut ids).unwrap();
+        model.worker().encode_bert(bert, &text, &mut ids).unwrap();
         prop_assert_eq!(ids, expected);
     }
 }

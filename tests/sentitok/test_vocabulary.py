@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import CORPUS
-from sentitok import DecodeError, Tokenizer, train_bpe
+from oracles.merging import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
+from oracles.model_file import bpe_model
+from sentitok import DecodeError, FormatError, Tokenizer, train_bpe
 
 TEXT = CORPUS / "sherlock-holmes.txt"
 
@@ -71,3 +73,78 @@ def test_what_cannot_go_stays(trained: Tokenizer) -> None:
 def test_an_id_without_a_token_is_refused(trained: Tokenizer) -> None:
     with pytest.raises(DecodeError, match="1500"):
         trained.prune([1500])
+
+
+def by_scores(*pieces: tuple[str, float, int]) -> Tokenizer:
+    return Tokenizer.from_bytes(bpe_model([("<unk>", 0.0, UNKNOWN), *pieces]))
+
+
+def of_kind(kind: int, **scores: float) -> list[tuple[str, float, int]]:
+    return [(text, score, kind) for text, score in scores.items()]
+
+
+def test_equal_scores() -> None:
+    tokenizer = by_scores(*of_kind(NORMAL, a=-9, b=-9, ab=-1, aa=-3, aab=-3))
+    assert tokenizer.encode("aab").ids.tolist() == [5]
+    assert tokenizer.doctor()["unreachable"] == [4]
+    pruned, new_ids = tokenizer.prune([5])
+    assert new_ids.tolist() == [0, 1, 2, 3, -1, 4]
+    assert pruned.encode("aab").ids.tolist() == [4]
+    # `ab` and then `aab`, or, when `ab` is passed over, `aa` and then `aab`.
+    drawn = tokenizer.with_dropout(0.5).encode_batch(["aab"] * 10_000)
+    assert sum(row.tolist() == [5] for row in drawn) == pytest.approx(3750, abs=300)
+
+
+def test_pieces_of_the_users_are_reachable() -> None:
+    tokenizer = by_scores(*of_kind(USER_DEFINED, a=0, b=0, bbb=0))
+    assert tokenizer.encode("abbbb").ids.tolist() == [1, 3, 2]
+    assert tokenizer.doctor()["unreachable"] == []
+    # A user's piece inside keeps what holds it from being merged.
+    tokenizer = by_scores(*of_kind(NORMAL, a=0, b=0, ab=-1, abb=-2), *of_kind(USER_DEFINED, bb=0))
+    assert tokenizer.encode("abb").ids.tolist() == [1, 5]
+    assert tokenizer.doctor()["unreachable"] == [4]
+
+
+def test_characters_without_a_piece_merge() -> None:
+    tokenizer = by_scores(*of_kind(NORMAL, ab=-1, abc=-2))
+    assert tokenizer.encode("abcab").ids.tolist() == [2, 1]
+    assert tokenizer.doctor()["unreachable"] == []
+    pruned, new_ids = tokenizer.prune([2])
+    assert new_ids.tolist() == [0, 1, 2]
+    assert pruned.encode("abc").ids.tolist() == [2]
+
+
+def test_unused_pieces_stay() -> None:
+    pieces = of_kind(NORMAL, a=-1, b=1, c=-2.5, ac=-2), of_kind(UNUSED, ca=1, cb=-3)
+    tokenizer = by_scores(*pieces[0], *pieces[1])
+    assert tokenizer.encode("aca").ids.tolist() == [1, 3, 1]
+    assert tokenizer.doctor()["unreachable"] == []
+    pruned, new_ids = tokenizer.prune([1, 3, 4])
+    assert new_ids[[5, 6]].min() > 0
+    assert pruned.encode("aca").ids.tolist() == new_ids[[1, 3, 1]].tolist()
+
+
+def test_control_pieces_stay_what_they_are(tmp_path: Path) -> None:
+    pieces = of_kind(NORMAL, a=-1, b=-1, c=-1), [("<s>", 0.0, CONTROL)], of_kind(USER_DEFINED, d=0)
+    tokenizer = by_scores(*pieces[0], *pieces[1], *pieces[2])
+    pruned, new_ids = tokenizer.prune([2])
+    assert new_ids.tolist() == [0, -1, 1, -1, 2, -1]
+    assert pruned.decode([1, 2, 1]) == tokenizer.decode([2, 4, 2]) == "bb"
+    pruned.save(tmp_path / "pruned.model")
+    again = Tokenizer.from_file(tmp_path / "pruned.model")
+    assert again.to_bytes() == pruned.to_bytes()
+
+
+def test_an_affix_that_begins_a_token() -> None:
+    model = {"type": "BPE", "vocab": {"#": 0, "##": 1, "#a": 2}, "merges": []}
+    file = {"version": "1.0", "added_tokens": [], "model": {**model, "continuing_subword_prefix": "#"}}
+    tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
+    assert tokenizer.encode("##a").ids.tolist() == [0, 1, 2]
+    assert tokenizer.doctor()["unreachable"] == []
+
+
+def test_long_affixes_are_refused() -> None:
+    model = {"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "x" * 257}
+    file = {"version": "1.0", "added_tokens": [], "model": model}
+    with pytest.raises(FormatError, match="257 bytes"):
+        Tokenizer.from_bytes(json.dumps(file).encode())
