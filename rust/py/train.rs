@@ -201,7 +201,9 @@ pub(super) fn train_bpe(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let line_ends = method == "sentencepiece";
+        let reading =
+            Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, line_ends, threads };
         let pieces = PieceOptions {
             character_coverage,
             required_chars,

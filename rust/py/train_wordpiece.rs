@@ -74,7 +74,15 @@ pub(super) fn train_wordpiece(
             Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: PreTokenizer::Bert })
         };
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default)?;
-        let reading = Reading { format, invalid_utf8, shard: None, max_memory, max_piece_bytes, threads };
+        let reading = Reading {
+            format,
+            invalid_utf8,
+            shard: None,
+            max_memory,
+            max_piece_bytes,
+            line_ends: false,
+            threads,
+        };
         if !special_tokens.iter().any(|token| token == unk_token) {
             special_tokens.insert(0, unk_token.to_owned());
         }
