@@ -155,6 +155,21 @@ class Bench:
         text = f"n is {megabytes(HOSTILE_BYTES)} in one document; vocabularies of 8,000 and 1,000.\n\n"
         return "## Hostile texts\n\n" + text + markdown(head, cells)
 
+    def unbroken(self) -> str:
+        """Section: training on texts without blanks."""
+        import worker as worker_module
+
+        cells = []
+        for text in worker_module.unbroken_texts(1000):
+            job = {"task": "unbroken", "text": text, "vocab_size": 8000}
+            runs = [worker({**job, "n": times * HOSTILE_BYTES}) for times in (1, 2, 4)]
+            for trainer in runs[0]:
+                one, two, four = (run[trainer] for run in runs)
+                cells.append([text, trainer, f"{one:.2f}", f"{two / one:.2f}", f"{four / two:.2f}"])
+        head = ["text", "trainer", "CPU seconds", "t(2n)/t(n)", "t(4n)/t(2n)"]
+        text = f"n is {megabytes(HOSTILE_BYTES)} in one document; vocabularies of 8,000, one thread.\n\n"
+        return "## Training without blanks\n\n" + text + markdown(head, cells)
+
     def start(self) -> str:
         """Section: how long it takes until work begins."""
         commands = [
@@ -222,7 +237,7 @@ def quietness(before: float | None) -> str:
     return words
 
 
-SECTIONS = ("train", "growth", "encode", "subwords", "hostile", "start")
+SECTIONS = ("train", "growth", "encode", "subwords", "hostile", "unbroken", "start")
 
 
 def main(wanted: Sequence[str]) -> None:

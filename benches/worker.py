@@ -7,6 +7,8 @@ How each library trains: `trainers.py`.
 
 import json
 import os
+import random
+import string
 import sys
 import time
 from collections.abc import Callable
@@ -95,6 +97,38 @@ def hostile(job: dict[str, Any]) -> dict[str, Any]:
     return best
 
 
+def unbroken_texts(n: int) -> dict[str, str]:
+    """Texts without blanks, of about `n` bytes."""
+    rng = random.Random(1)
+    part = "".join(rng.choices(string.ascii_lowercase, k=1000))
+    return {
+        "random letters": "".join(rng.choices(string.ascii_lowercase, k=n)),
+        "two letters by chance": "".join(rng.choices("ab", k=n)),
+        "one letter": "a" * n,
+        "one string again and again": part * (n // len(part)),
+        "Chinese characters": "".join(chr(0x4E00 + int(3000 * rng.random() ** 4)) for _ in range(n // 3)),
+    }
+
+
+def unbroken(job: dict[str, Any]) -> dict[str, Any]:
+    """Times each trainer on one text without blanks; the best of three."""
+    import sentitok
+
+    texts = [unbroken_texts(job["n"])[job["text"]]]
+    trainers: dict[str, Callable[..., object]] = {
+        "bpe": sentitok.train_bpe,
+        "wordpiece": sentitok.train_wordpiece,
+        "unigram": sentitok.train_unigram,
+    }
+    best: dict[str, float] = {}
+    for name, train_one in trainers.items():
+        for _ in range(3):
+            started = time.process_time()
+            train_one(texts=texts, vocab_size=job["vocab_size"], threads=1)
+            best[name] = min(time.process_time() - started, best.get(name, float("inf")))
+    return best
+
+
 def _load_gigatoken(job: dict[str, Any]) -> tuple[rivals.Encode, rivals.Rows]:
     import gigatoken
     import numpy as np
@@ -116,6 +150,7 @@ TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "train": train,
     "growth": growth,
     "hostile": hostile,
+    "unbroken": unbroken,
     "encode": encode,
 }
 

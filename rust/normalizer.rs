@@ -191,6 +191,16 @@ impl Normalizer {
         }
     }
 
+    /// Whether a space is written behind the word before it, not in front of the
+    /// next one.
+    pub fn puts_space_behind(&self) -> bool {
+        match self {
+            Self::SentencePiece(whole) => whole.options().treat_whitespace_as_suffix,
+            Self::Sequence { normalizers } => normalizers.iter().any(Self::puts_space_behind),
+            _ => false,
+        }
+    }
+
     /// One step, written to `out`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
     ///

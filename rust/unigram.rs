@@ -209,6 +209,17 @@ impl Unigram {
         self.in_search.by_id.get(id as usize).copied()
     }
 
+    /// The first piece of those whose score is the least that the search reckons
+    /// an unknown character by.
+    pub fn least_id(&self) -> Option<TokenId> {
+        let scores = &self.in_search.by_id;
+        let counts = |id: &usize| {
+            self.options.precision == Precision::F64 || kind_in_search(&self.options, *id) == Kind::Normal
+        };
+        let ids = (0..scores.len()).filter(counts);
+        ids.min_by(|&a, &b| scores[a].total_cmp(&scores[b])).map(|id| id as TokenId)
+    }
+
     /// The options.
     pub fn options(&self) -> &UnigramOptions {
         &self.options
@@ -380,13 +391,17 @@ fn check(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Result<()> 
     }
 }
 
-/// The numbers of the search, each made as the reference makes it.
-fn scores_in_search(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Scores {
-    let kind = |id: usize| match options.kinds.get(id) {
+fn kind_in_search(options: &UnigramOptions, id: usize) -> Kind {
+    match options.kinds.get(id) {
         Some(kind) => *kind,
         None if options.unk_id == Some(id as TokenId) => Kind::Unknown,
         None => Kind::Normal,
-    };
+    }
+}
+
+/// The numbers of the search, each made as the reference makes it.
+fn scores_in_search(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Scores {
+    let kind = |id: usize| kind_in_search(options, id);
     let mut by_id = scores.to_vec();
     let unknown = match options.precision {
         Precision::F64 => by_id.iter().copied().fold(f64::INFINITY, f64::min) - UNKNOWN_PENALTY,

@@ -15,7 +15,7 @@ mod totals;
 
 use std::path::Path;
 
-pub use count::{CountOptions, count, count_to_file};
+pub use count::{CountOptions, LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use totals::Totals;
 

@@ -137,6 +137,21 @@ impl WordPiece {
         self.unk_id
     }
 
+    /// Tokens with more characters than a word may have, ids ascending. Every
+    /// other is the longest match in the word that is its text.
+    pub fn unreachable(&self) -> Vec<TokenId> {
+        let prefix = self.options.continuing_subword_prefix.as_bytes();
+        let max = self.options.max_input_chars_per_word;
+        let n_chars = |text: &[u8]| String::from_utf8_lossy(text).chars().count();
+        let is_too_long = |token: &[u8]| {
+            // After at least one other character, the prefix is no text.
+            let inside = token.strip_prefix(prefix).map_or(usize::MAX, |rest| n_chars(rest) + 1);
+            token.is_empty() || n_chars(token).min(inside) > max
+        };
+        let others = self.vocab.iter().filter(|(id, _)| *id != self.unk_id);
+        others.filter(|(_, token)| is_too_long(token)).map(|(id, _)| id).collect()
+    }
+
     /// Encodes one word without a cache: the definition of every fast path.
     /// Bytes that are no UTF-8 are unknown.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {

@@ -107,9 +107,18 @@ pub enum Document<'a> {
     Bytes(&'a [u8]),
 }
 
-impl Document<'_> {
+impl<'a> Document<'a> {
+    /// The same without the line feed that ends it, if one does.
+    #[must_use]
+    pub fn without_line_feed(&self) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(text.strip_suffix('\n').unwrap_or(text)),
+            Self::Bytes(bytes) => Self::Bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes)),
+        }
+    }
+
     /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &'a [u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Bytes(bytes) => bytes,

@@ -14,6 +14,7 @@ mod split;
 mod stages;
 mod write;
 mod write_stages;
+mod write_unigram;
 
 use std::collections::HashSet;
 use std::fmt;

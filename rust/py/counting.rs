@@ -24,6 +24,7 @@ pub(super) struct Reading<'a> {
     pub max_line_bytes: Option<usize>,
     pub max_memory: Option<u64>,
     pub max_piece_bytes: Option<usize>,
+    pub line_ends: bool,
     pub threads: Option<usize>,
 }
 
@@ -43,6 +44,7 @@ impl Reading<'_> {
             threads: self.threads,
             max_memory: self.max_memory,
             max_piece_bytes: self.max_piece_bytes.unwrap_or(defaults.max_piece_bytes),
+            line_ends: self.line_ends,
             ..defaults
         }
     }
@@ -65,9 +67,11 @@ impl Reading<'_> {
 ///
 /// `source` is a path, or a list of paths; `texts`, or an iterator, series,
 /// array or Arrow column as `source`, is text in memory. With `out` the counts
-/// go to that file in bounded memory, and `None` is returned.
+/// go to that file in bounded memory, and `None` is returned. `line_ends` takes
+/// each document as a line and marks where it ends, which `method="sentencepiece"`
+/// of `train_unigram` and `train_bpe` learns from.
 #[pyfunction]
-#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, out = None))]
+#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None))]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn count(
     py: Python<'_>,
@@ -81,13 +85,22 @@ pub(super) fn count(
     max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
+    line_ends: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
 ) -> PyResult<Option<PyWordCounts>> {
     entry(|| {
-        let reading =
-            Reading { format, invalid_utf8, shard, max_line_bytes, max_memory, max_piece_bytes, threads };
+        let reading = Reading {
+            format,
+            invalid_utf8,
+            shard,
+            max_line_bytes,
+            max_memory,
+            max_piece_bytes,
+            line_ends,
+            threads,
+        };
         let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
         let Some(documents) = Documents::new(source, texts)? else {
             return Err(PyTypeError::new_err(

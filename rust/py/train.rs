@@ -202,6 +202,7 @@ pub(super) fn train_bpe(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
+        let line_ends = method == "sentencepiece";
         let reading = Reading {
             format,
             invalid_utf8,
@@ -209,6 +210,7 @@ pub(super) fn train_bpe(
             max_line_bytes,
             max_memory,
             max_piece_bytes,
+            line_ends,
             threads,
         };
         let pieces = PieceOptions {

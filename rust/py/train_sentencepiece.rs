@@ -10,7 +10,7 @@ use super::counting::Reading;
 use super::progress::run;
 use super::report::PyTrainReport;
 use super::tokenizer::PyTokenizer;
-use crate::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
+use crate::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer, Stop};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
@@ -136,7 +136,7 @@ impl SentencePieceTraining {
             Ok((trained, tokenizer))
         })?;
         let report = PyTrainReport {
-            stop: trained.stop.to_string(),
+            stop: stop_text(trained.stop),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
             merges: trained.n_merges,
@@ -145,5 +145,13 @@ impl SentencePieceTraining {
             merge_seconds: started.elapsed().as_secs_f64(),
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+    }
+}
+
+/// Why training ended, and where SentencePiece would have gone on.
+fn stop_text(stop: Stop) -> String {
+    match stop {
+        Stop::NoPairs => format!("{stop}; SentencePiece goes on with pairs of count 0, which no text needs"),
+        other => other.to_string(),
     }
 }

@@ -114,6 +114,8 @@ pub(super) fn train_unigram(
 ) -> PyResult<PyTokenizer> {
     entry(|| {
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
+        let method = self::method(method)?;
+        let line_ends = method == Method::SentencePiece;
         let reading = Reading {
             format,
             invalid_utf8,
@@ -121,6 +123,7 @@ pub(super) fn train_unigram(
             max_line_bytes,
             max_memory,
             max_piece_bytes,
+            line_ends,
             threads,
         };
         let trainer = UnigramTrainer {
@@ -138,13 +141,13 @@ pub(super) fn train_unigram(
             split_by_whitespace,
             split_digits,
             hard_vocab_limit,
-            method: self::method(method)?,
+            method,
             threads,
         };
         // Options are looked at before the text is read.
         let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
-        check_split(&pipeline, split_by_whitespace)?;
+        Tokenizer::check_unigram(&trainer, &pipeline)?;
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
@@ -162,25 +165,5 @@ pub(super) fn train_unigram(
             merge_seconds: started.elapsed().as_secs_f64(),
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
-    })
-}
-
-/// Pieces over spaces can only be found, and used, where nothing cuts there.
-fn check_split(pipeline: &Pipeline, split_by_whitespace: bool) -> Result<()> {
-    let cuts = matches!(
-        pipeline.pre_tokenizer,
-        PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords
-    );
-    if split_by_whitespace || !cuts {
-        return Ok(());
-    }
-    Err(Error::Option {
-        option: "split_by_whitespace",
-        value: "False".into(),
-        reason: format!(
-            "the pre-tokenizer {} cuts at each space; pass pre_tokenizer=\"metaspace-never-unsplit\", \
-             or \"bytes\" with a normalizer that writes spaces as ▁",
-            pipeline.pre_tokenizer.name()
-        ),
     })
 }

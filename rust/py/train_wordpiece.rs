@@ -82,6 +82,7 @@ pub(super) fn train_wordpiece(
             max_line_bytes,
             max_memory,
             max_piece_bytes,
+            line_ends: false,
             threads,
         };
         if !special_tokens.iter().any(|token| token == unk_token) {

@@ -78,8 +78,7 @@ impl Model {
     fn unreachable(&self) -> Vec<TokenId> {
         match self {
             Self::Bpe(model) => model.unreachable(),
-            // Longest match takes every token in some word.
-            Self::WordPiece(_) => Vec::new(),
+            Self::WordPiece(model) => model.unreachable(),
             Self::Unigram(model) => model.unreachable(),
         }
     }

@@ -4,6 +4,8 @@
 //! that needs every token from which a kept one is merged, so these stay, too;
 //! by the proof in `bpe::last_merge` no others take part. Unused pieces of
 //! SentencePiece's take part without being seen, so all that merging makes stay.
+//! Unigram keeps a piece of the least score. A word that is unknown to WordPiece
+//! may become known: without the token that led nowhere, a shorter one is matched.
 
 use std::sync::Arc;
 
@@ -110,7 +112,13 @@ impl Model {
     fn keep_parts(&self, kept: &mut [bool]) {
         match self {
             Self::Bpe(model) => keep_merged_from(model, kept),
-            Self::WordPiece(_) | Self::Unigram(_) => {}
+            Self::WordPiece(_) => {}
+            // What an unknown character costs hangs on the least score.
+            Self::Unigram(model) => {
+                if let Some(kept) = model.least_id().and_then(|id| kept.get_mut(id as usize)) {
+                    *kept = true;
+                }
+            }
         }
     }
 

@@ -23,14 +23,50 @@ impl Tokenizer {
     /// Trains a Unigram tokenizer on counted pieces, as [`Tokenizer::train_bpe`].
     ///
     /// # Errors
-    /// As [`UnigramTrainer::train`].
+    /// As [`UnigramTrainer::train`] and [`Tokenizer::check_unigram`].
     pub fn train_unigram(
         trainer: &UnigramTrainer,
         counts: &WordCounts,
         progress: &mut Progress,
     ) -> Result<Self> {
+        Self::check_unigram(trainer, counts.pipeline())?;
         let trained = trainer.train(counts.iter(), progress)?;
         Self::from_unigram(trainer, counts.pipeline().clone(), &trained)
+    }
+
+    /// Refuses text that is cut where pieces would have to go on: at spaces which
+    /// pieces may hold, or before those that stand at the end of words.
+    ///
+    /// # Errors
+    /// [`Error::Option`] naming what to pass instead.
+    pub fn check_unigram(trainer: &UnigramTrainer, pipeline: &Pipeline) -> Result<()> {
+        if let Some(normalizer) = &pipeline.normalizer
+            && normalizer.puts_space_behind()
+        {
+            return Err(Error::Option {
+                option: "normalizer",
+                value: normalizer.name().unwrap_or_else(|| "this one".into()),
+                reason: "it writes spaces behind words, and pieces begin with them: pass \
+                         normalizer=\"sentencepiece\" or \"sentencepiece-collapse\""
+                    .into(),
+            });
+        }
+        let cuts = matches!(
+            pipeline.pre_tokenizer,
+            PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords
+        );
+        if trainer.split_by_whitespace || !cuts {
+            return Ok(());
+        }
+        Err(Error::Option {
+            option: "split_by_whitespace",
+            value: "False".into(),
+            reason: format!(
+                "the pre-tokenizer {} cuts at each space; pass pre_tokenizer=\"metaspace-never-unsplit\", \
+                 or \"bytes\" with a normalizer that writes spaces as ▁",
+                pipeline.pre_tokenizer.name()
+            ),
+        })
     }
 
     /// Makes a tokenizer of what `trainer` gave. Scores are summed in 64 bits,

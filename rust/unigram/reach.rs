@@ -1,8 +1,12 @@
 //! Which pieces a text can become: none that are special, none that lose to
 //! others on their own text.
 
-use super::{Kind, Unigram, UnigramOptions};
+use super::viterbi::{RESET, Viterbi};
+use super::{Kind, Precision, Unigram, UnigramOptions};
 use crate::vocab::TokenId;
+
+/// The longest text, in bytes, that is reckoned with: 4 GiB.
+const LONGEST_TEXT: f64 = 4_294_967_296.0;
 
 impl Unigram {
     /// This model, in which no text becomes one of `specials` by being its text;
@@ -22,14 +26,37 @@ impl Unigram {
         made.flatten().map(|model| Self { barred: specials.to_vec(), ..model })
     }
 
-    /// Pieces that are never the best way to write their own text, and so are
-    /// never in the best way to write any: the better one could take their
-    /// place. Ids ascend; pieces that are not found in text are left out.
+    /// Pieces that no text becomes: on their own text others are better by so
+    /// much that no rounding of long sums makes up for it, and the better ones
+    /// could take their place in any text. Ids ascend; pieces that are not found
+    /// in text are left out.
     pub fn unreachable(&self) -> Vec<TokenId> {
         let searched = self
             .vocab
             .iter()
             .filter(|&(id, _)| self.kind(id).is_in_text() && Some(id) != self.options.unk_id);
-        searched.filter(|&(id, piece)| self.encode(piece) != [id]).map(|(id, _)| id).collect()
+        let mut viterbi = Viterbi::default();
+        let lost = searched.filter(|&(id, piece)| self.always_loses(id, piece, &mut viterbi));
+        lost.map(|(id, _)| id).collect()
+    }
+
+    fn always_loses(&self, id: TokenId, piece: &[u8], viterbi: &mut Viterbi) -> bool {
+        let scores = self.scores_in_search();
+        let (best, unit, most) = match self.options.precision {
+            Precision::F32 => {
+                let (best, _) = viterbi.search::<true>(self, piece, 0.0);
+                (best, f64::from(f32::EPSILON) / 2.0, RESET)
+            }
+            Precision::F64 => {
+                let (best, _) = viterbi.search::<false>(self, piece, 0.0);
+                (best, f64::EPSILON / 2.0, LONGEST_TEXT * scores.greatest)
+            }
+        };
+        let n = viterbi.path.len() as f64;
+        let lead = best - scores.by_id[id as usize];
+        // Each sum errs by `unit` of its size: those of the better pieces, that
+        // of this one, and what is taken off all where sums begin again.
+        let errors = 1.01 * (n + 3.0) * unit * (most + (n + 1.0) * scores.greatest);
+        lead > errors && self.ids_of(piece, viterbi.path.iter().copied()) != [id]
     }
 }

@@ -125,8 +125,8 @@ pub enum Method {
     /// tree of bytes, so that strings always followed by a space, or by letters
     /// with the same first byte, are not among them; and it takes characters
     /// that are no piece for the most frequent one. Its nodes also see where
-    /// lines end, which counts do not: to tell, count lines with their line
-    /// feeds and make `\n` a special token.
+    /// lines end: count with [`line_ends`](crate::word_counts::CountOptions), or
+    /// a tenth of the pieces differs.
     SentencePiece,
 }
 

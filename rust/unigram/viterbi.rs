@@ -38,7 +38,7 @@ pub(super) struct Scores {
 }
 
 /// The sum from which SentencePiece begins again at 0.
-const RESET: f64 = 100_000.0;
+pub(super) const RESET: f64 = 100_000.0;
 
 /// Rounds a sum to what is kept of it.
 #[inline]

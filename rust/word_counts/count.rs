@@ -14,13 +14,14 @@ use super::file::{CountsWriter, Header};
 use super::run::{self, Run, SpillWriter, Spilled};
 use super::table::Table;
 use super::{Totals, WordCounts};
-use crate::corpus::{BLOCK_BYTES, Block, Meter, Source, Tally};
+use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::pipeline::Pipeline;
 use crate::progress::{Progress, Stage};
 
-/// How counting is done; nothing here but `max_piece_bytes` changes a result.
+/// How counting is done; nothing here but `max_piece_bytes` and `line_ends`
+/// changes a result.
 #[derive(Clone, Debug)]
 pub struct CountOptions {
     /// Worker threads; `None` takes [`parallel::default_threads`].
@@ -30,6 +31,9 @@ pub struct CountOptions {
     /// Longer pieces are cut at character boundaries and counted in
     /// [`Totals::pieces_cut`].
     pub max_piece_bytes: usize,
+    /// Takes each document as one line, as SentencePiece does: its line feed is
+    /// no part of it, and [`LINE_END`] stands behind its last piece.
+    pub line_ends: bool,
     /// Where runs are spilled; `None` takes the system's folder.
     pub temp_dir: Option<PathBuf>,
 }
@@ -46,9 +50,14 @@ impl CountOptions {
 impl Default for CountOptions {
     fn default() -> Self {
         let max_piece_bytes = Self::MAX_PIECE_BYTES;
-        Self { threads: None, max_memory: None, max_piece_bytes, temp_dir: None }
+        Self { threads: None, max_memory: None, max_piece_bytes, line_ends: false, temp_dir: None }
     }
 }
+
+/// Stands behind the last piece of a line in counts that mark where lines end;
+/// trainers in SentencePiece's manner take it for that, whose sentences end
+/// with the same character.
+pub const LINE_END: char = '\0';
 
 /// How often the calling thread looks up; half of what [`Progress`] waits.
 const WAIT: Duration = Duration::from_millis(25);
@@ -115,7 +124,10 @@ impl Counted {
                 reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
             });
         }
-        source.cut_for(pipeline);
+        // Parts of a line would end like lines.
+        if !options.line_ends {
+            source.cut_for(pipeline);
+        }
         let meter = source.meter();
         let threads = parallel::n_threads(options.threads);
         let state = Mutex::new(State { source, blocks: 0, ended: false, failed: None });
@@ -235,6 +247,8 @@ struct Worker<'a> {
     /// Bytes the table may take.
     budget: usize,
     table: Table,
+    /// The last piece of a line so far.
+    last: Vec<u8>,
     /// Level n holds runs made of about `FAN_IN ^ n` tables each, so that few
     /// files are open and each piece is rewritten a logarithm of times.
     spilled: Vec<Vec<Spilled>>,
@@ -262,6 +276,7 @@ impl<'a> Worker<'a> {
             max_piece_bytes: options.max_piece_bytes,
             budget,
             table: Table::new(),
+            last: Vec::new(),
             spilled: Vec::new(),
             tally: Tally::default(),
             pieces: 0,
@@ -288,10 +303,34 @@ impl<'a> Worker<'a> {
         let (pipeline, meter) = (self.pipeline, self.meter);
         block.for_each_document(&mut tally, |document| {
             meter.check()?;
-            document.for_each_piece(pipeline, |piece| self.piece(piece))
+            match self.options.line_ends {
+                true => self.line(document),
+                false => document.for_each_piece(pipeline, |piece| self.piece(piece)),
+            }
         })?;
         self.tally = tally;
         Ok(())
+    }
+
+    /// Counts the pieces of a line, and marks where it ends.
+    fn line(&mut self, document: Document<'_>) -> Result<()> {
+        let mut last = std::mem::take(&mut self.last);
+        last.clear();
+        let pipeline = self.pipeline;
+        let counted = document.without_line_feed().for_each_piece(pipeline, |piece| {
+            if !last.is_empty() {
+                self.piece(&last)?;
+            }
+            last.clear();
+            last.extend_from_slice(piece);
+            Ok(())
+        });
+        if !last.is_empty() {
+            last.push(LINE_END as u8);
+        }
+        let counted = counted.and_then(|()| if last.is_empty() { Ok(()) } else { self.piece(&last) });
+        self.last = last;
+        counted
     }
 
     #[inline]

@@ -6,6 +6,7 @@ mod bpe_trainer;
 mod corpus;
 mod dataset;
 mod format;
+mod literal_trainer;
 mod pre_tokenizer;
 mod sentencepiece;
 mod sentencepiece_bpe;

@@ -5,9 +5,10 @@
 //! Then its trainer (0.23) works on with counts that no longer count: a merged
 //! pair keeps its own count, a pair born twice is queued twice, each entry
 //! with the pieces of its own birth, and counts below zero compare as huge.
-//! We follow so that ids are equal. Not the usual path: it rescans a piece for
-//! each merge that touches it. Ties between two entries of one pair, which it
-//! leaves to hash order, go to the entry queued first.
+//! We follow so that ids are equal. A merge costs what it touches: symbols are
+//! linked lists, and every pair knows the places where it came about. Ties
+//! between two entries of one pair, which it leaves to hash order, go to the
+//! entry queued first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,14 +25,11 @@ use crate::vocab::TokenId;
 
 type Pair = (TokenId, TokenId);
 
+/// Places merged between two looks at the clock.
+const TICK: usize = 1 << 12;
+
 /// Count, pair, and the number of the entry: the order of the queue.
 type Queue = BinaryHeap<(u64, Reverse<Pair>, Reverse<usize>)>;
-
-/// A piece: symbols with their lengths in first symbols, and its count.
-struct Word {
-    symbols: Vec<(TokenId, usize)>,
-    weight: i64,
-}
 
 /// The live state of the trainer.
 #[derive(Default)]
@@ -41,6 +39,8 @@ struct Books {
     /// birth.
     births: Vec<(Pair, Vec<u32>)>,
     birth_index: FxHashMap<Pair, usize>,
+    /// Where each pair stands, and perhaps where it stood.
+    places: FxHashMap<Pair, Vec<u32>>,
     /// The pieces each queue entry carries.
     carried: Vec<Vec<u32>>,
     queue: Queue,
@@ -86,13 +86,14 @@ pub(super) fn train(
     limits: &Limits,
     progress: &mut Progress,
 ) -> Result<(Vec<Merge>, Stop)> {
-    let mut words = words(layout)?;
+    let mut words = Words::of(layout)?;
     let mut books = Books::default();
-    for (at, word) in words.iter().enumerate() {
-        for pair in word.symbols.windows(2) {
-            let pair = (pair[0].0, pair[1].0);
-            books.add(tokens, pair, word.weight)?;
-            books.born(pair, at as u32);
+    for at in 0..words.symbols.len() as u32 {
+        if let Some(pair) = words.pair(at) {
+            let word = words.word_of(at);
+            books.add(tokens, pair, words.weights[word as usize])?;
+            books.born(pair, word);
+            books.places.entry(pair).or_default().push(at);
         }
     }
     books.feed();
@@ -118,17 +119,10 @@ pub(super) fn train(
         let bytes = tokens.joined(pair.0, pair.1);
         let id = tokens.intern(&bytes);
         merges.push(Merge { left: pair.0, right: pair.1, id, count });
-        for at in std::mem::take(&mut books.carried[entry]) {
-            let word = &mut words[at as usize];
-            let weight = word.weight;
-            word.merge(pair, id, limits.max_token_length, |pair, is_birth| {
-                if is_birth {
-                    books.born(pair, at);
-                }
-                books.add(tokens, pair, if is_birth { weight } else { -weight })
-            })?;
-            progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
-        }
+        let carried = std::mem::take(&mut books.carried[entry]);
+        words.merge_in(&carried, pair, id, limits.max_token_length, &mut books, tokens, &mut || {
+            progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)
+        })?;
         books.feed();
     };
     Ok((last_of_each(merges), stop))
@@ -142,57 +136,129 @@ fn last_of_each(merges: Vec<Merge>) -> Vec<Merge> {
     merges.into_iter().enumerate().filter(keep).map(|(_, merge)| merge).collect()
 }
 
-fn words(layout: &Layout) -> Result<Vec<Word>> {
-    let mut words = Vec::new();
-    let mut fits = true;
-    layout.for_each_run(|run, weight| {
-        fits &= i64::try_from(weight).is_ok();
-        words.push(Word { symbols: run.iter().map(|&id| (id, 1)).collect(), weight: weight as i64 });
-    });
-    if fits { Ok(words) } else { Err(Error::CountOverflow { what: "a piece, doubled,".to_owned() }) }
+/// No symbol: before the first one of a piece, after the last one, or where one
+/// was that is part of another now.
+const NONE: u32 = u32::MAX;
+
+/// All pieces: their symbols in one line, linked to their neighbours.
+#[derive(Default)]
+struct Words {
+    symbols: Vec<TokenId>,
+    /// The lengths of symbols, in first symbols.
+    lens: Vec<u32>,
+    next: Vec<u32>,
+    before: Vec<u32>,
+    /// Where each piece begins.
+    starts: Vec<u32>,
+    weights: Vec<i64>,
 }
 
-impl Word {
-    /// Merges a pair from left to right, and tells of each pair that goes
-    /// (`false`) or comes (`true`).
-    fn merge(
+impl Words {
+    fn of(layout: &Layout) -> Result<Self> {
+        let mut words = Self::default();
+        let mut fits = true;
+        layout.for_each_run(|run, weight| {
+            fits &= i64::try_from(weight).is_ok();
+            let start = words.symbols.len() as u32;
+            let last = start + run.len() as u32 - 1;
+            words.starts.push(start);
+            words.weights.push(weight as i64);
+            words.symbols.extend_from_slice(run);
+            words.before.extend((start..=last).map(|at| if at == start { NONE } else { at - 1 }));
+            words.next.extend((start..=last).map(|at| if at == last { NONE } else { at + 1 }));
+        });
+        words.lens = vec![1; words.symbols.len()];
+        if fits { Ok(words) } else { Err(Error::CountOverflow { what: "a piece, doubled,".to_owned() }) }
+    }
+
+    /// The number of the piece that holds a place.
+    fn word_of(&self, at: u32) -> u32 {
+        self.starts.partition_point(|&start| start <= at) as u32 - 1
+    }
+
+    /// The pair that begins at a place, if one does.
+    fn pair(&self, at: u32) -> Option<Pair> {
+        let left = self.symbols[at as usize];
+        let next = self.next[at as usize];
+        (left != NONE && next != NONE).then(|| (left, self.symbols[next as usize]))
+    }
+
+    /// Merges a pair from left to right in some pieces, numbers ascending.
+    #[allow(clippy::too_many_arguments, reason = "the state of one loop, taken out of it")]
+    fn merge_in(
         &mut self,
-        (left, right): Pair,
+        carried: &[u32],
+        pair: Pair,
         id: TokenId,
         max_length: usize,
-        mut tell: impl FnMut(Pair, bool) -> Result<()>,
+        books: &mut Books,
+        tokens: &Tokens,
+        tick: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let (mut from, mut to) = (0, 0);
-        while from < self.symbols.len() {
-            let first = self.symbols[from];
-            let second = self.symbols.get(from + 1).copied();
-            match second {
-                Some(second) if first.0 == left && second.0 == right => {
-                    let length = first.1 + second.1;
-                    if to > 0 {
-                        let before = self.symbols[to - 1];
-                        tell((before.0, left), false)?;
-                        if before.1 + length < max_length {
-                            tell((before.0, id), true)?;
-                        }
-                    }
-                    if let Some(&after) = self.symbols.get(from + 2) {
-                        tell((right, after.0), false)?;
-                        if after.1 + length < max_length {
-                            tell((id, after.0), true)?;
-                        }
-                    }
-                    self.symbols[to] = (id, length);
-                    from += 2;
-                }
-                _ => {
-                    self.symbols[to] = first;
-                    from += 1;
-                }
+        let mut places = books.places.remove(&pair).unwrap_or_default();
+        places.sort_unstable();
+        places.dedup();
+        let mut elsewhere = Vec::new();
+        let mut carried = carried.iter().copied().peekable();
+        for (n, at) in places.into_iter().enumerate() {
+            if n % TICK == 0 {
+                tick()?;
             }
-            to += 1;
+            if self.pair(at) != Some(pair) {
+                continue;
+            }
+            let word = self.word_of(at);
+            while carried.next_if(|&other| other < word).is_some() {}
+            match carried.peek() {
+                Some(&other) if other == word => self.merge(at, word, id, max_length, books, tokens)?,
+                _ => elsewhere.push(at),
+            }
         }
-        self.symbols.truncate(to);
+        if !elsewhere.is_empty() {
+            books.places.entry(pair).or_default().extend(elsewhere);
+        }
+        Ok(())
+    }
+
+    /// Merges the pair at a place, and tells of each pair that goes or comes.
+    fn merge(
+        &mut self,
+        at: u32,
+        word: u32,
+        id: TokenId,
+        max_length: usize,
+        books: &mut Books,
+        tokens: &Tokens,
+    ) -> Result<()> {
+        let weight = self.weights[word as usize];
+        let at = at as usize;
+        let middle = self.next[at] as usize;
+        let (left, right) = (self.symbols[at], self.symbols[middle]);
+        let length = self.lens[at] + self.lens[middle];
+        let (before, after) = (self.before[at], self.next[middle]);
+        self.symbols[at] = id;
+        self.symbols[middle] = NONE;
+        self.lens[at] = length;
+        self.next[at] = after;
+        if before != NONE {
+            let (symbol, len) = (self.symbols[before as usize], self.lens[before as usize]);
+            books.add(tokens, (symbol, left), -weight)?;
+            books.places.entry((symbol, id)).or_default().push(before);
+            if ((len + length) as usize) < max_length {
+                books.born((symbol, id), word);
+                books.add(tokens, (symbol, id), weight)?;
+            }
+        }
+        if after != NONE {
+            self.before[after as usize] = at as u32;
+            let (symbol, len) = (self.symbols[after as usize], self.lens[after as usize]);
+            books.add(tokens, (right, symbol), -weight)?;
+            books.places.entry((id, symbol)).or_default().push(at as u32);
+            if ((len + length) as usize) < max_length {
+                books.born((id, symbol), word);
+                books.add(tokens, (id, symbol), weight)?;
+            }
+        }
         Ok(())
     }
 }

@@ -178,6 +178,7 @@ impl SentencePieceBpeTrainer {
     /// What the Unigram trainer has of the same names.
     fn shared(&self) -> UnigramTrainer {
         UnigramTrainer {
+            method: Method::SentencePiece,
             vocab_size: self.vocab_size,
             special_tokens: self.special_tokens.clone(),
             byte_fallback: self.byte_fallback,

@@ -14,13 +14,13 @@ use super::NAME;
 use super::added::{NextId, template_json, token_json};
 use super::split;
 use super::write_stages::{decoder, normalizer};
+use super::write_unigram::WrittenUnigram;
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder};
 use crate::error::{Error, Result};
 use crate::format::spelled::{id_of, spell};
 use crate::model::Model;
 use crate::tokenizer::Tokenizer;
-use crate::unigram::{Kind, Unigram};
 use crate::vocab::TokenId;
 
 /// For whom a file is written.
@@ -62,15 +62,6 @@ struct WrittenWordPiece<'a> {
     continuing_subword_prefix: &'a str,
     max_input_chars_per_word: usize,
     vocab: Entries<'a>,
-}
-
-#[derive(serde::Serialize)]
-struct WrittenUnigram<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    unk_id: Option<TokenId>,
-    vocab: Vec<(Cow<'a, str>, f64)>,
-    byte_fallback: bool,
 }
 
 #[derive(serde::Serialize)]
@@ -159,38 +150,8 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
                 max_input_chars_per_word: word_piece.options().max_input_chars_per_word,
                 vocab: Entries(entries(tokenizer, &spell_all(model)?, reader)?),
             }),
-            Model::Unigram(unigram) => Written::Unigram(written_unigram(tokenizer, unigram, reader)?),
+            Model::Unigram(unigram) => Written::Unigram(WrittenUnigram::of(tokenizer, unigram, reader)?),
         },
-    })
-}
-
-fn written_unigram<'a>(
-    tokenizer: &'a Tokenizer,
-    model: &'a Unigram,
-    reader: Reader,
-) -> Result<WrittenUnigram<'a>> {
-    let spelled = spell_all(tokenizer.model())?;
-    // Ids are places in the list, so no added token can be put into it.
-    if entries(tokenizer, &spelled, reader)?.len() > spelled.len() {
-        return Err(not_representable(
-            "its added tokens have ids that tokenizers would not give them behind a Unigram model",
-        ));
-    }
-    let mut scores = model.scores().to_vec();
-    if reader == Reader::HuggingFace {
-        // A piece of the user's is one like others there, with the score it has in the search.
-        for (id, score) in scores.iter_mut().enumerate() {
-            let id = id as TokenId;
-            if model.kind(id) == Kind::UserDefined {
-                *score = model.score_in_search(id).unwrap_or(*score);
-            }
-        }
-    }
-    Ok(WrittenUnigram {
-        kind: "Unigram",
-        unk_id: model.unk_id(),
-        vocab: spelled.into_iter().zip(scores).collect(),
-        byte_fallback: model.options().byte_fallback,
     })
 }
 
@@ -227,7 +188,7 @@ pub fn spelling(tokenizer: &Tokenizer, id: TokenId) -> Option<Cow<'_, str>> {
     spell(model.vocab().bytes(id)?, model.unit())
 }
 
-fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
+pub(super) fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
     let vocab = model.vocab();
     let mut spelled = vec![Cow::Borrowed(""); vocab.id_limit()];
     for (id, bytes) in vocab.iter() {
@@ -240,7 +201,7 @@ fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
 
 /// The entries of the vocabulary, with those added tokens that tokenizers
 /// would otherwise number differently.
-fn entries<'a>(
+pub(super) fn entries<'a>(
     tokenizer: &'a Tokenizer,
     spelled: &[Cow<'a, str>],
     reader: Reader,

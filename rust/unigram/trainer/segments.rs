@@ -16,6 +16,7 @@ use super::rules::{Class, Rules};
 use super::{Method, UnigramTrainer};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
+use crate::word_counts::LINE_END;
 
 /// Pieces read between two looks at the clock.
 const TICK: usize = 1 << 12;
@@ -27,7 +28,8 @@ pub(crate) const MANY: Follower = 0;
 /// U+2581, the space that begins the next word, as its first byte; and that of
 /// U+2585, which SentencePiece writes for characters outside the alphabet.
 const SPACE: Follower = 0xE2;
-/// What SentencePiece puts in the place of special tokens.
+/// What SentencePiece puts in the place of special tokens; where a line ends it
+/// is another character, which is in no piece either.
 const SEPARATOR: Follower = 0x1F;
 
 impl Method {
@@ -67,6 +69,9 @@ impl Alphabet {
     /// Counts characters and keeps what `character_coverage` asks for.
     pub(crate) fn of(options: &UnigramTrainer, words: &Words<'_>, progress: &mut Progress) -> Result<Self> {
         let mut counts = words.characters(progress)?;
+        if options.method == Method::SentencePiece {
+            counts.remove(&LINE_END);
+        }
         let specials: BTreeSet<&str> = options.special_tokens.iter().map(|token| token.0.as_str()).collect();
         let mut buffer = [0; 4];
         let mut total = 0_u64;
@@ -252,8 +257,12 @@ fn cut<'a>(
         };
         if !together {
             if before.is_some() {
-                let is_known = class.is_some() || method == Method::Full;
-                f(&text[start..at], if is_known { method.follower(c.into()) } else { SPACE });
+                let follower = match (method, class) {
+                    (Method::SentencePiece, None) if c == LINE_END => SEPARATOR,
+                    (Method::SentencePiece, None) => SPACE,
+                    _ => method.follower(c.into()),
+                };
+                f(&text[start..at], follower);
             }
             start = at;
         }
