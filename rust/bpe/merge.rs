@@ -1,20 +1,16 @@
 //! The merge loop: symbols in, tokens out, lowest rank first, leftmost among
 //! equals.
 //!
-//! Two forms with one result. Short pieces scan an array, quadratic in at most
-//! [`SCAN_LIMIT`] symbols but without a pointer to follow; longer ones use an
-//! agenda over a linked list, O(n log n) on any input. With dropout only the
-//! second form runs.
+//! Three forms with one result. Short pieces scan an array (`scan`); longer ones
+//! are cut into windows that do (`windows`). An agenda over a linked list, O(n
+//! log n) on any input, is for what neither can do: dropout, and pieces of which
+//! windows do not agree.
 
 use super::agenda::Agenda;
 use super::pairs::{Merged, PairTable};
+use super::scan::{self, Scan};
+use super::windows::Windows;
 use crate::vocab::TokenId;
-
-/// Up to this many symbols are merged by scanning.
-///
-/// Measured on Chinese and on mixed scripts with cl100k, where pieces are long:
-/// 16 is slower; 32 to 256 do not differ beyond the noise.
-const SCAN_LIMIT: usize = 64;
 
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
@@ -26,7 +22,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Symbols {
     pub(crate) ids: Vec<TokenId>,
     pub(crate) lens: Vec<u32>,
-    merges: Vec<Merged>,
+    pub(super) scan: Scan,
+    pub(super) windows: Windows,
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
@@ -50,10 +47,12 @@ impl Symbols {
 
     /// Merges until no pair is left to merge.
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
-        if self.ids.len() <= SCAN_LIMIT {
+        if pairs.greatest_rank() > scan::GREATEST_RANK {
+            self.merge_by_agenda(pairs, &mut || false);
+        } else if self.ids.len() <= scan::MOST {
             self.merge_by_scan(pairs);
         } else {
-            self.merge_by_agenda(pairs, &mut || false);
+            self.merge_in_windows(pairs);
         }
     }
 
@@ -65,36 +64,19 @@ impl Symbols {
     }
 
     fn merge_by_scan(&mut self, pairs: &PairTable) {
-        let Self { ids, lens, merges, .. } = self;
-        merges.clear();
-        merges.extend(ids.windows(2).map(|pair| pairs.get(pair[0], pair[1])));
-        loop {
-            let mut best = Merged::NEVER;
-            let mut at = 0;
-            for (i, &merge) in merges.iter().enumerate() {
-                if merge.rank < best.rank {
-                    best = merge;
-                    at = i;
-                }
-            }
-            if best == Merged::NEVER {
-                return;
-            }
-            ids[at] = best.id;
-            lens[at] += lens[at + 1];
-            ids.remove(at + 1);
-            lens.remove(at + 1);
-            merges.remove(at);
-            if let Some(merge) = merges.get_mut(at) {
-                *merge = pairs.get(best.id, ids[at + 1]);
-            }
-            if at > 0 {
-                merges[at - 1] = pairs.get(ids[at - 1], best.id);
-            }
+        let Self { ids, lens, scan, .. } = self;
+        scan.run(pairs, ids);
+        let mut kept = 0;
+        for (start, end, id) in scan.tokens() {
+            ids[kept] = id;
+            lens[kept] = lens[start..end].iter().sum();
+            kept += 1;
         }
+        ids.truncate(kept);
+        lens.truncate(kept);
     }
 
-    fn merge_by_agenda(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
+    pub(super) fn merge_by_agenda(&mut self, pairs: &PairTable, skip: &mut dyn FnMut() -> bool) {
         let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();

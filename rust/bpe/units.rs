@@ -37,7 +37,7 @@ impl Bpe {
                 key.extend_from_slice(suffix);
             }
             let len = unit.len() as u32;
-            if let Some(id) = self.vocab.id(&key) {
+            if let Some(id) = self.unit_id(&key) {
                 if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
                     symbols.push(unk, len);
                 }
@@ -59,6 +59,13 @@ impl Bpe {
         if let (Some(unk), Some(len)) = (self.unk_id, unknown) {
             symbols.push(unk, len);
         }
+    }
+}
+
+impl Bpe {
+    /// The token of a unit with its prefix and suffix.
+    fn unit_id(&self, key: &[u8]) -> Option<TokenId> {
+        self.alphabet.id(key).unwrap_or_else(|_| self.vocab.id(key))
     }
 }
 

@@ -3,8 +3,8 @@
 //! The cache is filled only by running the model, so it never decides an id.
 //! Runs inside a piece have keys of their own: they are merged, never taken whole.
 
+use super::Bpe;
 use super::merge::Symbols;
-use super::{Bpe, Unit};
 use crate::pretoken_cache::{MAX_KEY, PretokenCache, key};
 use crate::vocab::TokenId;
 
@@ -163,6 +163,6 @@ impl Worker {
 impl Bpe {
     /// Whether the bytes that tokens cover are the lengths of the tokens.
     pub fn lens_are_token_lens(&self) -> bool {
-        self.options.unit == Unit::Bytes && !self.has_affixes() && self.is_lossless()
+        self.plain_bytes
     }
 }
