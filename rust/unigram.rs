@@ -11,6 +11,7 @@
 
 mod lattice;
 mod n_best;
+mod pieces;
 mod reach;
 mod sample;
 pub mod trainer;
@@ -26,9 +27,9 @@ pub use n_best::{NBest, Path};
 pub use sample::Random;
 pub use worker::Worker;
 
+use self::pieces::Pieces;
 use self::viterbi::{Scores, Viterbi};
 use crate::error::{Error, Result};
-use crate::trie::Trie;
 use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
@@ -117,7 +118,7 @@ pub struct Unigram {
     vocab: Vocab,
     scores: Vec<f64>,
     options: UnigramOptions,
-    trie: Trie,
+    pieces: Pieces,
     in_search: Scores,
     /// The ids of `<0xNN>`, `TokenId::MAX` where there is none.
     fallback_ids: Option<Box<[TokenId; 256]>>,
@@ -163,14 +164,14 @@ impl Unigram {
             }
         }
         let max_piece_len = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
-        let trie = Trie::new(pieces)?;
+        let pieces = Pieces::new(pieces)?;
         let fallback = |byte| vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX);
         Ok(Self {
             in_search: scores_in_search(&vocab, &scores, &options),
             fallback_ids: options.byte_fallback.then(|| Box::new(std::array::from_fn(fallback))),
             max_piece_len,
             before_inner_mark,
-            trie,
+            pieces,
             vocab,
             scores,
             options,
@@ -322,8 +323,8 @@ impl Unigram {
         end
     }
 
-    fn trie(&self) -> &Trie {
-        &self.trie
+    fn pieces(&self) -> &Pieces {
+        &self.pieces
     }
 
     fn scores_in_search(&self) -> &Scores {

@@ -9,7 +9,8 @@ fn naive(bpe: &Bpe, mut ids: Vec<TokenId>) -> Vec<TokenId> {
     let never = u32::MAX;
     loop {
         let merges = ids.windows(2).map(|pair| bpe.pairs().get(pair[0], pair[1])).enumerate();
-        match merges.filter(|(_, merged)| merged.rank != never).min_by_key(|(at, merged)| (merged.rank, *at)) {
+        match merges.filter(|(_, merged)| merged.rank != never).min_by_key(|(at, merged)| (merged.rank, *at))
+        {
             Some((at, merged)) => drop(ids.splice(at..at + 2, [merged.id])),
             None => return ids,
         }
@@ -24,7 +25,9 @@ fn symbols(bpe: &Bpe, text: &str) -> Vec<TokenId> {
         let c = c.to_string();
         match id(c.as_bytes()).filter(|_| bpe.options().unit == Unit::Chars) {
             Some(id) => ids.push(id),
-            None if bpe.options().unit == Unit::Bytes => ids.extend(c.bytes().map(|byte| id(&[byte]).unwrap())),
+            None if bpe.options().unit == Unit::Bytes => {
+                ids.extend(c.bytes().map(|byte| id(&[byte]).unwrap()))
+            }
             None => ids.extend(c.bytes().map(|byte| id(format!("<0x{byte:02X}>").as_bytes()).unwrap())),
         }
     }
@@ -119,7 +122,8 @@ fn tokens_longer_than_windows() {
     tokens.extend((1..12).map(|n| vec![b'a'; 1 << n]));
     tokens.extend((1..10).map(|n| [&b"b"[..], &vec![b'a'; 1 << n]].concat()));
     tokens.extend((2..10).map(|n| [&vec![b'a'; (1 << n) - 1][..], b"c"].concat()));
-    let bpe = Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::Ranks, BpeOptions::default()).unwrap();
+    let bpe =
+        Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::Ranks, BpeOptions::default()).unwrap();
     for text in [
         "a".repeat(5000),
         format!("{}c", "a".repeat(3001)),

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod bpe;
-mod bpe_windows;
 mod bpe_trainer;
+mod bpe_windows;
 mod corpus;
 mod dataset;
 mod format;
