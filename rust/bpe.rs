@@ -10,6 +10,7 @@
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
 mod agenda;
+mod alphabet;
 mod atoms;
 mod cuts;
 mod last_merge;
@@ -19,13 +20,16 @@ pub mod pairs;
 mod reach;
 mod resegment;
 mod runs;
+mod scan;
 mod scores;
 pub mod trainer;
 mod units;
+mod windows;
 mod worker;
 
 use std::fmt;
 
+use alphabet::Alphabet;
 use atoms::Atoms;
 use cuts::Cuts;
 use merge::{PassOver, Symbols};
@@ -123,12 +127,15 @@ pub struct Bpe {
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
     atoms: Atoms,
-    /// For byte-level models that need no affixes and know all bytes, and for
-    /// scores.
+    /// For models over characters, but for scores.
+    alphabet: Alphabet,
+    /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
     /// For [`MergeOrder::Scores`].
     scored: Option<Scored>,
     max_token_len: usize,
+    /// Whether symbols are bytes, all known, without affixes.
+    plain_bytes: bool,
     /// What no piece becomes by being its text: special tokens, ids ascending.
     barred: Vec<TokenId>,
 }
@@ -210,11 +217,28 @@ impl Bpe {
                 made.pairs
             }
         };
-        let plain_bytes = options.unit == Unit::Bytes
-            && !byte_ids.contains(&TokenId::MAX)
-            && options.continuing_subword_prefix.is_none()
-            && options.end_of_word_suffix.is_none();
-        let cut_by = if plain_bytes { Some(&vocab) } else { symbols.as_ref() };
+        let affixes = [&options.continuing_subword_prefix, &options.end_of_word_suffix];
+        let has_affixes = affixes.into_iter().flatten().any(|affix| !affix.is_empty());
+        let plain_bytes = options.unit == Unit::Bytes && !has_affixes && !byte_ids.contains(&TokenId::MAX);
+        let mut stands_for_byte = vec![false; vocab.id_limit()];
+        for id in fallback {
+            if let Some(slot) = stands_for_byte.get_mut(id as usize) {
+                *slot = true;
+            }
+        }
+        let is_byte = |id: TokenId| stands_for_byte.get(id as usize) == Some(&true);
+        // Tokens hold the text they stand for, unless `<0xNN>` merge.
+        let plain_chars = options.byte_fallback
+            && !fallback.contains(&TokenId::MAX)
+            && options.unit == Unit::Chars
+            && !has_affixes
+            && scored.is_none()
+            && !pairs.iter().any(|(left, right, _)| is_byte(left) || is_byte(right));
+        let alphabet = match options.unit {
+            Unit::Chars if scored.is_none() => Alphabet::new(&vocab),
+            _ => Alphabet::default(),
+        };
+        let cut_by = if plain_bytes || plain_chars { Some(&vocab) } else { symbols.as_ref() };
         let make_atoms = || match options.unit {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
@@ -237,6 +261,8 @@ impl Bpe {
             pairs,
             unk_id,
             atoms,
+            alphabet,
+            plain_bytes,
             barred: Vec::new(),
         })
     }
@@ -316,7 +342,7 @@ impl Bpe {
     /// Whether every piece is the bytes of its tokens, one after the other: nothing
     /// is unknown, left out or put on, and no token stands for a byte by its name.
     pub fn is_lossless(&self) -> bool {
-        self.options.unit == Unit::Bytes && !self.byte_ids.contains(&TokenId::MAX) && !self.has_affixes()
+        self.plain_bytes
     }
 
     /// Encodes one piece without a cache: the definition of every fast path.
@@ -347,9 +373,7 @@ impl Bpe {
             return self.encode_by_scores(scored, piece, symbols, dropout);
         }
         match self.options.unit {
-            Unit::Bytes if self.has_affixes() || self.byte_ids.contains(&TokenId::MAX) => {
-                self.push_units(piece, piece.chunks(1), symbols);
-            }
+            Unit::Bytes if !self.plain_bytes => self.push_units(piece, piece.chunks(1), symbols),
             Unit::Bytes if dropout.is_none() => self.atoms.push_symbols(piece, &self.byte_ids, symbols),
             Unit::Bytes => {
                 piece.iter().for_each(|&byte| symbols.push(self.byte_ids[usize::from(byte)], 1));

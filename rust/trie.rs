@@ -91,7 +91,7 @@ impl Trie {
 }
 
 /// The keys in order, each once; the first eight bytes decide most comparisons.
-fn sorted(keys: Vec<(&[u8], u32)>) -> Vec<(&[u8], u32)> {
+pub(crate) fn sorted(keys: Vec<(&[u8], u32)>) -> Vec<(&[u8], u32)> {
     let head = |key: &[u8]| {
         let mut head = [0; 8];
         head.iter_mut().zip(key).for_each(|(to, from)| *to = *from);

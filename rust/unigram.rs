@@ -11,6 +11,7 @@
 
 mod lattice;
 mod n_best;
+mod pieces;
 mod reach;
 mod sample;
 pub mod trainer;
@@ -27,9 +28,9 @@ pub use sample::Random;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
+use self::pieces::Pieces;
 use self::viterbi::{Scores, Viterbi};
 use crate::error::{Error, Result};
-use crate::trie::Trie;
 use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
@@ -118,7 +119,7 @@ pub struct Unigram {
     vocab: Vocab,
     scores: Vec<f64>,
     options: UnigramOptions,
-    trie: Trie,
+    pieces: Pieces,
     in_search: Scores,
     /// The ids of `<0xNN>`, `TokenId::MAX` where there is none.
     fallback_ids: Option<Box<[TokenId; 256]>>,
@@ -167,7 +168,7 @@ impl Unigram {
             }
         }
         let max_piece_len = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
-        let trie = Trie::new(pieces)?;
+        let pieces = Pieces::new(pieces)?;
         let fallback = |byte| vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX);
         let fallback: [TokenId; 256] = std::array::from_fn(fallback);
         if options.byte_fallback
@@ -186,7 +187,7 @@ impl Unigram {
             max_piece_len,
             before_inner_mark,
             barred: Vec::new(),
-            trie,
+            pieces,
             vocab,
             scores,
             options,
@@ -345,8 +346,8 @@ impl Unigram {
         end
     }
 
-    fn trie(&self) -> &Trie {
-        &self.trie
+    fn pieces(&self) -> &Pieces {
+        &self.pieces
     }
 
     fn scores_in_search(&self) -> &Scores {

@@ -43,23 +43,22 @@ impl Unit {
 
 impl Cuts {
     pub(super) fn new(vocab: &Vocab) -> Self {
-        let mut pairs = Vec::new();
-        let mut kinds = 0;
-        for (_, token) in vocab.iter().filter(|(_, token)| !token.is_ascii()) {
-            token_pairs(token, |left, right, kind| {
-                pairs.push(hash(left, right));
-                kinds |= 1 << kind;
-            });
-        }
-        if pairs.is_empty() {
-            return Self { bits: vec![0], shift: 63, kinds: 0 };
-        }
-        let size = (pairs.len() * 16).next_power_of_two().max(64);
+        let each = |pair: &mut dyn FnMut(u64, u32)| {
+            for (_, token) in vocab.iter().filter(|(_, token)| !token.is_ascii()) {
+                token_pairs(token, |left, right, kind| pair(hash(left, right), kind));
+            }
+        };
+        let (mut n_pairs, mut kinds) = (0_usize, 0);
+        each(&mut |_, kind| {
+            n_pairs += 1;
+            kinds |= 1 << kind;
+        });
+        let size = (n_pairs * 16).next_power_of_two().max(64);
         let mut cuts = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros(), kinds };
-        for pair in pairs {
+        each(&mut |pair, _| {
             let bit = (pair >> cuts.shift) as usize;
             cuts.bits[bit / 64] |= 1 << (bit % 64);
-        }
+        });
         cuts
     }
 

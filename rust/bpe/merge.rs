@@ -1,10 +1,10 @@
 //! The merge loop: symbols in, tokens out, lowest rank first, leftmost among
 //! equals.
 //!
-//! Two forms with one result. Short pieces scan an array, quadratic in at most
-//! [`SCAN_LIMIT`] symbols but without a pointer to follow; longer ones use an
-//! agenda over a linked list, O(n log n) on any input. With dropout only the
-//! second form runs.
+//! Three forms with one result. Short pieces scan an array (`scan`); longer ones
+//! are cut into windows that do (`windows`). An agenda over a linked list, O(n
+//! log n) on any input, is for what neither can do: dropout, and pieces of which
+//! windows do not agree.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
 //! rank: for a pair that is gone, and for the one that stands there now. The two
@@ -13,13 +13,9 @@
 
 use super::agenda::Agenda;
 use super::pairs::{Merged, PairTable};
+use super::scan::{self, Scan};
+use super::windows::Windows;
 use crate::vocab::TokenId;
-
-/// Up to this many symbols are merged by scanning.
-///
-/// Measured on Chinese and on mixed scripts with cl100k, where pieces are long:
-/// 16 is slower; 32 to 256 do not differ beyond the noise.
-const SCAN_LIMIT: usize = 64;
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
@@ -51,7 +47,8 @@ pub(super) enum PassOver<'a> {
 pub(crate) struct Symbols {
     pub(crate) ids: Vec<TokenId>,
     pub(crate) lens: Vec<u32>,
-    merges: Vec<Merged>,
+    pub(super) scan: Scan,
+    pub(super) windows: Windows,
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
@@ -68,7 +65,8 @@ impl Symbols {
 
     /// Lets go of what a long piece took.
     pub(crate) fn rest(&mut self) {
-        if self.ids.capacity().max(self.next.capacity()) > KEPT_SYMBOLS {
+        let held = [self.ids.capacity(), self.next.capacity(), self.windows.capacity()];
+        if held.into_iter().any(|symbols| symbols > KEPT_SYMBOLS) {
             *self = Self::default();
         }
     }
@@ -82,16 +80,18 @@ impl Symbols {
 
     /// Merges until no pair is left to merge.
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
-        self.merge_down_to(1, pairs);
+        if pairs.greatest_rank() > scan::GREATEST_RANK {
+            self.merge_down_to(1, pairs);
+        } else if self.ids.len() <= scan::MOST {
+            self.merge_by_scan(pairs);
+        } else {
+            self.merge_in_windows(pairs);
+        }
     }
 
     /// Merges until no pair is left to merge, or only `floor` symbols are.
-    pub(crate) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) {
-        if self.ids.len() <= SCAN_LIMIT {
-            self.merge_by_scan(floor, pairs);
-        } else {
-            self.merge_by_agenda(floor, pairs, PassOver::Never);
-        }
+    pub(super) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) {
+        self.merge_by_agenda(floor, pairs, PassOver::Never);
     }
 
     /// Merges, passing over candidates.
@@ -99,34 +99,17 @@ impl Symbols {
         self.merge_by_agenda(1, pairs, dropout);
     }
 
-    fn merge_by_scan(&mut self, floor: usize, pairs: &PairTable) {
-        let Self { ids, lens, merges, .. } = self;
-        merges.clear();
-        merges.extend(ids.windows(2).map(|pair| pairs.get(pair[0], pair[1])));
-        while ids.len() > floor {
-            let mut best = Merged::NEVER;
-            let mut at = 0;
-            for (i, &merge) in merges.iter().enumerate() {
-                if merge.rank < best.rank {
-                    best = merge;
-                    at = i;
-                }
-            }
-            if best == Merged::NEVER {
-                return;
-            }
-            ids[at] = best.id;
-            lens[at] += lens[at + 1];
-            ids.remove(at + 1);
-            lens.remove(at + 1);
-            merges.remove(at);
-            if let Some(merge) = merges.get_mut(at) {
-                *merge = pairs.get(best.id, ids[at + 1]);
-            }
-            if at > 0 {
-                merges[at - 1] = pairs.get(ids[at - 1], best.id);
-            }
+    fn merge_by_scan(&mut self, pairs: &PairTable) {
+        let Self { ids, lens, scan, .. } = self;
+        scan.run(pairs, ids);
+        let mut kept = 0;
+        for (start, end, id) in scan.tokens() {
+            ids[kept] = id;
+            lens[kept] = lens[start..end].iter().sum();
+            kept += 1;
         }
+        ids.truncate(kept);
+        lens.truncate(kept);
     }
 
     fn merge_by_agenda(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) {

@@ -4,6 +4,7 @@ use super::PARALLEL_TOKENS;
 use super::pairs::{Merged, PairTable};
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::trie::sorted;
 use crate::vocab::{TokenId, Vocab};
 
 /// All ways to cut a token into two tokens, ranked by the token's id.
@@ -11,19 +12,13 @@ use crate::vocab::{TokenId, Vocab};
 /// Every token that begins another is its longest such beginning, or begins
 /// that; so one search a token finds them all, as a chain, and likewise for
 /// endings. A cut is a beginning and an ending whose lengths make up the whole.
+/// There are at most as many as bytes; time is that of sorting the tokens.
 pub(super) fn by_rank(vocab: &Vocab) -> PairTable {
-    let search = |ids: std::ops::Range<usize>| -> Vec<(TokenId, TokenId)> {
-        let find = |id: usize| {
-            let bytes = vocab.bytes(id as TokenId).unwrap_or_default();
-            let cuts = || 1..bytes.len();
-            let head = cuts().rev().find_map(|cut| vocab.id(&bytes[..cut]));
-            let tail = cuts().find_map(|cut| vocab.id(&bytes[cut..]));
-            (head.unwrap_or(TokenId::MAX), tail.unwrap_or(TokenId::MAX))
-        };
-        ids.map(find).collect()
-    };
-    let found = parallel::in_chunks(vocab.id_limit(), PARALLEL_TOKENS, search);
-    let (heads, tails): (Vec<_>, Vec<_>) = found.into_iter().flatten().unzip();
+    let heads =
+        || longest_beginnings(vocab.iter().map(|(id, bytes)| (bytes, id)).collect(), vocab.id_limit());
+    let tails = || longest_endings(vocab);
+    let (heads, tails) =
+        if vocab.len() < PARALLEL_TOKENS { (heads(), tails()) } else { parallel::both(heads, tails) };
     let len = |id: TokenId| vocab.bytes(id).map_or(0, <[u8]>::len);
     let cuts = |ids: std::ops::Range<usize>| -> Vec<(TokenId, TokenId, TokenId)> {
         let mut cuts = Vec::with_capacity(ids.len() * 9 / 4);
@@ -53,6 +48,38 @@ pub(super) fn by_rank(vocab: &Vocab) -> PairTable {
         pairs.insert(left, right, Merged { rank: id, id });
     }
     pairs
+}
+
+/// The longest other token that each token begins with, by id; `TokenId::MAX`
+/// where there is none.
+///
+/// In the order of bytes, what begins a token stands before it, and so does all
+/// that begins with it: what is left of those before, as a stack, are the
+/// beginnings of the one that comes next.
+fn longest_beginnings(tokens: Vec<(&[u8], TokenId)>, id_limit: usize) -> Vec<TokenId> {
+    let mut longest = vec![TokenId::MAX; id_limit];
+    let mut stack: Vec<(&[u8], TokenId)> = Vec::new();
+    for (bytes, id) in sorted(tokens) {
+        while stack.pop_if(|(begins, _)| !bytes.starts_with(begins)).is_some() {}
+        longest[id as usize] = stack.last().map_or(TokenId::MAX, |last| last.1);
+        if !bytes.is_empty() {
+            stack.push((bytes, id));
+        }
+    }
+    longest
+}
+
+/// As [`longest_beginnings`], of the other end.
+fn longest_endings(vocab: &Vocab) -> Vec<TokenId> {
+    let mut backwards = Vec::new();
+    let mut ends = Vec::with_capacity(vocab.len());
+    for (id, bytes) in vocab.iter() {
+        backwards.extend(bytes.iter().rev());
+        ends.push((id, backwards.len()));
+    }
+    let mut start = 0;
+    let tokens = ends.into_iter().map(|(id, end)| (&backwards[std::mem::replace(&mut start, end)..end], id));
+    longest_beginnings(tokens.collect(), vocab.id_limit())
 }
 
 /// What `next` leads to from an id, one after the other.

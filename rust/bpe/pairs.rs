@@ -2,7 +2,14 @@
 //!
 //! Open addressing, at most half full, with a byte of each hash in an array of
 //! its own: a miss, the common answer, reads only that array, which is a
-//! sixteenth of the table and stays in the second-level cache.
+//! sixteenth of the table and stays in the second-level cache. Each table hashes
+//! by a seed of its own, so that no file can make its pairs collide; hash order
+//! never reaches a result. Pairs of the first ids, single bytes in most models,
+//! with which all merging begins, have a plain array beside it.
+
+use std::hash::BuildHasher;
+
+use hashbrown::DefaultHashBuilder;
 
 use crate::vocab::TokenId;
 
@@ -27,20 +34,35 @@ type Slot = [u64; 2];
 /// The tag of a slot without a pair.
 const EMPTY: u8 = 0;
 
+/// Ids below this have their pairs in the array.
+const CORNER: TokenId = 256;
+
 /// An immutable table from pairs of ids to [`Merged`].
 #[derive(Clone)]
 pub struct PairTable {
     tags: Vec<u8>,
     slots: Vec<Slot>,
+    /// Rank and id of the pairs of first ids; empty if none merges.
+    corner: Vec<u64>,
     shift: u32,
+    seed: u64,
     len: usize,
+    greatest_rank: u32,
 }
 
 impl PairTable {
     /// An empty table for about `capacity` pairs.
     pub fn with_capacity(capacity: usize) -> Self {
         let size = (capacity * 2).next_power_of_two().max(4);
-        Self { tags: vec![EMPTY; size], slots: vec![[0; 2]; size], shift: 64 - size.trailing_zeros(), len: 0 }
+        Self {
+            tags: vec![EMPTY; size],
+            slots: vec![[0; 2]; size],
+            corner: Vec::new(),
+            shift: 64 - size.trailing_zeros(),
+            seed: DefaultHashBuilder::default().hash_one(size),
+            len: 0,
+            greatest_rank: 0,
+        }
     }
 
     /// Sets what a pair merges into; a later call for the same pair wins, as
@@ -56,11 +78,22 @@ impl PairTable {
             self.tags[slot] = tag;
         }
         self.slots[slot] = [key, pack(merged.rank, merged.id)];
+        self.greatest_rank = merged.rank.max(self.greatest_rank);
+        if left < CORNER && right < CORNER {
+            if self.corner.is_empty() {
+                self.corner = vec![u64::MAX; (CORNER * CORNER) as usize];
+            }
+            self.corner[(left * CORNER + right) as usize] = pack(merged.rank, merged.id);
+        }
     }
 
     /// What a pair merges into; [`Merged::NEVER`] if it does not merge.
     #[inline]
     pub fn get(&self, left: TokenId, right: TokenId) -> Merged {
+        if left < CORNER && right < CORNER {
+            let merged = self.corner.get((left * CORNER + right) as usize).copied().unwrap_or(u64::MAX);
+            return Merged { rank: (merged >> 32) as u32, id: merged as u32 };
+        }
         let (slot, _) = self.find(pack(left, right));
         if self.tags[slot] == EMPTY { Merged::NEVER } else { unpack(self.slots[slot]).2 }
     }
@@ -75,6 +108,12 @@ impl PairTable {
         self.len
     }
 
+    /// No pair has a greater rank.
+    #[inline]
+    pub(super) fn greatest_rank(&self) -> u32 {
+        self.greatest_rank
+    }
+
     /// Whether there is no pair.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -85,8 +124,9 @@ impl PairTable {
     #[inline]
     fn find(&self, key: u64) -> (usize, u8) {
         let mask = self.slots.len() - 1;
-        // Fibonacci hashing: the high bits of the product mix both ids.
-        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // Both halves of a product with a secret factor, as in foldhash.
+        let product = u128::from(key ^ self.seed) * 0x9E37_79B9_7F4A_7C15;
+        let hash = (product >> 64) as u64 ^ product as u64;
         let tag = (hash >> 24) as u8 | 1;
         let mut slot = (hash >> self.shift) as usize & mask;
         loop {

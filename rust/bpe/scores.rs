@@ -254,8 +254,8 @@ impl Bpe {
             return Err(format!("token {} is a character that no text becomes; a list finds it", name(*id)));
         }
         let hidden = |id: &TokenId| *id as usize >= self.vocab.id_limit();
-        if let Some((_, _, merged)) = self.pairs.iter().find(|(left, right, _)| hidden(left) || hidden(right))
-        {
+        let of_hidden = self.pairs.iter().filter(|(left, right, _)| hidden(left) || hidden(right));
+        if let Some(merged) = of_hidden.map(|(_, _, merged)| merged).min() {
             return Err(format!("token {} holds a character that is no token", name(merged.id)));
         }
         let mut merges = self.merges_of_scores();

@@ -37,7 +37,7 @@ impl Bpe {
                 key.extend_from_slice(suffix);
             }
             let len = unit.len() as u32;
-            if let Some(id) = self.id_from_text(&key) {
+            if let Some(id) = self.unit_id(&key) {
                 if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
                     symbols.push(unk, len);
                 }
@@ -64,6 +64,14 @@ impl Bpe {
         if let (Some(unk), Some(len)) = (self.unk_id, unknown) {
             symbols.push(unk, len);
         }
+    }
+}
+
+impl Bpe {
+    /// The token of a unit with its prefix and suffix, if text may become it.
+    fn unit_id(&self, key: &[u8]) -> Option<TokenId> {
+        let id = self.alphabet.id(key).unwrap_or_else(|_| self.vocab.id(key));
+        id.filter(|id| self.barred.binary_search(id).is_err())
     }
 }
 

@@ -200,6 +200,6 @@ impl Scratch {
 impl Bpe {
     /// Whether the bytes that tokens cover are the lengths of the tokens.
     pub fn lens_are_token_lens(&self) -> bool {
-        self.is_lossless()
+        self.plain_bytes
     }
 }

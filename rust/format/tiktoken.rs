@@ -188,7 +188,9 @@ fn ranks(tokenizer: &Tokenizer) -> Result<Vocab> {
     if let Some(byte) = missing_byte(&vocab) {
         return refuse(format!("the byte 0x{byte:02X} is no token; all 256 must be"));
     }
-    if let Some((left, right, merged)) = model.pairs().iter().find(|&(_, _, merged)| is_added(merged.id)) {
+    let into_added = model.pairs().iter().filter(|(_, _, merged)| is_added(merged.id));
+    // The table has no order; of many the same one is told each time.
+    if let Some((left, right, merged)) = into_added.min_by_key(|&(left, right, _)| (left, right)) {
         return refuse(format!(
             "ids {left} and {right} merge into the added token {}, which stands outside the ranks",
             merged.id

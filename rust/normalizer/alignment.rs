@@ -4,6 +4,7 @@
 //! follows what changed. The only place that knows how offsets survive a
 //! rewrite.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::growth::Growth;
@@ -134,6 +135,8 @@ pub struct Aligned {
     /// How much of the old text is used up.
     read: usize,
     growth: Growth,
+    /// How many edits came before the last place that was asked for.
+    asked: Cell<usize>,
 }
 
 impl Rewrite for Aligned {
@@ -197,7 +200,8 @@ impl Aligned {
 
     fn boundary(&self, at: usize, is_end: bool) -> usize {
         // The last edit that starts before `at`, or at it when `at` starts a range.
-        let after = self.edits.partition_point(|edit| if is_end { edit.at < at } else { edit.at <= at });
+        let is_before = |edit: &Edit| if is_end { edit.at < at } else { edit.at <= at };
+        let after = self.n_edits(is_before);
         let Some(edit) = after.checked_sub(1).and_then(|last| self.edits.get(last)) else { return at };
         let edit_end = edit.at + edit.len;
         if at >= edit_end && !(is_end && at == edit_end) {
@@ -207,6 +211,21 @@ impl Aligned {
         } else {
             edit.from
         }
+    }
+
+    /// How many edits are before a place. Places are mostly asked for in order,
+    /// so the search begins at the last one.
+    fn n_edits(&self, is_before: impl Fn(&Edit) -> bool) -> usize {
+        const NEAR: usize = 8;
+        let from = match self.asked.get() {
+            n if n <= self.edits.len() && (n == 0 || is_before(&self.edits[n - 1])) => n,
+            _ => 0,
+        };
+        let rest = &self.edits[from..];
+        let near = rest.iter().take(NEAR).take_while(|edit| is_before(edit)).count();
+        let n = if near < NEAR { from + near } else { from + rest.partition_point(is_before) };
+        self.asked.set(n);
+        n
     }
 
     /// The alignment of `next`, made from this text, back to this one's old text.
@@ -248,7 +267,7 @@ impl Aligned {
         for edit in earlier.into_iter().chain(mine) {
             growth.push_edit(&mut edits, moved(edit, shift));
         }
-        Aligned { text: next.text, edits, read: self.read, growth }
+        Aligned { text: next.text, edits, read: self.read, growth, asked: Cell::default() }
     }
 }
 

@@ -62,7 +62,9 @@ impl Tokenizer {
         for head in ["", " ", "a"] {
             let mut found = false;
             self.pipeline.for_each_piece(&format!("{head}{text}"), |piece| {
-                found |= memchr::memmem::find(piece.as_bytes(), token).is_some();
+                // The search reads all of the token first, however short the piece.
+                found |=
+                    piece.len() >= token.len() && memchr::memmem::find(piece.as_bytes(), token).is_some();
                 Ok(())
             })?;
             if found {

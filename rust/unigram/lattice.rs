@@ -4,7 +4,7 @@
 //! that end together are one slice. Memory is linear in the number of arcs. For
 //! more than the one best way; that is `viterbi`'s.
 
-use super::viterbi::{Viterbi, for_each_piece_at};
+use super::viterbi::Viterbi;
 use super::{Precision, Unigram};
 use crate::vocab::TokenId;
 
@@ -37,7 +37,7 @@ impl<'a> Lattice<'a> {
         let scores = model.scores_in_search();
         let mut start = 0;
         while start < text.len() {
-            start = for_each_piece_at(model.trie(), text, start, |end, id| {
+            start = model.pieces().for_each_at(text, start, |end, id| {
                 let score = id.map_or(scores.unknown, |id| scores.by_id[id as usize]);
                 let id = id.unwrap_or(model.unknown_mark());
                 found.push(Arc { start, len: (end - start) as u32, id, score });

@@ -6,11 +6,10 @@
 //! equal scores the earlier start stays.
 //!
 //! The rounding depends on what was summed before the stretch, so the best way
-//! may, too. [`Margin`] says when it cannot. Time is the text's length times
-//! that of the longest piece. Source: Kudo 2018; Viterbi 1967.
+//! may, too. [`Margin`] says when it cannot. Time is that of finding all pieces at
+//! all places (`pieces`). Source: Kudo 2018; Viterbi 1967.
 
 use super::Unigram;
-use crate::trie::Trie;
 use crate::vocab::TokenId;
 
 /// The best way to one end so far.
@@ -81,32 +80,6 @@ pub(super) fn char_len(lead: u8) -> usize {
     }
 }
 
-/// Calls `found` with the end and the id of each piece that `text` has at
-/// `start`, then with no id for the character there if no piece is just it.
-#[inline]
-pub(super) fn for_each_piece_at(
-    trie: &Trie,
-    text: &[u8],
-    start: usize,
-    mut found: impl FnMut(usize, Option<TokenId>),
-) -> usize {
-    let char_end = (start + char_len(text[start])).min(text.len());
-    let mut is_known = false;
-    let mut base = trie.root();
-    for (at, &byte) in text.iter().enumerate().skip(start) {
-        let Some(step) = trie.step(base, byte) else { break };
-        base = step.base();
-        if let Some(id) = step.value() {
-            is_known |= at + 1 == char_end;
-            found(at + 1, Some(id));
-        }
-    }
-    if !is_known {
-        found(char_end, None);
-    }
-    char_end
-}
-
 /// The buffers of a search.
 #[derive(Default)]
 pub(super) struct Viterbi {
@@ -150,7 +123,7 @@ impl Viterbi {
                 }
                 here = 0.0;
             }
-            start = for_each_piece_at(model.trie(), text, start, |end, id| {
+            start = model.pieces().for_each_at(text, start, |end, id| {
                 let (id, score) = match id {
                     Some(id) => (id, scores.by_id[id as usize]),
                     None => (unknown, scores.unknown),

@@ -168,7 +168,7 @@ impl Trie {
         let first = self.first_child[node as usize];
         let last = self.first_child[node as usize + 1];
         let labels = &self.labels[first as usize..last as usize];
-        labels.iter().position(|&label| label == byte).map(|at| first + at as u32)
+        memchr::memchr(byte, labels).map(|at| first + at as u32)
     }
 
     /// Appends the tokens of a word that is not empty; `false`, with nothing

@@ -3,6 +3,7 @@
 
 mod bpe;
 mod bpe_trainer;
+mod bpe_windows;
 mod corpus;
 mod dataset;
 mod format;
