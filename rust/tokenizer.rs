@@ -15,6 +15,7 @@ mod segments;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
+mod walk;
 
 pub use doctor::Diagnosis;
 pub use prune::IdMap;

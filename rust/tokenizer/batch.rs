@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::encode::{Output, finished};
+use super::encode::Output;
+use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{Finder, Section};
 use crate::encoding::{EncodingBatch, Rows, Span};

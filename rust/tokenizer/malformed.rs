@@ -8,8 +8,9 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::encode::{Output, Walk};
+use super::encode::Output;
 use super::rewritten::Rewritten;
+use super::walk::Walk;
 use crate::added_tokens::{Finder, Section};
 use crate::error::{Error, Result};
 use crate::model::Worker;
