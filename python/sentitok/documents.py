@@ -14,6 +14,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
 from ._sentitok import FormatError
@@ -147,7 +148,7 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
         yield from lines(file, name, limit)
     elif kind == "text":
         # What lies on the disk is as large as it looks; what is unpacked or piped is not.
-        yield whole(file, name, max(limit, os.stat(name).st_size))
+        yield whole(file, name, max(limit, Path(name).stat().st_size))
     elif kind == "jsonl":
         for number, row in enumerate(_json_lines(file, name, limit), 1):
             yield _field(row, field or "text", name, number)
