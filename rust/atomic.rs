@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 pub(crate) use self::leftovers::remove_leftovers;
 use self::leftovers::{SUFFIX_CHARS, prefix_of, short};
@@ -23,7 +23,9 @@ use crate::error::{Error, Result};
 
 /// A file being written.
 pub(crate) struct AtomicFile {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
+    /// Removes the file unless it is renamed.
+    beside: TempPath,
     path: PathBuf,
 }
 
@@ -39,8 +41,8 @@ impl AtomicFile {
     /// the whole directory.
     pub(crate) fn create_beside(path: &Path) -> Result<Self> {
         refuse_devices(path)?;
-        let file = temporary(path).map_err(|error| Error::io(path, of_system(error)))?;
-        Ok(Self { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
+        let (file, beside) = temporary(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self { file: BufWriter::with_capacity(1 << 16, file), beside, path: path.to_path_buf() })
     }
 
     /// Appends bytes.
@@ -64,10 +66,12 @@ impl AtomicFile {
 
     /// Puts the file under its name.
     pub(crate) fn finish(self) -> Result<()> {
-        let path = self.path;
-        let file = self.file.into_inner().map_err(|error| Error::io(&path, error.into_error()))?;
-        file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
-        file.persist(&path).map_err(|error| Error::io(&path, error.error))?;
+        let Self { file, beside, path } = self;
+        let io = |error| Error::io(&path, error);
+        // Open until it is renamed: the lock goes with it.
+        let file = file.into_inner().map_err(|error| io(error.into_error()))?;
+        file.sync_all().map_err(io)?;
+        beside.persist(&path).map_err(|error| io(error.error))?;
         sync_directory(directory(&path))
     }
 }
@@ -105,23 +109,29 @@ pub(crate) fn directory(path: &Path) -> &Path {
 }
 
 /// A locked file beside `path`.
-fn temporary(path: &Path) -> std::io::Result<NamedTempFile> {
+fn temporary(path: &Path) -> std::io::Result<(File, TempPath)> {
     let prefix = prefix_of(path.file_name().unwrap_or_default());
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).rand_bytes(SUFFIX_CHARS);
-    #[cfg(unix)]
-    {
-        // As any new file, less the umask; temporary files are private.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
     loop {
-        let file = builder.tempfile_in(directory(path))?;
+        // `tempfile` wraps an error so that its number is lost.
+        let mut refused = None;
+        let made = builder.make_in(directory(path), |beside| {
+            // With the permissions of any new file, less the umask.
+            let opened = File::options().read(true).write(true).create_new(true).open(beside);
+            refused = opened.as_ref().err().and_then(std::io::Error::raw_os_error);
+            opened
+        });
+        let (file, beside) = match (made, refused) {
+            (Ok(made), _) => made.into_parts(),
+            (Err(_), Some(number)) => return Err(std::io::Error::from_raw_os_error(number)),
+            (Err(error), None) => return Err(error),
+        };
         // Before the lock is there, another writer of the same name may take
         // the file for one left behind: then it holds the lock, or the name is gone.
-        match file.as_file().try_lock() {
+        match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => {}
-            _ if file.path().exists() => return Ok(file),
+            _ if beside.exists() => return Ok((file, beside)),
             _ => {}
         }
     }
@@ -129,14 +139,7 @@ fn temporary(path: &Path) -> std::io::Result<NamedTempFile> {
 
 /// A file in `dir` without a name, which vanishes with the process.
 pub(crate) fn scratch(dir: &Path) -> Result<File> {
-    tempfile::tempfile_in(dir).map_err(|error| Error::io(dir, of_system(error)))
-}
-
-/// The error as the system gave it, with its number, out of the wrapping of `tempfile`.
-fn of_system(error: std::io::Error) -> std::io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    let number = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
-    number.map_or(error, std::io::Error::from_raw_os_error)
+    tempfile::tempfile_in(dir).map_err(|error| Error::io(dir, error))
 }
 
 /// Refuses a device, a pipe or a socket: the renamed file would take its place.

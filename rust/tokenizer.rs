@@ -17,6 +17,7 @@ mod segments;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
+mod walk;
 
 pub use doctor::Diagnosis;
 pub use prune::IdMap;

@@ -14,10 +14,11 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
 from ._sentitok import FormatError
-from .rows import MAX_LINE, lines, separated
+from .rows import MAX_LINE, lines, separated, whole
 
 __all__ = ["documents"]
 
@@ -146,7 +147,8 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
     if kind == "lines":
         yield from lines(file, name, limit)
     elif kind == "text":
-        yield file.read()
+        # What lies on the disk is as large as it looks; what is unpacked or piped is not.
+        yield whole(file, name, max(limit, Path(name).stat().st_size))
     elif kind == "jsonl":
         for number, row in enumerate(_json_lines(file, name, limit), 1):
             yield _field(row, field or "text", name, number)

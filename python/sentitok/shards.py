@@ -55,10 +55,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise _no_manifest(path, "it is no JSON object")
     found = (manifest.get("schema"), manifest.get("version"))
     if found != ("sentitok.dataset", 1):
-        raise FormatError(f"{path}: schema and version are {_shown(found)}; this release reads sentitok.dataset 1")
+        raise FormatError(
+            f"{path}: schema and version are {_shown(found)}; this release reads sentitok.dataset 1"
+        )
     layout = manifest.get("layout")
     if layout != "sentitok":
-        raise FormatError(f"{path}: layout {_shown(layout)}; encode again with layout='sentitok' to read it here")
+        raise FormatError(
+            f"{path}: layout {_shown(layout)}; encode again with layout='sentitok' to read it here"
+        )
     if manifest.get("complete") is not True:
         raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
     dtype = manifest.get("dtype")

@@ -131,6 +131,8 @@ fn number_of(kind: io::ErrorKind) -> Option<&'static str> {
         io::ErrorKind::AlreadyExists => Some("EEXIST"),
         io::ErrorKind::IsADirectory => Some("EISDIR"),
         io::ErrorKind::NotADirectory => Some("ENOTDIR"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("EROFS"),
+        io::ErrorKind::StorageFull => Some("ENOSPC"),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::finder::Finder;
 use super::rewritten::{Origin, Rewritten};
+use super::walk::{Ended, Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::{AddedToken, Section};
 use crate::bpe::Dropout;
@@ -60,32 +61,6 @@ impl Output {
         if let Some(spans) = &mut self.spans {
             spans.push([start as u64, end as u64]);
         }
-    }
-}
-
-/// Why a walk over a text ended before the text did.
-#[derive(Debug)]
-pub(super) enum Ended {
-    /// There are as many ids as were asked for.
-    Full,
-    /// It failed.
-    Failed(Error),
-}
-
-impl From<Error> for Ended {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// A walk over a text.
-pub(super) type Walk = Result<(), Ended>;
-
-/// The result of a walk that need not reach the end of the text.
-pub(super) fn finished(walk: Walk) -> Result<()> {
-    match walk {
-        Ok(()) | Err(Ended::Full) => Ok(()),
-        Err(Ended::Failed(error)) => Err(error),
     }
 }
 
@@ -437,21 +412,5 @@ fn check_len(bytes: usize) -> Result<()> {
             "a text of {bytes} bytes; the limit is {} (4 GiB); split it into documents, or pass lines",
             u32::MAX
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_output_is_no_request_to_stop() {
-        let mut output = Output::new(false, Some(1));
-        assert!(output.room_left().is_ok());
-        output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>");
-        assert!(matches!(output.room_left(), Err(Ended::Full)));
-        assert!(finished(output.room_left()).is_ok());
-        // What the caller asked for reaches the caller, full or not.
-        assert!(matches!(finished(Err(Error::Cancelled.into())), Err(Error::Cancelled)));
     }
 }

@@ -8,9 +8,10 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::encode::{Output, Walk};
+use super::encode::Output;
 use super::finder::Finder;
 use super::rewritten::Rewritten;
+use super::walk::Walk;
 use crate::added_tokens::{AddedToken, Section};
 use crate::error::{Error, Result};
 use crate::model::Worker;

@@ -17,12 +17,11 @@ import pytest
 import typer
 
 import sentitok
+from commands import environment
 from sentitok.cli import app
 from sentitok.datasets import TokenDataset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Where the package under test lies, whatever else is installed.
-PACKAGES = Path(sentitok.__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
 
 COMMANDS = {command.name: command for command in app.registered_commands}
@@ -51,11 +50,6 @@ class Done:
     code: int
     out: str
     err: str
-
-
-def environment(**more: str) -> dict[str, str]:
-    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
-    return {**clean, "PYTHONPATH": str(PACKAGES), "PYTHONIOENCODING": "utf-8", **more}
 
 
 def run(*args: str | Path, cwd: Path, stdin: bytes = b"", **more: str) -> Done:

@@ -123,10 +123,12 @@ def prune(
     traceback: Traceback = False,
 ) -> None:
     """Take out tokens that texts do not use; writes the map of ids for the embeddings."""
+    from io import BytesIO
+
     import numpy as np
 
     import sentitok
-    from sentitok.atomic import writing
+    from sentitok.atomic import write
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
@@ -139,8 +141,9 @@ def prune(
         pruned, ids = _shrink(tokenizer, kept, vocab)
     written = [str(file) for file in pruned.save(out)]
     map_file = id_map or out.with_suffix(".ids.npy")
-    with writing(map_file) as beside, beside.open("wb") as file:
-        np.save(file, ids)
+    data = BytesIO()
+    np.save(data, ids)
+    write(map_file, data.getvalue())
     removed = int((ids < 0).sum())
     value: dict[str, Any] = {
         "written": [*written, str(map_file)],

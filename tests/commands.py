@@ -1,0 +1,41 @@
+"""The commands as processes of their own: `python -m sentitok.cli`, `python -m sentimodels.cli`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import sentitok
+
+# Where the package under test lies, whatever else is installed.
+PACKAGES = Path(sentitok.__file__).resolve().parent.parent
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Returns an environment without the user's wishes for colour."""
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    return {**clean, "PYTHONPATH": str(PACKAGES), "PYTHONIOENCODING": "utf-8", **more}
+
+
+def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess.Popen[bytes]:
+    """Starts a command line; its streams are pipes unless the options say otherwise."""
+    module = {"sentitok": "sentitok.cli", "senti": "sentimodels.cli"}[program]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    given = {"env": environment(), **pipes, **options}
+    return subprocess.Popen([sys.executable, "-m", module, *line.split()], **given)
+
+
+def run(
+    line: str, *, program: str = "sentitok", seconds: float = 60, stdin: bytes | None = None, **options: Any
+) -> tuple[int, str, str]:
+    """Runs a command line; returns its code, stdout and stderr."""
+    if stdin is not None:
+        options["stdin"] = subprocess.PIPE
+    with start(line, program=program, **options) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return process.returncode, (out or b"").decode(), (err or b"").decode()

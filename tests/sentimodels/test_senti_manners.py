@@ -1,0 +1,87 @@
+"""`senti` beside its work: files without an end, full disks, wrong names, and its temporary files."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sentimodels.checkpoint import load_run, verify
+from sentimodels.config import read_toml
+from sentimodels.data import read_table
+from sentimodels.data.writers import write_atomically
+from sentimodels.ensemble import load_predictor
+from sentimodels.errors import CheckpointError, DataError, SentiError
+from sentimodels.training.progress import write_record
+
+posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")
+
+
+@pytest.mark.parametrize("load", [load_predictor, load_run, verify])
+def test_a_run_that_is_not_there_is_called_that(load: Callable[[Path], object], tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="norun: no such folder"):
+        load(tmp_path / "norun")
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file: not a folder"):
+        load(tmp_path / "file")
+
+
+@posix
+def test_devices_and_pipes_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe"):
+        for format in (None, "csv", "jsonl"):
+            with pytest.raises(DataError, match="a pipe or a device, which cannot be read twice"):
+                read_table(path, format=format)
+    with pytest.raises(SentiError, match="goes on after"):
+        read_toml(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_quote_that_never_closes_is_found_where_it_opens(name: str, separator: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    head = f'text{separator}label\n"two\nlines"{separator}1\n'
+    path.write_text(head + f'"open{separator}0\n' + f"fine{separator}1\n" * 1000)
+    with pytest.raises(
+        DataError, match=rf"{name}, line 4: the quote that opens here is never closed; close it"
+    ):
+        read_table(path)
+    path.write_text(head + f'"closed"{separator}0\n')
+    assert read_table(path).texts == ["two\nlines", "closed"]
+
+
+def test_a_long_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentitok.rows.lines.__defaults__", (100, "divide it"))
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "x", "label": 1}\n{"text": "' + "x" * 200 + '", "label": 1}\n')
+    with pytest.raises(DataError, match="line 2: the line is longer than 100 characters"):
+        read_table(path)
+
+
+@posix
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    record = {"step": 1, "text": "x" * 100_000}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as full:
+            write_atomically(tmp_path / "run.json", b"x" * 100_000)
+        with pytest.raises(OSError, match="too large") as also:
+            write_record(tmp_path, record)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert full.value.filename == str(tmp_path / "run.json")
+    assert also.value.filename == str(tmp_path / "metrics.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".sentitok-run.json-abcdef").touch()
+    (tmp_path / ".sentitok-labels.json-abcdef").touch()
+    write_atomically(tmp_path / "run.json", b"{}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".sentitok-labels.json-abcdef", "run.json"]

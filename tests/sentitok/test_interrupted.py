@@ -1,0 +1,247 @@
+"""Commands that are killed, told to end, or stopped: what they leave, and who takes it away."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import environment, run, start
+from sentitok import Tokenizer, atomic, encode_files
+from sentitok.datasets import TokenDataset
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+
+# How long a command has to get somewhere on a busy machine, in seconds.
+PATIENCE = 30
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tokenizer: Tokenizer) -> Path:
+    tokenizer.save(tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def temporary(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob(".sentitok-*"))
+
+
+def wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Waits until the command has begun to write a shard."""
+    end = time.monotonic() + PATIENCE
+    while not any("shard-" in name for name in temporary(folder)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def encoding(folder: Path) -> subprocess.Popen[bytes]:
+    """A command in the midst of a shard, waiting for more text."""
+    line = "encode - -o tokens --shard-tokens 1000000000"
+    process = start(line, cwd=folder, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    try:
+        # More than is encoded at once.
+        process.stdin.write(b"A film of a man.\n" * 500_000)
+        process.stdin.flush()
+        wait_for(folder / "tokens", process)
+    except BaseException:
+        process.kill()
+        raise
+    return process
+
+
+def ended(process: subprocess.Popen[bytes], number: signal.Signals) -> tuple[int, str]:
+    """Sends a signal; returns code and stderr. Stdin stays open meanwhile."""
+    process.send_signal(number)
+    try:
+        code = process.wait(PATIENCE)
+    finally:
+        process.kill()
+    assert process.stderr is not None
+    message = process.stderr.read().decode()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    return code, message
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGTERM, 143, "stopped by SIGTERM"), (signal.SIGINT, 130, "stopped by Ctrl-C")],
+)
+def test_a_command_that_is_told_to_end_leaves_nothing(
+    number: signal.Signals, code: int, words: str, folder: Path
+) -> None:
+    assert ended(encoding(folder), number) == (code, f"sentitok: {words}\n")
+    assert temporary(folder) == []
+
+
+def test_what_a_killed_one_left_goes_with_the_next_run(folder: Path, tokenizer: Tokenizer) -> None:
+    code, _ = ended(encoding(folder), signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    left = temporary(folder)
+    assert len(left) == 2
+    # Not of this data set, or not of this program: they stay.
+    strangers = [".sentitok-notes.bin-abcdef", ".sentitok-shard-x.bin-abcdef", ".sentitok-abcdef"]
+    for name in strangers:
+        (folder / "tokens" / name).touch()
+    text = folder / "text.txt"
+    text.write_text("A film of a man.\n")
+    # One that lives writes beside it, and is not disturbed.
+    living = encoding_into(folder)
+    try:
+        assert len(temporary(folder)) == len([*left, *strangers]) + 2
+        encode_files(text, folder / "tokens", tokenizer)
+        assert temporary(folder) == sorted([*strangers, *temporary(folder / "other")])
+        assert len(temporary(folder / "other")) == 2
+    finally:
+        living.kill()
+        living.communicate()
+    TokenDataset(folder / "tokens").verify()
+
+
+def encoding_into(folder: Path) -> subprocess.Popen[bytes]:
+    other = folder / "other"
+    other.mkdir()
+    shutil.copy(folder / "tokenizer.json", other)
+    return encoding(other)
+
+
+def test_a_living_writer_of_the_same_shards_is_not_disturbed(folder: Path, tokenizer: Tokenizer) -> None:
+    process = encoding(folder)
+    try:
+        living = temporary(folder)
+        (folder / "text.txt").write_text("A film of a man.\n")
+        encode_files(folder / "text.txt", folder / "tokens", tokenizer)
+        assert temporary(folder) == living
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_sigterm_is_heard_where_nothing_comes(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    for line in ("info pipe", "show -t pipe film", "eval tokenizer.json pipe"):
+        process = start(line, cwd=folder)
+        # Long enough to be in its wait; a shorter one would pass too.
+        time.sleep(1)
+        assert process.poll() is None, line
+        assert ended(process, signal.SIGTERM) == (143, "sentitok: stopped by SIGTERM\n"), line
+
+
+def test_a_second_sigterm_ends_at_once(folder: Path) -> None:
+    code = (
+        "import signal, time\nfrom sentitok.cli import process\n"
+        "def app():\n"
+        "    try:\n        print('ready', flush=True); time.sleep(60)\n"
+        "    finally:\n        print('tidying', flush=True); time.sleep(60)\n"
+        "process.run(app, 'x')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment())
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == b"ready\n"
+        process.terminate()
+        assert process.stdout.readline() == b"tidying\n"
+        process.terminate()
+        assert process.wait(PATIENCE) == -signal.SIGTERM
+
+
+def test_python_writers_keep_the_same_rules(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.json"
+    atomic.write(path, b"first")
+    assert path.read_bytes() == b"first"
+    assert path.stat().st_mode & 0o777 == 0o666 & ~current_umask()
+    left = path.parent / ".sentitok-a.json-abcdef"
+    strangers = [
+        path.parent / name for name in (".sentitok-b.json-abcdef", ".sentitok-a.json-abc", "a.json-abcdef")
+    ]
+    for file in (left, *strangers):
+        file.write_bytes(b"half")
+    with atomic.writing(path) as living:
+        living.write_bytes(b"third")
+        atomic.write(path, b"second")
+        assert path.read_bytes() == b"second"
+        assert living.exists()
+        assert not left.exists()
+    assert path.read_bytes() == b"third"
+    assert sorted(path.parent.iterdir()) == sorted([path, *strangers])
+
+    def fails() -> None:
+        with atomic.writing(path) as beside:
+            beside.write_bytes(b"half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fails()
+    assert path.read_bytes() == b"third"
+    assert sorted(path.parent.iterdir()) == sorted([path, *strangers])
+    long = tmp_path / ("x" * 250)
+    atomic.write(long, b"long")
+    assert long.read_bytes() == b"long"
+
+
+def test_both_kinds_of_writers_tidy_after_each_other(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    path = tmp_path / "tokenizer.json"
+    for write in (lambda: tokenizer.save(path), lambda: atomic.write(path, b"{}")):
+        (tmp_path / ".sentitok-tokenizer.json-abcdef").touch()
+        with atomic.writing(path):
+            (tmp_path / ".sentitok-tokenizer.json-abcdeg").touch()
+            write()
+            # The one that is being written, and the file.
+            assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_many_writers_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    failed: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            for _ in range(30):
+                atomic.write(path, bytes([number]) * 100)
+        except BaseException as error:
+            failed.append(error)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert not failed
+    assert len(set(path.read_bytes())) == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit of file size")
+def test_a_full_disk_names_the_file(folder: Path) -> None:
+    import resource
+
+    def small_files() -> None:
+        # As a full disk: the signal is ignored, so writing fails.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
+
+    text = "".join(f"word{n} of the film\n" for n in range(50_000))
+    (folder / "text.txt").write_text(text)
+    for line, name in (
+        ("train-bpe text.txt --vocab 3000 -o out.json", "out.json"),
+        ("count text.txt -o all.counts", "all.counts"),
+        ("encode text.txt -o tokens", "tokens/shard-00000.bin"),
+        ("prune tokenizer.json text.txt --id-map map.npy -o small.tiktoken", "map.npy"),
+    ):
+        code, _, message = run(line, cwd=folder, preexec_fn=small_files)
+        assert (code, message.splitlines()[-1]) == (1, f"sentitok: {name}: File too large"), line
+        assert temporary(folder) == []
