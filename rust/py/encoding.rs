@@ -362,7 +362,7 @@ impl PyEncoding {
                 encoding.surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
             let state: State<'py> = (
                 ids.bind(py).clone().into_any(),
-                arrays::spans(py, encoding.spans.clone())?.into_any(),
+                arrays::spans(py, py.detach(|| encoding.spans.clone()))?.into_any(),
                 this.get().type_ids(py).into_bound(py).into_any(),
                 this.get().special_tokens_mask(py).into_bound(py).into_any(),
                 (encoding.second.start, encoding.second.end),
@@ -405,7 +405,7 @@ impl PyEncoding {
             for (place, text) in places.into_iter().zip(surfaces) {
                 kept.push(place as usize, text.as_bytes());
             }
-            let spans = spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect();
+            let spans = py.detach(|| spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect());
             let encoding =
                 Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));

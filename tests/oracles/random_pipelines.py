@@ -71,7 +71,8 @@ def barred(file: str, allowed: set[str]) -> str:
     """The file as text must meet it when only some special tokens may be made of text.
 
     The others are named by characters (syllables of Yi) that no text here has and no normalizer
-    changes, so that neither a search nor a model finds them; merges that would give them are gone. A byte that is a special token stays.
+    changes, so that neither a search nor a model finds them; merges with them are gone. A byte that
+    is a special token stays.
     """
     value: Json = json.loads(file)
     model = value["model"]
@@ -252,17 +253,19 @@ def _sequence(rng: random.Random, key: str, steps: list[Json]) -> Json | None:
 
 def _normalizer(rng: random.Random) -> Json:
     flag = lambda: rng.random() < 0.5  # noqa: E731
-    return rng.choice([
-        {"type": "Prepend", "prepend": rng.choice(["▁", "x", " "])},
-        {"type": "Replace", "pattern": {"String": rng.choice([" ", "a", "ab", "▁"])}, "content": rng.choice(["▁", "", "b", " "])},
-        {"type": "Replace", "pattern": {"Regex": rng.choice([" +", "[ab]", r"\s", "a|ab"])}, "content": rng.choice(["▁", "", "A", " "])},
+    one = rng.choice
+    literal, regex = one([" ", "a", "ab", "▁"]), one([" +", "[ab]", r"\s", "a|ab"])
+    return one([
+        {"type": "Prepend", "prepend": one(["▁", "x", " "])},
+        {"type": "Replace", "pattern": {"String": literal}, "content": one(["▁", "", "b", " "])},
+        {"type": "Replace", "pattern": {"Regex": regex}, "content": one(["▁", "", "A", " "])},
         {"type": "Strip", "strip_left": flag(), "strip_right": flag()},
-        {"type": rng.choice(["NFC", "NFD", "NFKC", "NFKD"])},
+        {"type": one(["NFC", "NFD", "NFKC", "NFKD"])},
         {"type": "Lowercase"},
         {"type": "StripAccents"},
         {"type": "Nmt"},
         {"type": "BertNormalizer", "clean_text": flag(), "handle_chinese_chars": flag(),
-         "strip_accents": rng.choice([None, True, False]), "lowercase": flag()},
+         "strip_accents": one([None, True, False]), "lowercase": flag()},
     ])  # fmt: skip
 
 
@@ -272,22 +275,28 @@ def _metaspace(rng: random.Random, key: str) -> Json:
     return made | {"split": rng.random() < 0.7} if key == "split" else made | {"split": True}
 
 
-def _splitter(rng: random.Random) -> Json | None:
-    single = lambda: rng.choice([  # noqa: E731
+def _single(rng: random.Random) -> Json:
+    split: Json = {"type": "Split", "invert": False}
+    regex, literal = rng.choice([r"\s+", "[ab]+", r"\w+|[^\w\s]+"]), rng.choice([" ", "a", "."])
+    behavior = rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated"])
+    return rng.choice([
         {"type": "Whitespace"},
         {"type": "WhitespaceSplit"},
         {"type": "BertPreTokenizer"},
         {"type": "Digits", "individual_digits": rng.random() < 0.5},
-        {"type": "Split", "pattern": {"Regex": rng.choice([r"\s+", "[ab]+", r"\w+|[^\w\s]+"])}, "behavior": "Isolated", "invert": False},
-        {"type": "Split", "pattern": {"String": rng.choice([" ", "a", "."])}, "behavior": rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated"]), "invert": False},
+        split | {"pattern": {"Regex": regex}, "behavior": "Isolated"},
+        split | {"pattern": {"String": literal}, "behavior": behavior},
     ])  # fmt: skip
+
+
+def _splitter(rng: random.Random) -> Json | None:
     return rng.choice([
         None,
         _metaspace(rng, "split"),
         _metaspace(rng, "split"),
-        single(),
-        single(),
-        {"type": "Sequence", "pretokenizers": [single(), single()]},
+        _single(rng),
+        _single(rng),
+        {"type": "Sequence", "pretokenizers": [_single(rng), _single(rng)]},
         {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, _metaspace(rng, "split")]},
     ])  # fmt: skip
 
@@ -306,14 +315,9 @@ def _byte_splitter(rng: random.Random) -> Json:
 
 
 def _decoder(rng: random.Random) -> Json | None:
-    step = lambda: rng.choice([  # noqa: E731
-        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-        {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0},
-    ])  # fmt: skip
-    replace, strip = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, step
-    llama = [replace, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0}]  # fmt: skip
+    replace = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    strip = {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0}
+    llama = [replace, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]
     return rng.choice([
         None,
         {"type": "Fuse"},
@@ -321,8 +325,8 @@ def _decoder(rng: random.Random) -> Json | None:
         {"type": "BPEDecoder", "suffix": rng.choice(["</w>", "_", "b", "", "a"])},
         {"type": "WordPiece", "prefix": rng.choice(["##", "a", ""]), "cleanup": rng.random() < 0.5},
         {"type": "Sequence", "decoders": llama[: rng.randint(1, 4)]},
-        {"type": "Sequence", "decoders": [replace, {"type": "Fuse"}, llama[3]]},
-        {"type": "Sequence", "decoders": [strip() for _ in range(rng.randrange(4))]},
+        {"type": "Sequence", "decoders": [replace, {"type": "Fuse"}, strip]},
+        {"type": "Sequence", "decoders": [rng.choice(llama) for _ in range(rng.randrange(4))]},
     ])  # fmt: skip
 
 
@@ -337,7 +341,9 @@ def _post_processor(rng: random.Random, model: Json, names: list[str]) -> Json |
         "type": "TemplateProcessing",
         "single": [special(first, 0), sequence("A", rng.randrange(2)), special(second, 1)],
         "pair": [sequence("A", 0), special(first, 0), sequence("B", 1)],
-        "special_tokens": {name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in (first, second)},
+        "special_tokens": {
+            name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in (first, second)
+        },
     }  # fmt: skip
     return rng.choice([
         None,
