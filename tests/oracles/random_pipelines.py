@@ -51,7 +51,7 @@ def pipeline(kind: str, rng: random.Random) -> Pipeline:
         for content in contents
     ]
     is_bytes = kind == "bytes"
-    file = {
+    file: Json = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -113,7 +113,7 @@ def _bpe(rng: random.Random) -> Json:
     suffix = rng.choice([None, None, "", "</w>", "_", "b"])
     head, tail = prefix or "", suffix or ""
     symbols = rng.sample("abAés fi</w>#.中'▁Ġ1", rng.randint(2, 10))
-    tokens = {}
+    tokens: dict[str, None] = {}
     for c in symbols:
         for token in (c, head + c, c + tail, head + c + tail):
             if token and (token == c or rng.random() < 0.7):
@@ -168,18 +168,21 @@ def _byte_chars() -> list[str]:
 BYTE_CHARS = _byte_chars()
 
 
+def _spelled(text: str) -> str:
+    return "".join(BYTE_CHARS[byte] for byte in text.encode())
+
+
 def _byte_bpe(rng: random.Random) -> Json:
     prefix = rng.choice([None, None, None, "", "##"])
     suffix = rng.choice([None, None, None, "", "</w>"])
-    spelled = lambda text: "".join(BYTE_CHARS[byte] for byte in text.encode())  # noqa: E731
     missing = rng.choice([set(), set(), set(), {"a"}, {" ", "é"}])
-    gone = {char for text in missing for char in spelled(text)}
+    gone = {char for text in missing for char in _spelled(text)}
     names = [char for char in BYTE_CHARS if char not in gone]
     if suffix:
         names += [char + suffix for char in ("a", "b", "Ġ", ".") if rng.random() < 0.7]
     if prefix:
         names += [prefix + char for char in ("a", "b", "Ġ", ".") if rng.random() < 0.7]
-    likely = [name for char in "ab é中▁.s<>" for name in spelled(char) if name in names] + names[256:]
+    likely = [name for char in "ab é中▁.s<>" for name in _spelled(char) if name in names] + names[256:]
     merges: list[list[str]] = []
     head = prefix or ""
     for _ in range(rng.randrange(12)):
@@ -195,7 +198,7 @@ def _byte_bpe(rng: random.Random) -> Json:
     if unk:
         names.append(unk)
     if rng.random() < 0.3:
-        extra = [spelled(content) for content in rng.sample(CONTENTS, 2)]
+        extra = [_spelled(content) for content in rng.sample(CONTENTS, 2)]
         names += [name for name in dict.fromkeys(extra) if name not in names]
     return {
         "type": "BPE",
@@ -252,8 +255,11 @@ def _sequence(rng: random.Random, key: str, steps: list[Json]) -> Json | None:
 
 
 def _normalizer(rng: random.Random) -> Json:
-    flag = lambda: rng.random() < 0.5  # noqa: E731
     one = rng.choice
+
+    def flag() -> bool:
+        return rng.random() < 0.5
+
     literal, regex = one([" ", "a", "ab", "▁"]), one([" +", "[ab]", r"\s", "a|ab"])
     return one([
         {"type": "Prepend", "prepend": one(["▁", "x", " "])},
@@ -335,8 +341,13 @@ def _post_processor(rng: random.Random, model: Json, names: list[str]) -> Json |
     first, second = rng.choice(names), rng.choice(names)
     trims = {"trim_offsets": rng.random() < 0.5, "add_prefix_space": rng.random() < 0.5}
     level = {"type": "ByteLevel", **trims, "use_regex": rng.random() < 0.5}
-    special = lambda name, type_id: {"SpecialToken": {"id": name, "type_id": type_id}}  # noqa: E731
-    sequence = lambda name, type_id: {"Sequence": {"id": name, "type_id": type_id}}  # noqa: E731
+
+    def special(name: str, type_id: int) -> Json:
+        return {"SpecialToken": {"id": name, "type_id": type_id}}
+
+    def sequence(name: str, type_id: int) -> Json:
+        return {"Sequence": {"id": name, "type_id": type_id}}
+
     template = {
         "type": "TemplateProcessing",
         "single": [special(first, 0), sequence("A", rng.randrange(2)), special(second, 1)],

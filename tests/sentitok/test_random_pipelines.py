@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def encodings(
 ) -> Iterator[Difference]:
     """Differences of one text."""
     for template in (False, True):
-        expected = call(lambda t=template: theirs.encode(given, add_special_tokens=t))
+        expected = call(partial(theirs.encode, given, add_special_tokens=template))
         if expected is None:
             return
         found = ours.encode(given, specials=specials, add_special_tokens=template)
@@ -136,7 +137,7 @@ def decoded(
 ) -> Iterator[Difference]:
     """Differences of the text of ids."""
     for skip in (False, True):
-        expected = call(lambda s=skip: theirs.decode(ids, skip_special_tokens=s))
+        expected = call(partial(theirs.decode, ids, skip_special_tokens=skip))
         found = ours.decode(ids, skip_special_tokens=skip)
         # Where bytes are no text, they write U+FFFD for each byte of a run, valid ones too.
         same = expected is None or "�" in expected or found == expected
@@ -163,8 +164,9 @@ def differences(case: Pipeline, rng: random.Random) -> Iterator[Difference]:
     specials = [token.content for token in ours.added_tokens if token.special]
     named = set(rng.sample(specials, rng.randint(0, len(specials))))
     choices: list[tuple[Any, tokenizers.Tokenizer]] = [("all", theirs)]
-    for chosen, allowed in (("none", set()), (named, named)):
-        other = call(lambda a=allowed: tokenizers.Tokenizer.from_str(barred(file, a)))
+    subsets: list[tuple[Any, set[str]]] = [("none", set()), (named, named)]
+    for chosen, allowed in subsets:
+        other = call(partial(tokenizers.Tokenizer.from_str, barred(file, allowed)))
         if other is not None:
             choices.append((chosen, other))
     texts = [text(rng) for _ in range(TEXTS)] + rng.sample(specials, min(1, len(specials)))
