@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
 use super::arrays;
-use super::encoding::{Source, Trim, Unit};
 use super::error::entry;
+use super::spans::{Source, Trim, Unit};
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, EncodingBatch, Rows, Side, Span};

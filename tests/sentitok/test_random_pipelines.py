@@ -43,33 +43,36 @@ def hugging_face(case: Pipeline) -> tokenizers.Tokenizer | None:
     except BEYOND:
         return None
     # A token of which the normalizer leaves nothing is found everywhere there, without end.
-    normalizer = made.normalizer
-    if is_documented(case, made):
+    if not all(pattern(made, token) for token in made.get_added_tokens_decoder().values()):
         return None
-    normalized = [content for content, _, flags in case.added if flags["normalized"]]
-    if normalizer and not all(normalizer.normalize_str(content) for content in normalized):
+    if is_documented(case, made):
         return None
     return made
 
 
+def pattern(made: tokenizers.Tokenizer, token: tokenizers.AddedToken) -> str:
+    """What is looked for in a text."""
+    normalizer = made.normalizer if token.normalized else None
+    return str(normalizer.normalize_str(token.content)) if normalizer else str(token.content)
+
+
 def is_documented(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
-    """Whether ids may differ: of a token that begins with white space beside one with `rstrip`, and
-    where "metaspace-first" comes after a normalizer."""
+    """Whether ids may differ: of a token that begins with white space beside one with `rstrip`, of
+    tokens that the normalizer makes alike, and where "metaspace-first" comes after a normalizer."""
     tokens = made.get_added_tokens_decoder().values()
-    swallowed = any(t.rstrip for t in tokens) and any(t.content[0].isspace() for t in tokens)
+    patterns = [pattern(made, token) for token in tokens]
+    swallowed = any(t.rstrip for t in tokens) and any(text[0].isspace() for text in patterns)
+    alike = len(set(patterns)) < len(patterns)
     first = '"prepend_scheme": "first"' in json.dumps(case.file["pre_tokenizer"])
-    return swallowed or (first and made.normalizer is not None)
+    return swallowed or alike or (first and made.normalizer is not None)
 
 
 def text_may_differ(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
     """Whether an added token is decoded otherwise: one that the normalizer changes, or one beside
     ByteLevel that is spelled by characters of bytes."""
     tokens = made.get_added_tokens_decoder().values()
-    normalizer = made.normalizer
-    changed = normalizer and any(
-        t.normalized and normalizer.normalize_str(t.content) != t.content for t in tokens
-    )
-    return bool(changed) or (
+    changed = any(pattern(made, token) != token.content for token in tokens)
+    return changed or (
         case.kind == "bytes"
         and any(not t.content.isascii() and set(t.content) <= set(BYTE_CHARS) for t in tokens)
     )
