@@ -27,6 +27,7 @@ mod pre_tokenizer;
 mod progress;
 mod report;
 mod source;
+mod spans;
 mod specials;
 mod stream;
 mod text;

@@ -15,6 +15,7 @@ mod pieces;
 mod reach;
 mod sample;
 pub mod trainer;
+mod unknown;
 mod viterbi;
 mod worker;
 
@@ -273,50 +274,6 @@ impl Unigram {
         self.lattice(piece).sample(alpha, &mut Random::new(seed))
     }
 
-    /// The ids of a path, given as pieces or [`Unigram::unknown_mark`] with
-    /// their lengths.
-    fn ids_of(&self, piece: &[u8], path: impl Iterator<Item = (TokenId, u32)>) -> Vec<TokenId> {
-        let mut ids = Vec::new();
-        let mut unknown: Option<usize> = None;
-        let mut at = 0;
-        for (id, len) in path {
-            let is_unknown = id == self.unknown_mark();
-            if let Some(start) = unknown.take_if(|_| !is_unknown || !self.options.fuse_unk) {
-                self.for_unknown(&piece[start..at], |id, _| ids.push(id));
-            }
-            if is_unknown {
-                unknown.get_or_insert(at);
-            } else {
-                ids.push(id);
-            }
-            at += len as usize;
-        }
-        if let Some(start) = unknown {
-            self.for_unknown(&piece[start..at], |id, _| ids.push(id));
-        }
-        ids
-    }
-
-    /// Calls `push` with what stands for a run of unknown characters.
-    fn for_unknown(&self, run: &[u8], mut push: impl FnMut(TokenId, u32)) {
-        if self.options.precision == Precision::F64
-            && run.len() <= self.max_piece_len
-            && let Some(id) = self.vocab.id(run)
-            && self.barred.binary_search(&id).is_err()
-        {
-            // Hugging Face looks the text of a run up, so that of the unknown
-            // token itself, found in a text, is that token.
-            return push(id, run.len() as u32);
-        }
-        if let Some(ids) = &self.fallback_ids
-            && run.iter().all(|&byte| ids[usize::from(byte)] != TokenId::MAX)
-        {
-            run.iter().for_each(|&byte| push(ids[usize::from(byte)], 1));
-        } else if let Some(id) = self.options.unk_id {
-            push(id, run.len() as u32);
-        }
-    }
-
     /// Where the unit that begins at `start` ends: before the next `▁` that
     /// begins no inner part of a piece.
     #[inline]
@@ -352,12 +309,6 @@ impl Unigram {
 
     fn scores_in_search(&self) -> &Scores {
         &self.in_search
-    }
-
-    /// What stands for an unknown character in a path: the unknown token where
-    /// there is one, since Hugging Face does not tell the two apart.
-    fn unknown_mark(&self) -> TokenId {
-        self.options.unk_id.unwrap_or(TokenId::MAX)
     }
 }
 

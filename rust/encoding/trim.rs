@@ -7,7 +7,8 @@ use super::{Span, char_offsets};
 /// spelling of the token, and how they are left out of spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blanks {
-    /// Whether one blank of what begins the text stays, as it was put there.
+    /// Whether a single blank at the start of what begins the text stays, as it was
+    /// put there.
     pub after_prefix_space: bool,
     /// Counts of each token: at its start, at its end.
     pub counts: Vec<[u32; 2]>,
@@ -62,11 +63,12 @@ impl Blanks {
 
     fn trimmed(&self, at: usize, is_first: bool, [mut start, mut end]: Span) -> Span {
         let Some(&[leading, trailing]) = self.counts.get(at) else { return [start, end] };
-        let (mut leading, trailing) = (u64::from(leading), u64::from(trailing));
-        if (is_first || start == 0) && self.after_prefix_space {
-            leading = leading.saturating_sub(1);
+        let (leading, trailing) = (u64::from(leading), u64::from(trailing));
+        // One may have been put there; where there are more, none was.
+        let was_put = leading == 1 && (is_first || start == 0) && self.after_prefix_space;
+        if !was_put {
+            start = (start + leading).min(end);
         }
-        start = (start + leading).min(end);
         if end >= trailing {
             end = (end - trailing).max(start);
         }

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
 use super::arrays;
-use super::encoding::{Source, Trim, Unit};
 use super::error::entry;
+use super::spans::{Source, Trim, Unit};
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, EncodingBatch, Rows, Side, Span};
@@ -321,7 +321,7 @@ impl PyEncodingBatch {
                 Sources::One(texts) => (Some(texts.to_objects(py)?), true),
             };
             let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
-            let spans = arrays::spans(py, batch.spans.clone())?.into_any();
+            let spans = arrays::spans(py, py.detach(|| batch.spans.clone()))?.into_any();
             let blanks = batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned()));
             let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
@@ -335,7 +335,8 @@ impl PyEncodingBatch {
         entry(|| {
             let (ids, row_offsets, spans, texts, one, pad_id, blanks): State<'_> = state.extract()?;
             let spans: Vec<u64> = numbers(&spans, "uint64")?;
-            let spans: Vec<Span> = spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect();
+            let spans: Vec<Span> =
+                py.detach(|| spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect());
             let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
             let batch = EncodingBatch {
                 ids: ids.try_readonly()?.as_array().to_vec(),

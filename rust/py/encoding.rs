@@ -16,85 +16,12 @@ use rustc_hash::FxHashMap;
 use super::arrays;
 use super::error::entry;
 use super::html;
+use super::spans::{Source, Trim, Unit};
 use super::text::{Errors, Text};
 use super::turns::{Turns, list, numbers};
-use crate::encoding::{Blanks, Encoding, Span, Surfaces, char_offsets, trim_spans};
+use crate::encoding::{Blanks, Encoding, Surfaces};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
-
-/// In what offsets count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Bytes,
-    Chars,
-}
-
-impl<'py> FromPyObject<'_, 'py> for Unit {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match &*object.extract::<Cow<'_, str>>()? {
-            "bytes" => Ok(Self::Bytes),
-            "chars" => Ok(Self::Chars),
-            other => Err(PyValueError::new_err(format!("unit={other:?}: it is 'chars' or 'bytes'"))),
-        }
-    }
-}
-
-/// What is left out of offsets.
-#[derive(Clone, Copy)]
-pub(super) enum Trim<'a> {
-    /// Nothing.
-    No,
-    /// The blanks around a token.
-    Blanks,
-    /// What the file's post-processor leaves out.
-    AsFile(&'a Blanks),
-}
-
-impl<'a> Trim<'a> {
-    /// What a call asks for, or else the file.
-    pub fn new(asked: Option<bool>, file: Option<&'a Blanks>) -> Self {
-        match (asked, file) {
-            (Some(true), _) => Self::Blanks,
-            (None, Some(blanks)) => Self::AsFile(blanks),
-            (Some(false), _) | (None, None) => Self::No,
-        }
-    }
-}
-
-/// A text of which spans tell, and its characters that are two in Python.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Source<'a> {
-    pub text: &'a [u8],
-    pub joined: &'a [u64],
-}
-
-impl Source<'_> {
-    /// Spans in the unit asked for, of the ids `first..`.
-    pub fn in_unit(&self, mut spans: Vec<Span>, unit: Unit, trim: Trim<'_>, first: usize) -> Vec<Span> {
-        if matches!(trim, Trim::Blanks) {
-            trim_spans(self.text, &mut spans);
-        }
-        if unit == Unit::Bytes {
-            if let Trim::AsFile(blanks) = trim {
-                blanks.trim_bytes(first, self.text, &mut spans);
-            }
-            return spans;
-        }
-        let mut offsets = char_offsets(self.text, &spans);
-        for (offset, [start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
-            // The character of a pair has four bytes.
-            let before = |place: u64| self.joined.partition_point(|&at| at + 4 <= place) as u64;
-            offset[0] += before(start);
-            offset[1] += if start == end { before(start) } else { before(end + 3) };
-        }
-        if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(first, &mut offsets);
-        }
-        offsets
-    }
-}
 
 /// What spells the ids.
 enum Spelling {
@@ -362,7 +289,7 @@ impl PyEncoding {
                 encoding.surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
             let state: State<'py> = (
                 ids.bind(py).clone().into_any(),
-                arrays::spans(py, encoding.spans.clone())?.into_any(),
+                arrays::spans(py, py.detach(|| encoding.spans.clone()))?.into_any(),
                 this.get().type_ids(py).into_bound(py).into_any(),
                 this.get().special_tokens_mask(py).into_bound(py).into_any(),
                 (encoding.second.start, encoding.second.end),
@@ -405,7 +332,7 @@ impl PyEncoding {
             for (place, text) in places.into_iter().zip(surfaces) {
                 kept.push(place as usize, text.as_bytes());
             }
-            let spans = spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect();
+            let spans = py.detach(|| spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect());
             let encoding =
                 Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));

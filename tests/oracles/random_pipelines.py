@@ -51,7 +51,7 @@ def pipeline(kind: str, rng: random.Random) -> Pipeline:
         for content in contents
     ]
     is_bytes = kind == "bytes"
-    file = {
+    file: Json = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -71,7 +71,8 @@ def barred(file: str, allowed: set[str]) -> str:
     """The file as text must meet it when only some special tokens may be made of text.
 
     The others are named by characters (syllables of Yi) that no text here has and no normalizer
-    changes, so that neither a search nor a model finds them; merges that would give them are gone. A byte that is a special token stays.
+    changes, so that neither a search nor a model finds them; merges with them are gone. A byte that
+    is a special token stays.
     """
     value: Json = json.loads(file)
     model = value["model"]
@@ -112,7 +113,7 @@ def _bpe(rng: random.Random) -> Json:
     suffix = rng.choice([None, None, "", "</w>", "_", "b"])
     head, tail = prefix or "", suffix or ""
     symbols = rng.sample("abAés fi</w>#.中'▁Ġ1", rng.randint(2, 10))
-    tokens = {}
+    tokens: dict[str, None] = {}
     for c in symbols:
         for token in (c, head + c, c + tail, head + c + tail):
             if token and (token == c or rng.random() < 0.7):
@@ -167,18 +168,21 @@ def _byte_chars() -> list[str]:
 BYTE_CHARS = _byte_chars()
 
 
+def _spelled(text: str) -> str:
+    return "".join(BYTE_CHARS[byte] for byte in text.encode())
+
+
 def _byte_bpe(rng: random.Random) -> Json:
     prefix = rng.choice([None, None, None, "", "##"])
     suffix = rng.choice([None, None, None, "", "</w>"])
-    spelled = lambda text: "".join(BYTE_CHARS[byte] for byte in text.encode())  # noqa: E731
     missing = rng.choice([set(), set(), set(), {"a"}, {" ", "é"}])
-    gone = {char for text in missing for char in spelled(text)}
+    gone = {char for text in missing for char in _spelled(text)}
     names = [char for char in BYTE_CHARS if char not in gone]
     if suffix:
         names += [char + suffix for char in ("a", "b", "Ġ", ".") if rng.random() < 0.7]
     if prefix:
         names += [prefix + char for char in ("a", "b", "Ġ", ".") if rng.random() < 0.7]
-    likely = [name for char in "ab é中▁.s<>" for name in spelled(char) if name in names] + names[256:]
+    likely = [name for char in "ab é中▁.s<>" for name in _spelled(char) if name in names] + names[256:]
     merges: list[list[str]] = []
     head = prefix or ""
     for _ in range(rng.randrange(12)):
@@ -194,7 +198,7 @@ def _byte_bpe(rng: random.Random) -> Json:
     if unk:
         names.append(unk)
     if rng.random() < 0.3:
-        extra = [spelled(content) for content in rng.sample(CONTENTS, 2)]
+        extra = [_spelled(content) for content in rng.sample(CONTENTS, 2)]
         names += [name for name in dict.fromkeys(extra) if name not in names]
     return {
         "type": "BPE",
@@ -251,18 +255,23 @@ def _sequence(rng: random.Random, key: str, steps: list[Json]) -> Json | None:
 
 
 def _normalizer(rng: random.Random) -> Json:
-    flag = lambda: rng.random() < 0.5  # noqa: E731
-    return rng.choice([
-        {"type": "Prepend", "prepend": rng.choice(["▁", "x", " "])},
-        {"type": "Replace", "pattern": {"String": rng.choice([" ", "a", "ab", "▁"])}, "content": rng.choice(["▁", "", "b", " "])},
-        {"type": "Replace", "pattern": {"Regex": rng.choice([" +", "[ab]", r"\s", "a|ab"])}, "content": rng.choice(["▁", "", "A", " "])},
+    one = rng.choice
+
+    def flag() -> bool:
+        return rng.random() < 0.5
+
+    literal, regex = one([" ", "a", "ab", "▁"]), one([" +", "[ab]", r"\s", "a|ab"])
+    return one([
+        {"type": "Prepend", "prepend": one(["▁", "x", " "])},
+        {"type": "Replace", "pattern": {"String": literal}, "content": one(["▁", "", "b", " "])},
+        {"type": "Replace", "pattern": {"Regex": regex}, "content": one(["▁", "", "A", " "])},
         {"type": "Strip", "strip_left": flag(), "strip_right": flag()},
-        {"type": rng.choice(["NFC", "NFD", "NFKC", "NFKD"])},
+        {"type": one(["NFC", "NFD", "NFKC", "NFKD"])},
         {"type": "Lowercase"},
         {"type": "StripAccents"},
         {"type": "Nmt"},
         {"type": "BertNormalizer", "clean_text": flag(), "handle_chinese_chars": flag(),
-         "strip_accents": rng.choice([None, True, False]), "lowercase": flag()},
+         "strip_accents": one([None, True, False]), "lowercase": flag()},
     ])  # fmt: skip
 
 
@@ -272,22 +281,28 @@ def _metaspace(rng: random.Random, key: str) -> Json:
     return made | {"split": rng.random() < 0.7} if key == "split" else made | {"split": True}
 
 
-def _splitter(rng: random.Random) -> Json | None:
-    single = lambda: rng.choice([  # noqa: E731
+def _single(rng: random.Random) -> Json:
+    split: Json = {"type": "Split", "invert": False}
+    regex, literal = rng.choice([r"\s+", "[ab]+", r"\w+|[^\w\s]+"]), rng.choice([" ", "a", "."])
+    behavior = rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated"])
+    return rng.choice([
         {"type": "Whitespace"},
         {"type": "WhitespaceSplit"},
         {"type": "BertPreTokenizer"},
         {"type": "Digits", "individual_digits": rng.random() < 0.5},
-        {"type": "Split", "pattern": {"Regex": rng.choice([r"\s+", "[ab]+", r"\w+|[^\w\s]+"])}, "behavior": "Isolated", "invert": False},
-        {"type": "Split", "pattern": {"String": rng.choice([" ", "a", "."])}, "behavior": rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated"]), "invert": False},
+        split | {"pattern": {"Regex": regex}, "behavior": "Isolated"},
+        split | {"pattern": {"String": literal}, "behavior": behavior},
     ])  # fmt: skip
+
+
+def _splitter(rng: random.Random) -> Json | None:
     return rng.choice([
         None,
         _metaspace(rng, "split"),
         _metaspace(rng, "split"),
-        single(),
-        single(),
-        {"type": "Sequence", "pretokenizers": [single(), single()]},
+        _single(rng),
+        _single(rng),
+        {"type": "Sequence", "pretokenizers": [_single(rng), _single(rng)]},
         {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, _metaspace(rng, "split")]},
     ])  # fmt: skip
 
@@ -306,14 +321,9 @@ def _byte_splitter(rng: random.Random) -> Json:
 
 
 def _decoder(rng: random.Random) -> Json | None:
-    step = lambda: rng.choice([  # noqa: E731
-        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-        {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0},
-    ])  # fmt: skip
-    replace, strip = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, step
-    llama = [replace, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0}]  # fmt: skip
+    replace = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    strip = {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0}
+    llama = [replace, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]
     return rng.choice([
         None,
         {"type": "Fuse"},
@@ -321,8 +331,8 @@ def _decoder(rng: random.Random) -> Json | None:
         {"type": "BPEDecoder", "suffix": rng.choice(["</w>", "_", "b", "", "a"])},
         {"type": "WordPiece", "prefix": rng.choice(["##", "a", ""]), "cleanup": rng.random() < 0.5},
         {"type": "Sequence", "decoders": llama[: rng.randint(1, 4)]},
-        {"type": "Sequence", "decoders": [replace, {"type": "Fuse"}, llama[3]]},
-        {"type": "Sequence", "decoders": [strip() for _ in range(rng.randrange(4))]},
+        {"type": "Sequence", "decoders": [replace, {"type": "Fuse"}, strip]},
+        {"type": "Sequence", "decoders": [rng.choice(llama) for _ in range(rng.randrange(4))]},
     ])  # fmt: skip
 
 
@@ -331,13 +341,20 @@ def _post_processor(rng: random.Random, model: Json, names: list[str]) -> Json |
     first, second = rng.choice(names), rng.choice(names)
     trims = {"trim_offsets": rng.random() < 0.5, "add_prefix_space": rng.random() < 0.5}
     level = {"type": "ByteLevel", **trims, "use_regex": rng.random() < 0.5}
-    special = lambda name, type_id: {"SpecialToken": {"id": name, "type_id": type_id}}  # noqa: E731
-    sequence = lambda name, type_id: {"Sequence": {"id": name, "type_id": type_id}}  # noqa: E731
+
+    def special(name: str, type_id: int) -> Json:
+        return {"SpecialToken": {"id": name, "type_id": type_id}}
+
+    def sequence(name: str, type_id: int) -> Json:
+        return {"Sequence": {"id": name, "type_id": type_id}}
+
     template = {
         "type": "TemplateProcessing",
         "single": [special(first, 0), sequence("A", rng.randrange(2)), special(second, 1)],
         "pair": [sequence("A", 0), special(first, 0), sequence("B", 1)],
-        "special_tokens": {name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in (first, second)},
+        "special_tokens": {
+            name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in (first, second)
+        },
     }  # fmt: skip
     return rng.choice([
         None,

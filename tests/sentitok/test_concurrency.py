@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -128,7 +129,7 @@ def test_fork_while_others_encode(tokenizer: Tokenizer, lines: list[str]) -> Non
 
     def busy() -> None:
         while not done.is_set():
-            tokenizer.encode_batch(texts, threads=2)
+            tokenizer.encode_batch(texts, threads=2, specials={"<pad>"})
             Tokenizer.from_bytes(tokenizer.to_bytes())
 
     threads = [threading.Thread(target=busy) for _ in range(3)]
@@ -149,6 +150,7 @@ def test_fork_while_others_encode(tokenizer: Tokenizer, lines: list[str]) -> Non
 
 def forked(tokenizer: Tokenizer, texts: list[str]) -> None:
     batch = tokenizer.encode_batch(texts, threads=2)
+    assert tokenizer.encode_batch(texts, specials={"<pad>"}) == batch
     assert Tokenizer.from_bytes(tokenizer.to_bytes()).encode_batch(texts) == batch
     assert train_bpe(iter(texts), vocab_size=300).vocab_size == 300
 
@@ -159,3 +161,42 @@ def test_import_starts_no_thread() -> None:
         pytest.skip("no /proc to count threads in")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
+
+
+def longest_wait(work: Callable[[], object]) -> float:
+    """The longest time that another thread stood still while `work` ran."""
+    worst, stop = 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal worst
+        last = time.perf_counter()
+        while not stop.is_set():
+            now = time.perf_counter()
+            worst, last = max(worst, now - last), now
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        work()
+    finally:
+        stop.set()
+        watcher.join()
+    return worst
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock to release")
+def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, lines: list[str]) -> None:
+    text = "".join(lines) * (4_000_000 // sum(map(len, lines)))
+    encoding = tokenizer.encode(text)
+    batch = tokenizer.encode_batch([text, ""], offsets=True)
+    ids = encoding.ids.tolist()
+    for name, work in {
+        "tokens": lambda: encoding.tokens,
+        "surfaces": lambda: encoding.surfaces,
+        "to_list": batch.to_list,
+        "decode": lambda: tokenizer.decode(ids),
+    }.items():
+        # Each took 0.1 s and more in one go. The least of three: the machine may be busy.
+        assert min(longest_wait(work) for _ in range(3)) < 0.1, name
+    assert encoding.tokens[:50] == [tokenizer.id_to_token(id) for id in ids[:50]]
+    assert batch.to_list() == [ids, []]

@@ -1,13 +1,16 @@
 """`Encoding` and `EncodingBatch`: arrays, offsets, padding."""
 
+import io
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import sentencepiece
 import tokenizers
-from tokenizers import pre_tokenizers, processors
+from tokenizers import models, pre_tokenizers, processors
 
 from sentitok import Encoding, Tokenizer
 
@@ -196,3 +199,70 @@ def test_arrays_outlive_what_made_them(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(ids) == TEXT * 500
     assert tokenizer.decode_batch(views) == [TEXT * 500, "film"]
     assert len(garbage) == 50
+
+
+TRIMMED = [TEXT, "   ", " a", "a ", "\n \n", " a  b", "x\t y", "  film 10", "film"]
+
+
+@pytest.mark.parametrize("put", [False, True])
+@pytest.mark.parametrize("trims", [False, True])
+@pytest.mark.parametrize("kind", ["ByteLevel", "Roberta", "Sequence"])
+def test_offsets_are_trimmed_as_the_file_says(
+    put: bool, trims: bool, kind: str, tokenizer: Tokenizer
+) -> None:
+    reference = tokenizers.Tokenizer.from_str(tokenizer_json(tokenizer))
+    reference.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    level = processors.ByteLevel(trim_offsets=trims, add_prefix_space=put)
+    frame = ("<pad>", 1), ("<|endoftext|>", 0)
+    reference.post_processor = {
+        "ByteLevel": level,
+        "Roberta": processors.RobertaProcessing(*frame, trim_offsets=trims, add_prefix_space=put),
+        "Sequence": processors.Sequence([processors.BertProcessing(*frame), level]),
+    }[kind]
+    ours = Tokenizer.from_bytes(reference.to_str().encode())
+    again = Tokenizer.from_bytes(ours.to_bytes())
+    for text in TRIMMED:
+        expected = [list(span) for span in reference.encode(text).offsets]
+        for each in (ours, again):
+            encoding, batch = each.encode(text), each.encode_batch([text, text], offsets=True)
+            for made in (encoding, pickle.loads(pickle.dumps(encoding))):
+                assert made.offsets().tolist() == expected, text
+            for many in (batch, pickle.loads(pickle.dumps(batch))):
+                assert many.offsets().tolist() == expected * 2
+            in_bytes = encoding.offsets("bytes").tolist()
+            data = text.encode()
+            for (first, last), (start, end) in zip(expected, in_bytes, strict=True):
+                if not text[first:last].strip():
+                    continue
+                # A token may be a part of its characters.
+                assert text[first:last].encode().find(data[start:end]) >= 0
+        pair = [list(span) for span in reference.encode(text, " b").offsets]
+        assert ours.encode(text, " b").offsets().tolist() == pair
+
+
+def test_surfaces_are_those_of_the_references(declarations: Path) -> None:
+    theirs = tokenizers.Tokenizer(models.Unigram([("<unk>", 0.0), ("▁", -1.0), ("a", -2.0)], unk_id=0))
+    theirs.pre_tokenizer = pre_tokenizers.Metaspace()
+    theirs.add_special_tokens([tokenizers.AddedToken("<M>", lstrip=True)])
+    ours = Tokenizer.from_bytes(theirs.to_str().encode())
+    for text in ("a bé <M>a", "日本a", "", "<M>"):
+        expected = theirs.encode(text)
+        encoding = ours.encode(text, specials="all")
+        assert encoding.surfaces == expected.tokens
+        assert pickle.loads(pickle.dumps(encoding)).surfaces == expected.tokens
+        assert encoding.tokens == [theirs.id_to_token(id) for id in expected.ids]
+        whole = len(expected.ids)
+        for n in range(whole):
+            assert ours.encode(text, specials="all", max_tokens=n).surfaces == expected.tokens[:n]
+    for kind in ("bpe", "unigram"):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(declarations), model_writer=model, model_type=kind, vocab_size=1500,
+            character_coverage=0.98, hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+        reference = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+        tokenizer = Tokenizer.from_bytes(model.getvalue())
+        for text in ["ａ 日本語 🙂🙂 x", *declarations.read_text("utf-8").splitlines()[:200]]:
+            encoding = tokenizer.encode(text)
+            assert encoding.surfaces == reference.encode(text, out_type=str)
+            assert encoding.tokens == [reference.id_to_piece(id) for id in encoding.ids.tolist()]

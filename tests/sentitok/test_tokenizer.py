@@ -324,3 +324,32 @@ def test_tiktoken(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert ids(loaded, "lowest lower") == ids(plain, "lowest lower")
     assert loaded.encode("<|end|>", specials="all").ids.tolist() == [262]
     assert loaded.merges() == plain.merges()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pre_tokenizer": "gpt2-prefix-space"},
+        {"continuing_subword_prefix": "##"},
+        {"end_of_word_suffix": "</w>"},
+        {"end_of_word_suffix": "</w>", "pre_tokenizer": "whitespace-split"},
+    ],
+)
+def test_what_loses_text_is_not_lossless(options: dict[str, Any]) -> None:
+    trained = train_bpe(texts=["low lower lowest  new", "widest"], vocab_size=900, **options)
+    for tokenizer in (trained, Tokenizer.from_bytes(trained.to_bytes())):
+        assert tokenizer.decode(tokenizer.encode("x zq").ids) != "x zq"
+        assert not tokenizer.is_lossless
+
+
+def test_the_suffix_is_a_space_wherever_it_stands() -> None:
+    import tokenizers
+
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE({"a</w>b": 0, "c</w>": 1}, []))
+    for suffix in ("</w>", "", "b"):
+        theirs.decoder = tokenizers.decoders.BPEDecoder(suffix=suffix)
+        ours = Tokenizer.from_bytes(theirs.to_str().encode())
+        for row in ([0, 1, 0], [1], [0], [1, 1], []):
+            assert ours.decode(row) == theirs.decode(row)
+            stream = ours.stream_decoder()
+            assert "".join([*map(stream.push, row), stream.finish()]) == theirs.decode(row)
