@@ -119,6 +119,18 @@ proptest! {
 }
 
 #[test]
+fn workers_know_their_models_only() {
+    let tokens = |last: &str| Vocab::from_tokens(["a", "b", last]).unwrap();
+    let make = |last| Bpe::new(tokens(last), MergeOrder::Ranks, BpeOptions::default()).unwrap();
+    let (one, other) = (make("ab"), make("ba"));
+    let (mut first, mut second) = (one.worker(), other.worker());
+    for _ in 0..2 {
+        assert_eq!(with_worker(&mut first, b"aba", 0, 3), [2, 0]);
+        assert_eq!(with_worker(&mut second, b"aba", 0, 3), [0, 2]);
+    }
+}
+
+#[test]
 fn characters_unknowns_and_affixes() {
     let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens.iter().map(|token| token.as_bytes())).unwrap();
     let chars = BpeOptions { unit: Unit::Chars, ..BpeOptions::default() };
