@@ -288,6 +288,12 @@ def test_random_models(order: str, tmp_path: Path) -> None:
     check_models(order, FEW, tmp_path)
 
 
+# Seeds of models that found something rare.
+@pytest.mark.parametrize(("order", "number"), [("bytes", 6463)])
+def test_rare_models(order: str, number: int, tmp_path: Path) -> None:
+    CHECKS[order](random.Random(f"{order} {number}"), tmp_path, Draws())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("order", CHECKS)
 def test_many_random_models(order: str, tmp_path: Path) -> None:
