@@ -3,15 +3,21 @@
 //! Text outside ASCII has two to four bytes a character, and most of its merges
 //! only rebuild the characters. A character whose inner merges all come before
 //! any merge that could cross its borders is an *atom*: starting from its token
-//! gives the same result as starting from its bytes.
+//! gives the same result as starting from its bytes. So must the merges of its
+//! token: in a list out of order they may come before those that build it.
 //!
 //! Proof. Let `last` be the greatest rank among the merges that build the
 //! character alone. Until it is built, a merge across its left border has on its
 //! right side a token that is a proper prefix of the character, and one across
-//! its right border has on its left side a proper suffix. If all such merges
-//! rank above `last`, the lowest merge inside the character always comes first,
-//! so the merges inside happen as in the character alone, by induction over
-//! them; and merges elsewhere do not see the difference.
+//! its right border has on its left side a proper suffix. All such merges rank
+//! above `last`, so the lowest merge inside the character comes before them, and
+//! the merges inside happen as in the character alone. Now compare a text with
+//! the same text in which all atoms are built. If the lowest merge of the first
+//! is inside an atom, the second is as if it had been done. If not, each atom
+//! that is not built waits for a merge that ranks no lower, so its `last` does
+//! not either; what the second may merge beside is a pair with such an atom,
+//! which ranks above that `last`. So the second does the same merge, and the two
+//! stay alike until all is merged.
 
 use super::merge::Symbols;
 use super::pairs::{Merged, PairTable};
@@ -55,7 +61,8 @@ impl Atoms {
                 vocab.id(head).is_some_and(|head| as_right[head as usize] <= last)
                     || vocab.id(tail).is_some_and(|tail| as_left[tail as usize] <= last)
             });
-            if !crossing {
+            let built = as_left[id as usize].min(as_right[id as usize]);
+            if !crossing && built > last {
                 if ids.is_empty() {
                     ids = vec![NONE; 1 << 16];
                 }

@@ -101,6 +101,9 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
             )
         }
     };
+    if tokenizer.model().dropout().is_some() {
+        left_out.push("dropout is left out; SentencePiece takes it with each call".into());
+    }
     if *tokenizer.template() != Template::default() {
         left_out.push("the special tokens around a text are left out".into());
     }

@@ -88,7 +88,8 @@ impl Tokenizer {
     /// What a trainer needs to go on from this tokenizer.
     ///
     /// # Errors
-    /// [`Error::Option`] for a tokenizer that is not BPE.
+    /// [`Error::Option`] for a tokenizer that is not BPE, or whose scores no list
+    /// of merges can follow.
     pub fn base(&self) -> Result<Base> {
         let Some(bpe) = self.model.bpe() else {
             return Err(Error::Option {
@@ -103,7 +104,15 @@ impl Tokenizer {
         for id in 0..limit {
             tokens.push(vocab.bytes(id_of(id)?).map(<[u8]>::to_vec));
         }
-        let pairs = bpe.merge_list();
+        // What is trained merges by a list, which must give the ids of the base.
+        let pairs = match bpe.order() {
+            MergeOrder::Scores(_) => bpe.scores_as_list().map_err(|reason| Error::Option {
+                option: "extend",
+                value: "a tokenizer that merges by scores".into(),
+                reason: format!("no list of merges gives its ids: {reason}"),
+            })?,
+            MergeOrder::Ranks | MergeOrder::List(_) => bpe.merge_list(),
+        };
         let mut merges = Vec::with_capacity(pairs.len());
         for (left, right) in pairs {
             merges.push((left, right, bpe.pairs().get(left, right).id));

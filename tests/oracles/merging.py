@@ -21,6 +21,8 @@ Ids = tuple[int, ...]
 #: A candidate: rank, place, end; the pair stands at `place` and goes to `end`.
 Candidate = tuple[float, int, int]
 Symbol = TypeVar("Symbol")
+#: A symbol of a SentencePiece model: its text, and whether it never merges.
+Piece = tuple[str, bool]
 
 
 @dataclass
@@ -50,7 +52,7 @@ class ByScores:
         """The id of the unknown piece."""
         return next(id for id, (_, _, kind) in enumerate(self.pieces) if kind == UNKNOWN)
 
-    def symbols(self, text: str) -> list[tuple[str, bool]]:
+    def symbols(self, text: str) -> list[Piece]:
         """Characters, and the user's pieces, which never merge: the longest at each place."""
         out = []
         while text:
@@ -59,7 +61,7 @@ class ByScores:
             text = text[len(piece or text[0]) :]
         return out
 
-    def rank(self, left: tuple[str, bool], right: tuple[str, bool]) -> float | None:
+    def rank(self, left: Piece, right: Piece) -> float | None:
         """What a pair waits by, the least first; None if it does not merge."""
         found = None if left[1] or right[1] else self.found.get(left[0] + right[0])
         return None if found is None else -found[1]
@@ -121,9 +123,7 @@ class ByScores:
             out[tuple(self.finish([piece for piece, _ in way]))] += probability
         return out
 
-    def joined(
-        self, left: tuple[str, bool], right: tuple[str, bool]
-    ) -> tuple[float, tuple[str, bool]] | None:
+    def joined(self, left: Piece, right: Piece) -> tuple[float, Piece] | None:
         """What a pair waits by, and what it becomes."""
         rank = self.rank(left, right)
         return None if rank is None else (rank, (left[0] + right[0], False))
@@ -232,7 +232,8 @@ def _ways(
 
     start = tuple(sorted(c for at in range(len(symbols)) for c in candidate(symbols, at)))
     # States that were reached and not left: symbols, what waits, what was passed over.
-    states = {(symbols, start, ()): 1.0}
+    nothing: tuple[Candidate, ...] = ()
+    states = {(symbols, start, nothing): 1.0}
     out: dict[tuple[Symbol, ...], float] = defaultdict(float)
     while states:
         state, probability = states.popitem()
@@ -245,7 +246,7 @@ def _ways(
         at = places.index(top[1]) if top[1] in places else len(places)
         is_live = at + 1 < len(places) and [*places, end][at + 2] == top[2]
         if waits or is_live:
-            over = (symbols, queue, (*passed, top) if waits else ())
+            over = (symbols, queue, (*passed, top) if waits else nothing)
             states[over] = states.get(over, 0.0) + probability * p
             probability *= 1 - p
         queue = tuple(sorted((*queue, *passed)))
@@ -253,6 +254,6 @@ def _ways(
         if found is not None:
             symbols = (*symbols[:at], (top[1], found[1]), *symbols[at + 2 :])
             queue = tuple(sorted((*queue, *candidate(symbols, at - 1), *candidate(symbols, at))))
-        after = (symbols, queue, ())
+        after = (symbols, queue, nothing)
         states[after] = states.get(after, 0.0) + probability
     return dict(out)

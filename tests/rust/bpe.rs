@@ -119,6 +119,29 @@ proptest! {
 }
 
 #[test]
+fn workers_know_their_models_only() {
+    let tokens = |last: &str| Vocab::from_tokens(["a", "b", last]).unwrap();
+    let make = |last| Bpe::new(tokens(last), MergeOrder::Ranks, BpeOptions::default()).unwrap();
+    let (one, other) = (make("ab"), make("ba"));
+    let (mut first, mut second) = (one.worker(), other.worker());
+    for _ in 0..2 {
+        assert_eq!(with_worker(&mut first, b"aba", 0, 3), [2, 0]);
+        assert_eq!(with_worker(&mut second, b"aba", 0, 3), [0, 2]);
+    }
+}
+
+#[test]
+fn a_character_whose_merges_come_before_it() {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    tokens.extend(["é", "éé"].map(|text| text.as_bytes().to_vec()));
+    tokens.push(b"\xA8\xC3\xA9".to_vec());
+    let merges = vec![(256, 256), (0xA8, 256), (0xC3, 0xA9)];
+    let bpe = Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::List(merges), BpeOptions::default());
+    // The second `é` is built after the first has merged.
+    assert_eq!(bpe.unwrap().encode("èéé".as_bytes()), [0xC3, 258, 256]);
+}
+
+#[test]
 fn characters_unknowns_and_affixes() {
     let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens.iter().map(|token| token.as_bytes())).unwrap();
     let chars = BpeOptions { unit: Unit::Chars, ..BpeOptions::default() };

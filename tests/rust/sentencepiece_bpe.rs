@@ -148,6 +148,41 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_token_is_reachable_if_its_text_becomes_it(
+        pieces in prop::collection::btree_map("[ab]{1,6}", (-3..1_i8, 0..8_u8), 1..16),
+    ) {
+        let tokens: Vec<&str> = ["<unk>"].into_iter().chain(pieces.keys().map(String::as_str)).collect();
+        let scores = [0.0].into_iter().chain(pieces.values().map(|(score, _)| f32::from(*score))).collect();
+        let of_kind = |kind| {
+            (1..).zip(pieces.values()).filter(|(_, piece)| piece.1 == kind).map(|(id, _)| id).collect()
+        };
+        let options = BpeOptions {
+            unit: Unit::Chars,
+            unk_token: Some("<unk>".into()),
+            user_defined: of_kind(0),
+            unused: of_kind(1),
+            control: of_kind(2),
+            ..BpeOptions::default()
+        };
+        let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), MergeOrder::Scores(scores), options).unwrap();
+        let is_plain = |id: &TokenId| pieces[tokens[*id as usize]].1 > 2;
+        let expected: Vec<TokenId> = (1..tokens.len() as TokenId)
+            .filter(is_plain)
+            .filter(|&id| bpe.encode(tokens[id as usize].as_bytes()) != [id])
+            .collect();
+        prop_assert_eq!(bpe.unreachable(), expected);
+        for (id, pair) in (0..).zip(bpe.last_merges()).filter(|(id, _)| *id > 0 && is_plain(id)) {
+            let Some((left, right)) = pair else { continue };
+            prop_assert_eq!(tokens[left as usize].to_owned() + tokens[right as usize], tokens[id as usize]);
+            prop_assert_eq!(bpe.encode(tokens[id as usize].as_bytes()), vec![id]);
+        }
+    }
+}
+
 /// A model by scores, and the same by the list of merges it has.
 fn with_list(pieces: &[(String, f32)]) -> (Bpe, Option<Bpe>) {
     let tokens = || ["<unk>"].into_iter().chain(pieces.iter().map(|piece| piece.0.as_str()));

@@ -145,9 +145,8 @@ class Draws:
         """Draws a text; no outcome is off by more than 6 standard deviations."""
         text, p = "".join(rng.choices(letters, k=rng.randint(2, 5))), rng.choice([0.1, 0.5, 0.8])
         ways = oracle(text, p)
-        found = Counter(
-            map(tuple, encode_all(tokenizer.with_dropout(p), [text] * DRAWS, rng.getrandbits(60)))
-        )
+        rows = encode_all(tokenizer.with_dropout(p), [text] * DRAWS, rng.getrandbits(60))
+        found = Counter(map(tuple, rows))
         check_distribution(found, ways, 6)
         whole = min(ways, key=lambda way: (len(way), way))
         self.seen += found[whole]
@@ -287,6 +286,12 @@ def check_models(order: str, n_models: int, path: Path) -> None:
 @pytest.mark.parametrize("order", CHECKS)
 def test_random_models(order: str, tmp_path: Path) -> None:
     check_models(order, FEW, tmp_path)
+
+
+# Seeds of models that found something rare.
+@pytest.mark.parametrize(("order", "number"), [("bytes", 6463)])
+def test_rare_models(order: str, number: int, tmp_path: Path) -> None:
+    CHECKS[order](random.Random(f"{order} {number}"), tmp_path, Draws())
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from conftest import CORPUS
 from oracles.merging import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from oracles.model_file import bpe_model
-from sentitok import DecodeError, FormatError, Tokenizer, train_bpe
+from sentitok import DecodeError, FormatError, Tokenizer, TrainError, train_bpe
 
 TEXT = CORPUS / "sherlock-holmes.txt"
 
@@ -86,7 +86,7 @@ def of_kind(kind: int, **scores: float) -> list[tuple[str, float, int]]:
 def test_equal_scores() -> None:
     tokenizer = by_scores(*of_kind(NORMAL, a=-9, b=-9, ab=-1, aa=-3, aab=-3))
     assert tokenizer.encode("aab").ids.tolist() == [5]
-    assert tokenizer.doctor()["unreachable"] == [4]
+    assert tokenizer.doctor()["unreachable"] == []
     pruned, new_ids = tokenizer.prune([5])
     assert new_ids.tolist() == [0, 1, 2, 3, -1, 4]
     assert pruned.encode("aab").ids.tolist() == [4]
@@ -148,3 +148,20 @@ def test_long_affixes_are_refused() -> None:
     file = {"version": "1.0", "added_tokens": [], "model": model}
     with pytest.raises(FormatError, match="257 bytes"):
         Tokenizer.from_bytes(json.dumps(file).encode())
+
+
+def test_scores_that_no_list_follows_are_not_extended() -> None:
+    tied = by_scores(*of_kind(NORMAL, a=-9, b=-9, ab=-1, ba=-1))
+    with pytest.raises(TrainError, match="have one score"):
+        train_bpe(texts=["aba"], vocab_size=300, extend=tied)
+    apart = by_scores(*of_kind(NORMAL, a=-9, b=-9, ab=-1, ba=-2))
+    assert train_bpe(texts=["aba"], vocab_size=300, extend=apart).encode("bab").ids.tolist() == [2, 3]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_dropout_that_a_format_cannot_say(tmp_path: Path) -> None:
+    tokenizer = by_scores(*of_kind(NORMAL, a=-9, b=-9, ab=-1)).with_dropout(0.5)
+    with pytest.warns(UserWarning, match="dropout falls otherwise"):
+        tokenizer.save(tmp_path / "tokenizer.json")
+    with pytest.warns(UserWarning, match="dropout is left out"):
+        tokenizer.save(tmp_path / "saved.model")

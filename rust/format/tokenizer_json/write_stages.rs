@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::write::not_representable;
 use super::{sentencepiece_steps, split};
-use crate::bpe::Unit;
+use crate::bpe::{MergeOrder, Unit};
 use crate::decoder::{Decoder, StripMarks};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -38,6 +38,14 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
         && !whole.options().user_defined.is_empty()
     {
         found.push("rules of normalization apply in the user's pieces, too, and to marks after them".into());
+    }
+    if let Model::Bpe(model) = &**tokenizer.model()
+        && tokenizer.model().dropout().is_some()
+        && !matches!(model.order(), MergeOrder::List(_))
+    {
+        found.push(
+            "dropout falls otherwise there: one pair a token is listed, and one passed over waits".into(),
+        );
     }
     if let Decoder::SentencePiece(_) = tokenizer.decoder() {
         found.push("control and unknown tokens are decoded to their own text".into());
