@@ -325,7 +325,7 @@ class Tokenizer:
         texts: _Texts,
         *,
         line_ends: bool = False,
-    threads: int | None = None,
+        threads: int | None = None,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
         errors: _Errors = "replace",
