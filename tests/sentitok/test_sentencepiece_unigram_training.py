@@ -111,4 +111,4 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
     normalizer = Tokenizer.from_file(path).normalizer
     for method in ("sentencepiece", "full"):
         with pytest.raises(SentitokError, match="behind words"):
-            train_unigram(texts=lines, vocab_size=300, normalizer=normalizer, method=method)  # type: ignore[arg-type]
+            train_unigram(texts=lines, vocab_size=300, normalizer=normalizer, method=method)
