@@ -30,14 +30,10 @@ pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use self::pieces::Pieces;
-use self::viterbi::{Scores, Viterbi};
+use self::viterbi::{Scores, Viterbi, kind_in_search};
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};
 
-/// How much less probable an unknown character is than the rarest piece.
-const UNKNOWN_PENALTY: f64 = 10.0;
-/// What a piece of the user's is worth for each byte after the first.
-const USER_DEFINED_BONUS: f64 = 0.1;
 /// The longest piece in bytes; SentencePiece has the same limit.
 pub const MAX_PIECE_BYTES: usize = 7999;
 
@@ -183,7 +179,7 @@ impl Unigram {
             ));
         }
         Ok(Self {
-            in_search: scores_in_search(&vocab, &scores, &options),
+            in_search: Scores::of(&vocab, &scores, &options),
             fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             max_piece_len,
             before_inner_mark,
@@ -341,35 +337,4 @@ fn check(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Result<()> 
         )),
         None => Ok(()),
     }
-}
-
-fn kind_in_search(options: &UnigramOptions, id: usize) -> Kind {
-    match options.kinds.get(id) {
-        Some(kind) => *kind,
-        None if options.unk_id == Some(id as TokenId) => Kind::Unknown,
-        None => Kind::Normal,
-    }
-}
-
-/// The numbers of the search, each made as the reference makes it.
-fn scores_in_search(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Scores {
-    let kind = |id: usize| kind_in_search(options, id);
-    let mut by_id = scores.to_vec();
-    let unknown = match options.precision {
-        Precision::F64 => by_id.iter().copied().fold(f64::INFINITY, f64::min) - UNKNOWN_PENALTY,
-        Precision::F32 => {
-            let normal = (0..scores.len()).filter(|&id| kind(id) == Kind::Normal);
-            let least = normal.map(|id| scores[id] as f32).fold(f32::MAX, f32::min);
-            for (id, bytes) in vocab.iter() {
-                let score = match kind(id as usize) {
-                    Kind::UserDefined => USER_DEFINED_BONUS * (bytes.len() - 1) as f64,
-                    _ => scores[id as usize],
-                };
-                by_id[id as usize] = f64::from(score as f32);
-            }
-            f64::from(least - UNKNOWN_PENALTY as f32)
-        }
-    };
-    let greatest = by_id.iter().fold(unknown.abs(), |greatest, score| greatest.max(score.abs()));
-    Scores { by_id, unknown, greatest }
 }

@@ -9,8 +9,13 @@
 //! may, too. [`Margin`] says when it cannot. Time is that of finding all pieces at
 //! all places (`pieces`). Source: Kudo 2018; Viterbi 1967.
 
-use super::Unigram;
-use crate::vocab::TokenId;
+use super::{Kind, Precision, Unigram, UnigramOptions};
+use crate::vocab::{TokenId, Vocab};
+
+/// How much less probable an unknown character is than the rarest piece.
+const UNKNOWN_PENALTY: f64 = 10.0;
+/// What a piece of the user's is worth for each byte after the first.
+const USER_DEFINED_BONUS: f64 = 0.1;
 
 /// The best way to one end so far.
 #[derive(Clone, Copy)]
@@ -34,6 +39,40 @@ pub(super) struct Scores {
     pub(super) unknown: f64,
     /// The greatest absolute value of these.
     pub(super) greatest: f64,
+}
+
+impl Scores {
+    /// The numbers, each made as the reference makes it.
+    pub(super) fn of(vocab: &Vocab, scores: &[f64], options: &UnigramOptions) -> Self {
+        let kind = |id: usize| kind_in_search(options, id);
+        let mut by_id = scores.to_vec();
+        let unknown = match options.precision {
+            Precision::F64 => by_id.iter().copied().fold(f64::INFINITY, f64::min) - UNKNOWN_PENALTY,
+            Precision::F32 => {
+                let normal = (0..scores.len()).filter(|&id| kind(id) == Kind::Normal);
+                let least = normal.map(|id| scores[id] as f32).fold(f32::MAX, f32::min);
+                for (id, bytes) in vocab.iter() {
+                    let score = match kind(id as usize) {
+                        Kind::UserDefined => USER_DEFINED_BONUS * (bytes.len() - 1) as f64,
+                        _ => scores[id as usize],
+                    };
+                    by_id[id as usize] = f64::from(score as f32);
+                }
+                f64::from(least - UNKNOWN_PENALTY as f32)
+            }
+        };
+        let greatest = by_id.iter().fold(unknown.abs(), |greatest, score| greatest.max(score.abs()));
+        Self { by_id, unknown, greatest }
+    }
+}
+
+/// What a piece is to the search, where a file has no kinds.
+pub(super) fn kind_in_search(options: &UnigramOptions, id: usize) -> Kind {
+    match options.kinds.get(id) {
+        Some(kind) => *kind,
+        None if options.unk_id == Some(id as TokenId) => Kind::Unknown,
+        None => Kind::Normal,
+    }
 }
 
 /// The sum from which SentencePiece begins again at 0.

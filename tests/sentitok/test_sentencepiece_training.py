@@ -147,14 +147,28 @@ def test_a_saved_file_is_the_tokenizer(trained: tuple[Tokenizer, Any], tmp_path:
 def test_text_counts_and_threads_give_one_result(sherlock: Path) -> None:
     options: dict[str, Any] = {"vocab_size": 700, "method": "sentencepiece"}
     first = train_bpe(sherlock, **options, threads=1)
-    counts = count(sherlock, normalizer="sentencepiece", pre_tokenizer="metaspace-never")
+    counts = count(sherlock, normalizer="sentencepiece", pre_tokenizer="metaspace-never", line_ends=True)
     assert counts is not None
+    # A line feed is no part of a line.
+    assert train_bpe(texts=lines_of(sherlock), **options).fingerprint == first.fingerprint
     assert train_bpe(counts=counts, **options).fingerprint == first.fingerprint
     for threads in (2, 3, 7):
         assert train_bpe(sherlock, **options, threads=threads).fingerprint == first.fingerprint
     assert first.report is not None
     assert first.report.merges == 700 - 3 - sum(len(first.id_to_token(id) or "") == 1 for id in range(700))
     assert first.info()["order"] == "scores"
+
+
+def test_a_corpus_that_is_used_up_ends_training() -> None:
+    lines = ["ab ab", "abc"]
+    tokenizer = train_bpe(texts=lines, vocab_size=60, method="sentencepiece")
+    assert tokenizer.report is not None
+    assert "pairs of count 0" in tokenizer.report.stop
+    # Theirs goes on, with what no text holds.
+    padded = theirs(lines, 60)
+    names = [padded.id_to_piece(id) for id in range(padded.vocab_size())]
+    assert tokenizer.vocab_size <= len(names)
+    assert {tokenizer.id_to_token(id) for id in range(tokenizer.vocab_size)} <= set(names)
 
 
 @pytest.mark.parametrize(

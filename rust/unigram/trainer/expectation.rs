@@ -35,17 +35,16 @@ pub(super) fn expected(
         tick,
         || Sums::new(model.len()),
         |number, sums| {
+            sums.expected.fill(0.0);
             sums.unknown = 0.0;
             lattices.block(number).lattices().for_each(|lattice| sums.add(&lattice, &probabilities));
-            if foreign.is_some() && model.len() > 0 {
-                sums.expect(0, sums.unknown);
+            if let (Some(_), Some(first)) = (foreign, sums.expected.first_mut()) {
+                *first += sums.unknown;
             }
         },
         total,
         |total: &mut Vec<f64>, sums| {
-            for piece in sums.touched.drain(..) {
-                total[piece as usize] += std::mem::take(&mut sums.expected[piece as usize]);
-            }
+            total.iter_mut().zip(&sums.expected).for_each(|(total, sum)| *total += sum);
         },
     )
 }
@@ -59,9 +58,6 @@ struct Probabilities {
 /// The sums of one thread.
 struct Sums {
     expected: Vec<f64>,
-    /// The pieces that are expected at all: in a block of many texts that are
-    /// all different, few of all.
-    touched: Vec<u32>,
     /// The same for characters without a piece.
     unknown: f64,
     /// For each position, the probability of all ways to reach it.
@@ -77,17 +73,11 @@ impl Sums {
     fn new(n_pieces: usize) -> Self {
         Self {
             expected: vec![0.0; n_pieces],
-            touched: Vec::new(),
             unknown: 0.0,
             reached: Vec::new(),
             scales: Vec::new(),
             passed: Vec::new(),
         }
-    }
-
-    fn expect(&mut self, piece: u32, count: f64) {
-        self.touched.push(piece);
-        self.expected[piece as usize] += count;
     }
 
     fn add(&mut self, lattice: &Lattice<'_>, probabilities: &Probabilities) {
@@ -116,11 +106,7 @@ impl Sums {
                     share *= rescaled(self.scales[at] - scale);
                 }
                 sum += share;
-                let expected = &mut self.expected[piece as usize];
-                if *expected == 0.0 {
-                    self.touched.push(piece);
-                }
-                *expected += times * share;
+                self.expected[piece as usize] += times * share;
             }
             if lens.first() != Some(&1) {
                 let mut share = probabilities.unknown * self.passed[start + 1];

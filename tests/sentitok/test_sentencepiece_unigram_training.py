@@ -1,0 +1,114 @@
+"""`train_unigram(method="sentencepiece")` against SentencePiece's own trainer.
+
+Prose with many short lines: where lines end decides which strings are seeds.
+"""
+
+import io
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+
+from conftest import CORPUS
+from sentitok import SentitokError, Tokenizer, count, train_unigram
+
+SIZES = (1000, 2000, 4000)
+
+
+def wrapped(name: str, width: int) -> list[str]:
+    """A book in lines of at most `width` characters, a blank line after each paragraph."""
+    paragraphs = (CORPUS / name).read_text("utf-8").split("\n\n")
+    return [line for text in paragraphs for line in [*textwrap.wrap(" ".join(text.split()), width), ""]]
+
+
+def theirs(lines: list[str], vocab_size: int, **options: Any) -> sentencepiece.SentencePieceProcessor:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="unigram",
+        vocab_size=vocab_size,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        hard_vocab_limit=False,
+        max_sentence_length=1 << 20,
+        minloglevel=2,
+        **options,
+    )
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def share(ours: Tokenizer, reference: sentencepiece.SentencePieceProcessor) -> float:
+    """The part of the reference's pieces that are ours, too."""
+    pieces = [reference.id_to_piece(id) for id in range(reference.vocab_size())]
+    return sum(ours.token_to_id(piece) is not None for piece in pieces) / len(pieces)
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [("sherlock-holmes.txt", 60), ("sherlock-holmes.txt", 78), ("pride-and-prejudice.txt", 70)],
+)
+def test_lines_of_prose_give_their_pieces(name: str, width: int, tmp_path: Path) -> None:
+    lines = wrapped(name, width)
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for size in SIZES:
+        reference = theirs(lines, size)
+        ours = train_unigram(path, vocab_size=size, method="sentencepiece")
+        assert share(ours, reference) >= 0.97, size
+        tokens = sum(len(ids) for ids in reference.encode(lines))
+        assert abs(ours.encode_batch(lines).ids.size / tokens - 1) < 0.003, size
+
+
+def test_many_scripts_give_their_pieces(declarations: Path) -> None:
+    lines = declarations.read_text("utf-8").split("\n")
+    ours = train_unigram(declarations, vocab_size=4000, method="sentencepiece")
+    assert share(ours, theirs(lines, 4000)) >= 0.97
+
+
+def test_text_lines_and_counts_give_one_result(sherlock: Path) -> None:
+    options: dict[str, Any] = {"vocab_size": 600, "method": "sentencepiece"}
+    first = train_unigram(sherlock, **options, threads=1)
+    text = sherlock.read_bytes().decode("utf-8")
+    for lines in (text.split("\n"), text.splitlines(keepends=True)):
+        assert train_unigram(texts=lines, **options, threads=3).fingerprint == first.fingerprint
+    counts = count(sherlock, normalizer="sentencepiece", pre_tokenizer="metaspace-never", line_ends=True)
+    assert counts is not None
+    assert train_unigram(counts=counts, **options).fingerprint == first.fingerprint
+    assert first.report is not None
+    assert "\0" not in dict(first.report.dropped)
+
+
+def test_line_ends_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("a b\n\n b\na b", encoding="utf-8")
+    options: dict[str, Any] = {"normalizer": "sentencepiece", "pre_tokenizer": "metaspace-never"}
+    counts = count(path, line_ends=True, **options)
+    assert counts is not None
+    assert dict(counts) == {b"\xe2\x96\x81a": 2, b"\xe2\x96\x81": 1, b"\xe2\x96\x81b\0": 3}
+    # A line too long for one piece ends where its last part does.
+    long = count(texts=["abcdefgh"], line_ends=True, max_piece_bytes=4, **options)
+    assert long is not None
+    assert b"".join(sorted(long)).count(b"\0") == 1
+
+
+def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
+    """Pieces begin with spaces: what writes them behind words would be cut in two."""
+    lines = wrapped("sherlock-holmes.txt", 60)[:2000]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        vocab_size=300,
+        treat_whitespace_as_suffix=True,
+        normalization_rule_name="identity",
+        minloglevel=2,
+    )
+    path = tmp_path / "suffix.model"
+    path.write_bytes(model.getvalue())
+    normalizer = Tokenizer.from_file(path).normalizer
+    for method in ("sentencepiece", "full"):
+        with pytest.raises(SentitokError, match="behind words"):
+            train_unigram(texts=lines, vocab_size=300, normalizer=normalizer, method=method)
