@@ -22,7 +22,15 @@ from sentitok import PreTokenizer, SentitokError, Tokenizer, train_bpe, train_un
 #: (Unigram: 13), per pattern and processor 5 MiB; and the allocator's own.
 ALLOCATOR_MIB = 48
 
-SCRIPTS = [(0x20, 0x7F), (0xC0, 0x24F), (0x400, 0x4FF), (0x590, 0x6FF), (0x900, 0x97F), (0x4E00, 0x9FFF), (0x1F300, 0x1F6FF)]
+SCRIPTS = [
+    (0x20, 0x7F),
+    (0xC0, 0x24F),
+    (0x400, 0x4FF),
+    (0x590, 0x6FF),
+    (0x900, 0x97F),
+    (0x4E00, 0x9FFF),
+    (0x1F300, 0x1F6FF),
+]
 
 
 def resident_mib() -> float:
@@ -72,7 +80,11 @@ def churn(kept: list[Tokenizer], seed: int, ends: float, failed: list[BaseExcept
         while time.monotonic() < ends and not failed:
             tokenizer = source.choice(kept)
             size = source.choice((20, 200, 2000, 20_000, 200_000)) if source.random() > 0.01 else 3_000_000
-            text = random_text(source, size) if size < 1_000_000 else random_text(source, 20_000) * (size // 20_000)
+            text = (
+                random_text(source, size)
+                if size < 1_000_000
+                else random_text(source, 20_000) * (size // 20_000)
+            )
             match source.randrange(5):
                 case 0:
                     ids = tokenizer.encode(text).ids
@@ -101,7 +113,9 @@ def main() -> int:
     started = time.monotonic()
     ends = started + options.minutes * 60
     failed: list[BaseException] = []
-    workers = [threading.Thread(target=churn, args=(kept, seed, ends, failed)) for seed in range(options.threads)]
+    workers = [
+        threading.Thread(target=churn, args=(kept, seed, ends, failed)) for seed in range(options.threads)
+    ]
     for worker in workers:
         worker.start()
     settled = resident_mib()

@@ -28,11 +28,14 @@ PreTokenizerName = Annotated[
     str, typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: gpt2, cl100k, o200k, ...")
 ]
 Pattern = Annotated[
-    str | None, typer.Option("--pattern", metavar="REGEX", help="Cut by this pattern instead.")
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="REGEX",
+        help=r"Cut by this pattern instead; \w, \b and classes as in tokenizers.",
+    ),
 ]
-LookAround = Annotated[
-    bool, typer.Option("--look-around", help="Allow look-around in the pattern, with a step limit.")
-]
+LookAround = Annotated[bool, typer.Option("--look-around", help=r"Allow look-around and \b in the pattern.")]
 Format = Annotated[
     str | None,
     typer.Option(
