@@ -146,7 +146,8 @@ def test_a_small_file_ends_soon(name: str) -> None:
     assert grown < RESIDENT, (outcome[:300], grown)
     assert len(outcome) < 4000
     if expected:
-        assert expected in outcome and "Internal" not in outcome, outcome[:600]
+        assert expected in outcome, outcome[:600]
+        assert "Internal" not in outcome, outcome[:600]
     elif outcome != "ok":
         # An answer or a refusal, never a bug.
         assert outcome.startswith(("FormatError", "EncodeError")), outcome[:600]

@@ -8,8 +8,9 @@ import json
 import random
 
 import pytest
-from sentitok import FormatError, PreTokenizer, Tokenizer
 from tokenizers import Regex, pre_tokenizers
+
+from sentitok import FormatError, PreTokenizer, Tokenizer
 
 ALL = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
 #: Above these, but for tags, nothing is assigned; of that a sample.
@@ -17,7 +18,22 @@ EVERY = "".join(
     chr(point) for point in ALL if point < 0x33500 or 0xE0000 <= point < 0xE0200 or point % 61 == 0
 )
 
-POSIX = "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()
+POSIX = [
+    "alnum",
+    "alpha",
+    "ascii",
+    "blank",
+    "cntrl",
+    "digit",
+    "graph",
+    "lower",
+    "print",
+    "punct",
+    "space",
+    "upper",
+    "word",
+    "xdigit",
+]
 CLASSES = [
     *(rf"\{kind}" for kind in "wWdDsShH"),
     *(rf"[\{kind}_]" for kind in "wWdDsShH"),
@@ -33,12 +49,48 @@ CLASSES = [
     r"\P{Word}",
     r"\P{^L}",
     r"[\p{^Alnum}]",
-    *(rf"\p{{{name}}}" for name in "L M N P S Z C Lu Ll Lt Lm Lo Nd Nl No Pc Cf Cn Co LC".split()),
     *(
         rf"\p{{{name}}}"
-        for name in "Letter Uppercase_Letter Alphabetic Han Latin Cyrillic Arabic Greek".split()
+        for name in [
+            "L",
+            "M",
+            "N",
+            "P",
+            "S",
+            "Z",
+            "C",
+            "Lu",
+            "Ll",
+            "Lt",
+            "Lm",
+            "Lo",
+            "Nd",
+            "Nl",
+            "No",
+            "Pc",
+            "Cf",
+            "Cn",
+            "Co",
+            "LC",
+        ]
     ),
-    *(rf"\p{{{name}}}" for name in "Emoji Any Assigned White_Space ID_Start Math Hangul Devanagari".split()),
+    *(
+        rf"\p{{{name}}}"
+        for name in [
+            "Letter",
+            "Uppercase_Letter",
+            "Alphabetic",
+            "Han",
+            "Latin",
+            "Cyrillic",
+            "Arabic",
+            "Greek",
+        ]
+    ),
+    *(
+        rf"\p{{{name}}}"
+        for name in ["Emoji", "Any", "Assigned", "White_Space", "ID_Start", "Math", "Hangul", "Devanagari"]
+    ),
     r"(?i)\p{Lu}",
     r"(?i)[\p{Ll}]",
     r"(?i)\w",
