@@ -83,7 +83,7 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "a bomb of strings": (file(normalizer=sequence(*[replace("h", "hh")] * 22)), ["hh" * 20], GROWTH),
     "a long bomb": (file(normalizer=sequence(*[replace("h", "hh")] * 1000)), ["h"], GROWTH),
     "a bomb of matches": (
-        file(normalizer=sequence(*[replace("h+?", "hhh", "Regex")] * 30)),
+        file(normalizer=sequence(*[replace("h+?", "hhh", "Regex")] * 16)),
         ["h" * 9],
         GROWTH,
     ),
