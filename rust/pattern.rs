@@ -13,6 +13,7 @@ mod program;
 mod set;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -16,9 +16,11 @@ use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 /// Where a text is cut into pieces that no merge may cross.
 ///
 /// A name of `PreTokenizer.names()`; or, in its place, a `pattern` whose matches,
-/// and what lies between them, are the pieces. A pattern runs on an engine whose
-/// time is linear in the text; look-around needs `look_around=True` and an
-/// engine that backtracks, whose step limit raises rather than hangs.
+/// and what lies between them, are the pieces. `\w`, `\b`, `[[:alpha:]]` and
+/// `\p{...}` mean what they mean to tokenizers. A pattern runs on an engine whose
+/// time is linear in the text; look-around, `\b` included, needs
+/// `look_around=True` and an engine that backtracks. Steps are counted: a text
+/// that takes more than its length allows raises rather than hangs.
 #[pyclass(frozen, module = "sentitok", name = "PreTokenizer")]
 pub(super) struct PyPreTokenizer {
     pub pre_tokenizer: PreTokenizer,

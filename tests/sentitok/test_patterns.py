@@ -8,14 +8,32 @@ import json
 import random
 
 import pytest
-from sentitok import FormatError, PreTokenizer, Tokenizer
 from tokenizers import Regex, pre_tokenizers
+
+from sentitok import FormatError, PreTokenizer, Tokenizer
 
 ALL = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
 #: Above these, but for tags, nothing is assigned; of that a sample.
-EVERY = "".join(chr(point) for point in ALL if point < 0x33500 or 0xE0000 <= point < 0xE0200 or point % 61 == 0)
+EVERY = "".join(
+    chr(point) for point in ALL if point < 0x33500 or 0xE0000 <= point < 0xE0200 or point % 61 == 0
+)
 
-POSIX = "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()
+POSIX = [
+    "alnum",
+    "alpha",
+    "ascii",
+    "blank",
+    "cntrl",
+    "digit",
+    "graph",
+    "lower",
+    "print",
+    "punct",
+    "space",
+    "upper",
+    "word",
+    "xdigit",
+]
 CLASSES = [
     *(rf"\{kind}" for kind in "wWdDsShH"),
     *(rf"[\{kind}_]" for kind in "wWdDsShH"),
@@ -31,9 +49,48 @@ CLASSES = [
     r"\P{Word}",
     r"\P{^L}",
     r"[\p{^Alnum}]",
-    *(rf"\p{{{name}}}" for name in "L M N P S Z C Lu Ll Lt Lm Lo Nd Nl No Pc Cf Cn Co LC".split()),
-    *(rf"\p{{{name}}}" for name in "Letter Uppercase_Letter Alphabetic Han Latin Cyrillic Arabic Greek".split()),
-    *(rf"\p{{{name}}}" for name in "Emoji Any Assigned White_Space ID_Start Math Hangul Devanagari".split()),
+    *(
+        rf"\p{{{name}}}"
+        for name in [
+            "L",
+            "M",
+            "N",
+            "P",
+            "S",
+            "Z",
+            "C",
+            "Lu",
+            "Ll",
+            "Lt",
+            "Lm",
+            "Lo",
+            "Nd",
+            "Nl",
+            "No",
+            "Pc",
+            "Cf",
+            "Cn",
+            "Co",
+            "LC",
+        ]
+    ),
+    *(
+        rf"\p{{{name}}}"
+        for name in [
+            "Letter",
+            "Uppercase_Letter",
+            "Alphabetic",
+            "Han",
+            "Latin",
+            "Cyrillic",
+            "Arabic",
+            "Greek",
+        ]
+    ),
+    *(
+        rf"\p{{{name}}}"
+        for name in ["Emoji", "Any", "Assigned", "White_Space", "ID_Start", "Math", "Hangul", "Devanagari"]
+    ),
     r"(?i)\p{Lu}",
     r"(?i)[\p{Ll}]",
     r"(?i)\w",
@@ -74,10 +131,14 @@ def test_a_class_holds_the_same_of_every_code_point(pattern: str) -> None:
 def test_classes_hold_the_same_of_all_points() -> None:
     text = "".join(map(chr, ALL))
     for pattern in CLASSES:
-        assert PreTokenizer(pattern=f"(?:{pattern})+").pieces(text) == theirs(f"(?:{pattern})+", text), pattern
+        assert PreTokenizer(pattern=f"(?:{pattern})+").pieces(text) == theirs(f"(?:{pattern})+", text), (
+            pattern
+        )
 
 
-@pytest.mark.parametrize("pattern", [r"\b", r"\B", r"\b\w+\b", r"\B.", r"(?=\w)", r"(?<!\w).", r"\b[^\w\s]+\b"])
+@pytest.mark.parametrize(
+    "pattern", [r"\b", r"\B", r"\b\w+\b", r"\B.", r"(?=\w)", r"(?<!\w).", r"\b[^\w\s]+\b"]
+)
 def test_boundaries_beside_every_code_point(pattern: str) -> None:
     ours = PreTokenizer(pattern=pattern, look_around=True)
     # Bare `(?i)`-like folding is not in play; four contexts a code point.
@@ -85,7 +146,9 @@ def test_boundaries_beside_every_code_point(pattern: str) -> None:
     assert ours.pieces(text) == theirs(pattern, text)
 
 
-@pytest.mark.parametrize("text", ["o\u200cw", "o²w", "می\u200cخواهم", "क\u200dष", "x²+y³", "½ cup", "a_b c\u0301"])
+@pytest.mark.parametrize(
+    "text", ["o\u200cw", "o²w", "می\u200cخواهم", "क\u200dष", "x²+y³", "½ cup", "a_b c\u0301"]
+)
 def test_words_of_the_report(text: str) -> None:
     for pattern in [r"\w+", r"[\w]+", r"\w+|[^\w\s]+"]:
         assert PreTokenizer(pattern=pattern).pieces(text) == theirs(pattern, text)
@@ -94,23 +157,29 @@ def test_words_of_the_report(text: str) -> None:
 def random_pattern(source: random.Random, depth: int = 3) -> str:
     """A pattern that both dialects know; what is repeated is never nothing."""
     if depth == 0 or source.random() < 0.3:
-        return source.choice([r"\w", r"\W", r"\s", r"\d", r"[\w-]", "[^a]", "a", "é", ".", r"\h", r"\p{L}", "[[:punct:]]"])
+        return source.choice(
+            [r"\w", r"\W", r"\s", r"\d", r"[\w-]", "[^a]", "a", "é", ".", r"\h", r"\p{L}", "[[:punct:]]"]
+        )
     part, other = (random_pattern(source, depth - 1) for _ in range(2))
-    return source.choice(
-        [
-            f"{part}{other}",
-            f"(?:{part}|{other})",
-            f"(?:{part}){source.choice(['+', '*a', '?b', '{1,3}', '+?', '{2}'])}",
-            f"(?>{part})",
-            f"(?={part}){other}",
-            f"(?!{part}){other}",
-            rf"\b{part}",
-            rf"{part}\B",
-            f"(?<=a|é ){part}",
-            f"(?<!{source.choice(['a', ' ', '²'])}){part}",
-            f"({part}){other}\\1",
-        ]
-    ) if depth < 3 else f"{part}|{other}"
+    return (
+        source.choice(
+            [
+                f"{part}{other}",
+                f"(?:{part}|{other})",
+                f"(?:{part}){source.choice(['+', '*a', '?b', '{1,3}', '+?', '{2}'])}",
+                f"(?>{part})",
+                f"(?={part}){other}",
+                f"(?!{part}){other}",
+                rf"\b{part}",
+                rf"{part}\B",
+                f"(?<=a|é ){part}",
+                f"(?<!{source.choice(['a', ' ', '²'])}){part}",
+                f"({part}){other}\\1",
+            ]
+        )
+        if depth < 3
+        else f"{part}|{other}"
+    )
 
 
 def agree_on_random_patterns(n: int) -> None:

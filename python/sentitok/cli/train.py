@@ -32,11 +32,14 @@ PreTokenizerName = Annotated[
     ),
 ]
 Pattern = Annotated[
-    str | None, typer.Option("--pattern", metavar="REGEX", help="Cut by this pattern instead.")
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="REGEX",
+        help=r"Cut by this pattern instead; \w, \b and classes as in tokenizers.",
+    ),
 ]
-LookAround = Annotated[
-    bool, typer.Option("--look-around", help="Allow look-around in the pattern, with a step limit.")
-]
+LookAround = Annotated[bool, typer.Option("--look-around", help=r"Allow look-around and \b in the pattern.")]
 Format = Annotated[
     str | None,
     typer.Option(
