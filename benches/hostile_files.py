@@ -172,9 +172,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         ),
         ".model, BPE of one long piece": lambda: (
             "tokenizer.model",
-            _sentencepiece(
-                [("▁", -1.0), ("a", -1.0), ("b", -1.0), ("ab", -1.0), ("ab" * 3999, 0.0)], 2
-            ),
+            _sentencepiece([("▁", -1.0), ("a", -1.0), ("b", -1.0), ("ab", -1.0), ("ab" * 3999, 0.0)], 2),
             "ab",
         ),
         "WordPiece, one long token": lambda: (
