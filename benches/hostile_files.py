@@ -1,4 +1,4 @@
-"""Tokenizer files made to be slow or large: `python benches/hostile_files.py`.
+"""Tokenizer files made to be slow or large: `python benches/hostile_files.py [word]`.
 
 Each has less than 100 KB, or `n_bytes`, and comes with a text that hurts it most.
 Measured in processes of their own: loading, encoding 1 MB, and what else is done
@@ -7,6 +7,7 @@ with a tokenizer. A file may also be refused; then the time of that counts.
 
 import base64
 import json
+import struct
 import sys
 import tempfile
 import time
@@ -48,11 +49,35 @@ def _unigram(pieces: list[tuple[str, float]]) -> bytes:
     return _json({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], *pieces]})
 
 
+def _sentencepiece(pieces: list[tuple[str, float]], model_type: int) -> bytes:
+    """A SentencePiece `.model`: 1 is Unigram, 2 is BPE."""
+
+    def varint(n: int) -> bytes:
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+    def field(number: int, data: bytes) -> bytes:
+        return varint(number << 3 | 2) + varint(len(data)) + data
+
+    def piece(text: str, score: float, kind: int) -> bytes:
+        number = struct.pack("<f", score)
+        return field(1, field(1, text.encode()) + b"\x15" + number + b"\x18" + varint(kind))
+
+    special = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
+    rows = [*special, *((text, score, 1) for text, score in pieces)]
+    return b"".join(piece(*row) for row in rows) + field(2, b"\x18" + varint(model_type))
+
+
 def _word_piece(tokens: list[str], **options: Any) -> bytes:
     """A WordPiece `tokenizer.json`."""
     vocab = {token: id for id, token in enumerate(dict.fromkeys(["[UNK]", *tokens]))}
     return _json(
-        {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": 10**9, "vocab": vocab, **options}
+        {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "max_input_chars_per_word": 10**9,
+            "vocab": vocab,
+            **options,
+        }
     )
 
 
@@ -107,12 +132,12 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         "ranks, a^n b and b a^n": lambda: tiktoken(
             [token for length in half for token in (b"a" * length + b"b", b"b" + b"a" * length)], "aaaaaaab"
         ),
-        "ranks, long token of 2-byte characters": lambda: tiktoken(["éà".encode() * (tokens // 4 - 600)], "éà"),
+        "ranks, long token of 2-byte characters": lambda: tiktoken(
+            ["éà".encode() * (tokens // 4 - 600)], "éà"
+        ),
         "ranks, great ids": lambda: ("x.tiktoken", _ranks([]) + b"YWE= 1000000\n", "aab"),
         "merges, doubling": lambda: bpe(doubling(n_bytes // 8), "a"),
-        "merges, a to a^n": lambda: bpe(
-            [("a" * length, "a") for length in _lengths(n_bytes // 5)], "a"
-        ),
+        "merges, a to a^n": lambda: bpe([("a" * length, "a") for length in _lengths(n_bytes // 5)], "a"),
         "merges, right to left": lambda: bpe(
             [("a", "a" * length + "b") for length in [0, *_lengths(n_bytes // 4)]], "aaaaaaaaaaaaaaaaaaaaab"
         ),
@@ -131,6 +156,25 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
             _unigram([("a" * length, -(length**0.5)) for length in _lengths(n_bytes - 12 * len(a_chain))]),
             "a",
         ),
+        ".model, Unigram of one long piece": lambda: (
+            "tokenizer.model",
+            _sentencepiece(
+                [("▁", -1.0), ("a", -1.0), *(("a" * (word - at), -9.0) for at in range(n_words))], 1
+            ),
+            "a",
+        ),
+        ".model, BPE of equal scores": lambda: (
+            "tokenizer.model",
+            _sentencepiece(
+                [("▁", -1.0), *(("a" * length, -1.0) for length in _lengths(n_bytes * 3 // 4))], 2
+            ),
+            "a",
+        ),
+        ".model, BPE of one long piece": lambda: (
+            "tokenizer.model",
+            _sentencepiece([("▁", -1.0), ("a", -1.0), ("b", -1.0), ("ab", -1.0), ("ab" * 3999, 0.0)], 2),
+            "ab",
+        ),
         "WordPiece, one long token": lambda: (
             "tokenizer.json",
             _word_piece(["a", "##a", "##" + "a" * (n_bytes // 2), "a" * (n_bytes // 3)]),
@@ -138,12 +182,28 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         ),
         "WordPiece, a to a^n and a^n b": lambda: (
             "tokenizer.json",
-            _word_piece(["a", *("##" + "a" * length for length in _lengths(n_bytes // 3)), *("##" + "a" * length + "b" for length in half)]),
+            _word_piece(
+                [
+                    "a",
+                    *("##" + "a" * length for length in _lengths(n_bytes // 3)),
+                    *("##" + "a" * length + "b" for length in half),
+                ]
+            ),
             "a",
         ),
         "WordPiece, 200 children": lambda: (
             "tokenizer.json",
-            _word_piece(["a", "##a", *("##" + "".join((chr(0x21 + a % 90), chr(0x21 + b % 90))) for a in range(60) for b in range(60))]),
+            _word_piece(
+                [
+                    "a",
+                    "##a",
+                    *(
+                        "##" + "".join((chr(0x21 + a % 90), chr(0x21 + b % 90)))
+                        for a in range(60)
+                        for b in range(60)
+                    ),
+                ]
+            ),
             "a~!}A",
         ),
         "vocab.txt, one long token": lambda: (
@@ -154,10 +214,18 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         "many tiny added tokens": lambda: (
             "tokenizer.json",
             _json(
-                {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []},
+                {"type": "BPE", "vocab": {"x": 0, "y": 1}, "merges": []},
                 added_tokens=[
-                    {"id": 2 + at, "content": f"{at:x}", "special": False, "normalized": bool(at % 2)}
-                    for at in range(n_bytes // 70)
+                    {
+                        "id": 2 + at,
+                        "content": f"{at:x}",
+                        "special": False,
+                        "normalized": bool(at % 2),
+                        "single_word": False,
+                        "lstrip": False,
+                        "rstrip": False,
+                    }
+                    for at in range(n_bytes // 125)
                 ],
             ),
             "abcdef0123456789",
@@ -166,7 +234,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
 
 
 def use(path: str, text: str, target: str) -> dict[str, Any]:
-    """Loads a file, uses it in every way, and says how long each took."""
+    """Loads a file, uses it in every way, and says how much processor time each took."""
     import sentitok
     from sentitok.cli.output import peak_memory
 
@@ -175,18 +243,20 @@ def use(path: str, text: str, target: str) -> dict[str, Any]:
 
     def timed(name: str, action: Callable[[], Any]) -> Any:
         nonlocal refused
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             return action()
         except (sentitok.SentitokError, ValueError) as error:
-            refused = refused or f"{name}: {error}"[:60]
+            refused = refused or f"{name}: {str(error).removeprefix(path)[:80]}"
             return None
         finally:
-            seconds[name] = time.perf_counter() - started
+            seconds[name] = time.process_time() - started
 
     def load() -> Any:
         if path.endswith(".tiktoken"):
             return sentitok.Tokenizer.from_tiktoken(path, "cl100k")
+        if path.endswith("vocab.txt"):
+            return sentitok.Tokenizer.from_bert_vocab(path, lowercase=True)
         return sentitok.Tokenizer.from_file(path)
 
     before = peak_memory()
@@ -217,7 +287,10 @@ def main() -> None:
                 job = write(Path(folder), name, make())
                 size = Path(job["path"]).stat().st_size
                 found = use(**job)
-                shown = (f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}" for key, value in found.items())
+                shown = (
+                    f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+                    for key, value in found.items()
+                )
                 print(f"{name} ({size}):", ", ".join(shown), flush=True)
 
 

@@ -12,12 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import corpora
+import hostile_files
 import subwords
 from measure import (
     ENCODE_HEAD,
@@ -170,6 +172,55 @@ class Bench:
         text = f"n is {megabytes(HOSTILE_BYTES)} in one document; vocabularies of 8,000, one thread.\n\n"
         return "## Training without blanks\n\n" + text + markdown(head, cells)
 
+    def hostile_models(self) -> str:
+        """Section: hostile texts under models of each kind."""
+        data = corpora.data_dir()
+        if data is None or not (data / "vocabs").is_dir():
+            return "## Hostile texts by model\n\nNot measured: no folder `vocabs` in SENTITOK_DATA."
+        import sentitok
+
+        vocabs = data / "vocabs"
+        llama = self.folder / "llama.json"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the file cannot hold does not matter here
+            sentitok.Tokenizer.from_file(vocabs / "mistral-7b-v0.1" / "tokenizer.model").save(llama)
+        models = {
+            "gpt2": (vocabs / "gpt2" / "r50k_base.tiktoken", "gpt2"),
+            "cl100k": (vocabs / "cl100k_base.tiktoken", "cl100k"),
+            "o200k": (vocabs / "o200k_base.tiktoken", "o200k"),
+            "Mistral": (vocabs / "mistral-7b-v0.1" / "tokenizer.model", ""),
+            "Mistral as .json": (llama, ""),
+            "T5": (vocabs / "t5" / "spiece.model", ""),
+            "BERT": (vocabs / "bert-base-uncased" / "tokenizer.json", ""),
+        }
+        found = {
+            name: worker(
+                {"task": "hostile_speed", "path": str(path), "pattern": pattern, "n": HOSTILE_BYTES},
+                threads=1,
+            )
+            for name, (path, pattern) in models.items()
+        }
+        texts = next(iter(found.values()))
+        cells = [[text, *(f"{speeds[text] / 1e6:.1f}" for speeds in found.values())] for text in texts]
+        text = (
+            f"MB/s of processor time, with spans, {megabytes(HOSTILE_BYTES)} in one document, one thread.\n\n"
+        )
+        return "## Hostile texts by model\n\n" + text + markdown(["text", *found], cells)
+
+    def hostile_files(self) -> str:
+        """Section: files that break quadratic algorithms."""
+        steps = ("load", "encode", "doctor", "prune", "save")
+        cells = []
+        for name, make in hostile_files.files().items():
+            job = hostile_files.write(self.folder, name, make())
+            found = worker({"task": "hostile_file", **job})
+            size = f"{Path(job['path']).stat().st_size / 1e3:.0f}"
+            seconds = (f"{found[step]:.3f}" if step in found else "-" for step in steps)
+            cells.append([name, size, *seconds, megabytes(found["memory"]), found["refused"]])
+        head = ["file", "KB", *(f"{step} s" for step in steps), "memory", "refused"]
+        text = f"Processor time, in a process of its own; the text has {megabytes(HOSTILE_BYTES)}.\n\n"
+        return "## Hostile files\n\n" + text + markdown(head, cells)
+
     def start(self) -> str:
         """Section: how long it takes until work begins."""
         commands = [
@@ -237,7 +288,17 @@ def quietness(before: float | None) -> str:
     return words
 
 
-SECTIONS = ("train", "growth", "encode", "subwords", "hostile", "unbroken", "start")
+SECTIONS = (
+    "train",
+    "growth",
+    "encode",
+    "subwords",
+    "hostile",
+    "unbroken",
+    "hostile_models",
+    "hostile_files",
+    "start",
+)
 
 
 def main(wanted: Sequence[str]) -> None:

@@ -11,9 +11,10 @@ import random
 import string
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import hostile_files
 from sentitok.cli import rivals
 from sentitok.cli.output import peak_memory
 from trainers import TRAINERS
@@ -52,6 +53,11 @@ def growth(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def batched(items: Iterable[Any], n: int) -> Iterator[tuple[Any, ...]]:
+    """Whole groups of `n`; from Python 3.12 on it is in `itertools`."""
+    return zip(*[iter(items)] * n, strict=False)
+
+
 def hostile_texts(n: int) -> dict[str, str | bytes]:
     """Texts that break quadratic algorithms, about `n` bytes each."""
     state = 0x9E3779B97F4A7C15
@@ -61,15 +67,21 @@ def hostile_texts(n: int) -> dict[str, str | bytes]:
         state ^= state >> 7
         state ^= (state << 17) & (2**64 - 1)
         random += state.to_bytes(8, "little")
+    letters = "".join(chr(ord("a") + byte % 26) for byte in random)[:n]
+    chinese = "".join(chr(0x4E00 + (high << 8 | low) % 20_000) for high, low in batched(random, 2))
     return {
         "one letter": "a" * n,
         "two letters": "ab" * (n // 2),
         "blanks": " " * n,
         "line feeds": "\n" * n,
         "digits": "7" * n,
+        "equals signs": "=" * n,
         "one CJK character": "日" * (n // 3),
         "combining marks": "e" + "\u0301" * (n // 2),
         "joined emoji": "👩\u200d" * (n // 7),
+        "random letters": letters,
+        "random words of 11 letters": " ".join(map("".join, batched(letters, 11)))[:n],
+        "random Chinese": chinese[: n // 3],
         "random bytes": bytes(random[:n]),
     }
 
@@ -129,6 +141,33 @@ def unbroken(job: dict[str, Any]) -> dict[str, Any]:
     return best
 
 
+def hostile_speed(job: dict[str, Any]) -> dict[str, Any]:
+    """Encodes each hostile text with one tokenizer on one thread: bytes a second, the best of five."""
+    import sentitok
+
+    path = job["path"]
+    if path.endswith(".tiktoken"):
+        tokenizer = sentitok.Tokenizer.from_tiktoken(path, job["pattern"])
+    else:
+        tokenizer = sentitok.Tokenizer.from_file(path)
+    speeds = {}
+    for name, text in hostile_texts(job["n"]).items():
+        n_bytes = len(text if isinstance(text, bytes) else text.encode())
+        times = []
+        for _ in range(5):
+            started = time.process_time()
+            tokenizer.encode(text)
+            times.append(time.process_time() - started)
+        speeds[name] = n_bytes / min(times)
+    return speeds
+
+
+def hostile_file(job: dict[str, Any]) -> dict[str, Any]:
+    """Loads a hostile file and uses it; seconds of each step, memory, and why it is refused."""
+    del job["task"]
+    return hostile_files.use(**job)
+
+
 def _load_gigatoken(job: dict[str, Any]) -> tuple[rivals.Encode, rivals.Rows]:
     import gigatoken
     import numpy as np
@@ -151,6 +190,8 @@ TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "growth": growth,
     "hostile": hostile,
     "unbroken": unbroken,
+    "hostile_speed": hostile_speed,
+    "hostile_file": hostile_file,
     "encode": encode,
 }
 

@@ -12,6 +12,8 @@
 //! building takes time and space linear in the bytes of the vocabulary.
 //! Nodes are numbered breadth first: children stand side by side.
 
+use std::collections::VecDeque;
+
 use crate::vocab::{TokenId, Vocab};
 
 const NONE: u32 = u32::MAX;
@@ -74,15 +76,16 @@ impl Trie {
             tails: Box::new([NONE; 256]),
             tail_root: u32::from(!prefix.is_empty()),
         };
-        let mut pending = vec![Pending { from: 0, to: n_heads, depth: 0 }];
+        // Only as many as nodes of two depths: one token of a megabyte is one.
+        let mut pending = VecDeque::from([Pending { from: 0, to: n_heads, depth: 0 }]);
         trie.push_node(0, NONE, NONE);
         if !prefix.is_empty() {
             tokens.extend(sorted(prefix));
-            pending.push(Pending { from: n_heads, to: tokens.len(), depth: 0 });
+            pending.push_back(Pending { from: n_heads, to: tokens.len(), depth: 0 });
             trie.push_node(0, NONE, NONE);
         }
         let mut node = 0;
-        while let Some(&Pending { mut from, to, depth }) = pending.get(node) {
+        while let Some(Pending { mut from, to, depth }) = pending.pop_front() {
             trie.first_child.push(trie.labels.len() as u32);
             // The node's own token sorts before those that go on.
             if from < to && tokens[from].0.len() == depth {
@@ -93,12 +96,16 @@ impl Trie {
                 let end = from + tokens[from..to].partition_point(|(bytes, _)| bytes[depth] == byte);
                 let token = Some(tokens[from].1).filter(|_| tokens[from].0.len() == depth + 1);
                 trie.push_child(node as u32, byte, token);
-                pending.push(Pending { from, to: end, depth: depth + 1 });
+                pending.push_back(Pending { from, to: end, depth: depth + 1 });
                 from = end;
             }
             node += 1;
         }
         trie.first_child.push(trie.labels.len() as u32);
+        trie.labels.shrink_to_fit();
+        trie.first_child.shrink_to_fit();
+        trie.links.shrink_to_fit();
+        trie.last_pop.shrink_to_fit();
         trie
     }
 
