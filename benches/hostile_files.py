@@ -259,14 +259,14 @@ def use(path: str, text: str, target: str) -> dict[str, Any]:
             return sentitok.Tokenizer.from_bert_vocab(path, lowercase=True)
         return sentitok.Tokenizer.from_file(path)
 
-    before = peak_memory()
+    before = peak_memory() or 0
     tokenizer = timed("load", load)
     if tokenizer is not None:
         timed("encode", lambda: tokenizer.encode(text))
         timed("doctor", tokenizer.doctor)
         timed("prune", lambda: tokenizer.prune([0]))
         timed("save", lambda: tokenizer.save(target))
-    return {**seconds, "memory": peak_memory() - before, "refused": refused}
+    return {**seconds, "memory": (peak_memory() or 0) - before, "refused": refused}
 
 
 def write(folder: Path, name: str, file: File, text_bytes: int = TEXT_BYTES) -> dict[str, Any]:

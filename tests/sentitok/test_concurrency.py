@@ -164,7 +164,7 @@ def test_import_starts_no_thread() -> None:
 
 
 def longest_wait(work: Callable[[], object]) -> float:
-    """The longest time that another thread stood still while `work` ran."""
+    """The longest time that another thread stood still while `work` ran, as a share of the whole."""
     worst, stop = 0.0, threading.Event()
 
     def watch() -> None:
@@ -176,12 +176,14 @@ def longest_wait(work: Callable[[], object]) -> float:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
+    began = time.perf_counter()
     try:
         work()
     finally:
+        seconds = time.perf_counter() - began
         stop.set()
         watcher.join()
-    return worst
+    return worst / seconds
 
 
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock to release")
@@ -196,7 +198,7 @@ def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, l
         "to_list": batch.to_list,
         "decode": lambda: tokenizer.decode(ids),
     }.items():
-        # Each took 0.1 s and more in one go. The least of three: the machine may be busy.
-        assert min(longest_wait(work) for _ in range(3)) < 0.1, name
+        # In one go it would be nearly all. The least of five: the machine may be busy.
+        assert min(longest_wait(work) for _ in range(5)) < 0.6, name
     assert encoding.tokens[:50] == [tokenizer.id_to_token(id) for id in ids[:50]]
     assert batch.to_list() == [ids, []]
