@@ -9,6 +9,7 @@ mod doctor;
 mod encode;
 mod finder;
 mod malformed;
+mod output;
 mod pair;
 mod prune;
 mod rewritten;

@@ -9,14 +9,16 @@
 
 mod count;
 mod file;
+mod options;
 mod run;
 mod table;
 mod totals;
 
 use std::path::Path;
 
-pub use count::{CountOptions, LINE_END, count, count_to_file};
+pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
+pub use options::CountOptions;
 pub use totals::Totals;
 
 use crate::corpus::{InvalidUtf8, IterSource};

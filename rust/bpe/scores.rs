@@ -16,9 +16,9 @@ use std::cmp::Ordering;
 use aho_corasick::{AhoCorasick, MatchKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::merge::Symbols;
+use super::merge::{PassOver, Symbols};
 use super::pairs::{Merged, PairTable};
-use super::{Bpe, BpeOptions, Unit, chars, orders, runs};
+use super::{Bpe, BpeOptions, Dropout, Unit, chars, orders, resegment, runs};
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};
 
@@ -221,6 +221,30 @@ fn check(vocab: &Vocab, scores: &[f32], options: &BpeOptions) -> Result<()> {
 }
 
 impl Bpe {
+    /// As [`Bpe::encode_run`].
+    pub(super) fn encode_by_scores(
+        &self,
+        scored: &Scored,
+        piece: &[u8],
+        symbols: &mut Symbols,
+        dropout: &mut Option<Dropout>,
+    ) {
+        scored.push_symbols(piece, symbols);
+        match dropout {
+            _ if !scored.merges_only() => resegment::merge(symbols, &self.pairs, &scored.unused),
+            None => symbols.merge(&self.pairs),
+            Some(dropout) => {
+                symbols.merge_with_dropout(&self.pairs, PassOver::Gone(&mut || dropout.skips()));
+            }
+        }
+        scored.finish(piece, symbols, self.fallback_ids.as_deref(), self.unk_id, self.options.fuse_unk);
+    }
+
+    /// The token that runs of unknown characters become one of.
+    pub(super) fn fused_unk(&self) -> Option<TokenId> {
+        self.unk_id.filter(|_| self.scored.is_some() && self.options.fuse_unk)
+    }
+
     /// The last merge of each token, in the order of scores.
     pub fn merges_of_scores(&self) -> Vec<(TokenId, TokenId)> {
         let mut merges: Vec<_> = self.last_merges().into_iter().flatten().collect();

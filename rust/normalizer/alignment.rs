@@ -4,8 +4,8 @@
 //! follows what changed. The only place that knows how offsets survive a
 //! rewrite.
 
-use std::cell::Cell;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::growth::Growth;
 use crate::error::Result;
@@ -135,9 +135,27 @@ pub struct Aligned {
     /// How much of the old text is used up.
     read: usize,
     growth: Growth,
-    /// How many edits came before the last place that was asked for.
-    asked: Cell<usize>,
+    asked: Asked,
 }
+
+/// How many edits came before the last place that was asked for: where the next
+/// search begins, and nothing that a text is known by.
+#[derive(Debug, Default)]
+struct Asked(AtomicUsize);
+
+impl Clone for Asked {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Asked {}
 
 impl Rewrite for Aligned {
     fn copy(&mut self, unchanged: &str) {
@@ -214,17 +232,21 @@ impl Aligned {
     }
 
     /// How many edits are before a place. Places are mostly asked for in order,
-    /// so the search begins at the last one.
+    /// so the search begins at the last one, in steps that double.
     fn n_edits(&self, is_before: impl Fn(&Edit) -> bool) -> usize {
-        const NEAR: usize = 8;
-        let from = match self.asked.get() {
-            n if n <= self.edits.len() && (n == 0 || is_before(&self.edits[n - 1])) => n,
+        let asked = self.asked.0.load(Ordering::Relaxed);
+        let mut from = match asked.checked_sub(1).and_then(|last| self.edits.get(last)) {
+            Some(last) if is_before(last) => asked,
             _ => 0,
         };
-        let rest = &self.edits[from..];
-        let near = rest.iter().take(NEAR).take_while(|edit| is_before(edit)).count();
-        let n = if near < NEAR { from + near } else { from + rest.partition_point(is_before) };
-        self.asked.set(n);
+        let mut step = 1;
+        while self.edits.get(from + step - 1).is_some_and(&is_before) {
+            from += step;
+            step *= 2;
+        }
+        let end = self.edits.len().min(from + step - 1);
+        let n = from + self.edits[from..end].partition_point(is_before);
+        self.asked.0.store(n, Ordering::Relaxed);
         n
     }
 
@@ -267,7 +289,7 @@ impl Aligned {
         for edit in earlier.into_iter().chain(mine) {
             growth.push_edit(&mut edits, moved(edit, shift));
         }
-        Aligned { text: next.text, edits, read: self.read, growth, asked: Cell::default() }
+        Aligned { text: next.text, edits, read: self.read, growth, asked: Asked::default() }
     }
 }
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::encode::Output;
 use super::finder::Finder;
+use super::output::Output;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;

@@ -3,66 +3,17 @@
 use std::ops::Range;
 
 use super::finder::Finder;
+use super::output::Output;
 use super::rewritten::{Origin, Rewritten};
-use super::walk::{Ended, Walk, finished};
+use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::{AddedToken, Section};
+use crate::added_tokens::Section;
 use crate::bpe::Dropout;
-use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
+use crate::encoding::{Encoding, EncodingBatch, Surfaces};
 use crate::error::{Error, Result};
 use crate::model::{Model, Worker};
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
-use crate::vocab::TokenId;
-
-/// Where ids go, with a limit at which encoding stops.
-pub(super) struct Output {
-    pub(super) ids: Vec<TokenId>,
-    pub(super) spans: Option<Vec<Span>>,
-    /// Kept for single texts alone.
-    pub(super) surfaces: Option<Surfaces>,
-    /// The number of ids at which to stop, those that were there included.
-    limit: usize,
-    /// The ids that were there before this text.
-    start: usize,
-    lens: Vec<u32>,
-}
-
-impl Output {
-    pub(super) fn new(with_spans: bool, limit: Option<usize>) -> Self {
-        Self {
-            ids: Vec::new(),
-            spans: with_spans.then(Vec::new),
-            surfaces: None,
-            limit: limit.unwrap_or(usize::MAX),
-            start: 0,
-            lens: Vec::new(),
-        }
-    }
-
-    /// Sets the limit to count from ids that are there already.
-    pub(super) fn start_at(&mut self, n_ids: usize) {
-        self.limit = self.limit.saturating_add(n_ids);
-        self.start = n_ids;
-    }
-
-    /// Ends the walk at the limit.
-    #[inline]
-    pub(super) fn room_left(&self) -> Walk {
-        if self.ids.len() < self.limit { Ok(()) } else { Err(Ended::Full) }
-    }
-
-    /// Pushes an added token found as `text`.
-    pub(super) fn push_token(&mut self, token: &AddedToken, start: usize, end: usize, text: &[u8]) {
-        if let Some(surfaces) = self.surfaces.as_mut().filter(|_| token.content.as_bytes() != text) {
-            surfaces.push(self.ids.len(), text);
-        }
-        self.ids.push(token.id);
-        if let Some(spans) = &mut self.spans {
-            spans.push([start as u64, end as u64]);
-        }
-    }
-}
 
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
@@ -388,18 +339,6 @@ impl Tokenizer {
                     at += len as usize;
                 }
             }
-        }
-    }
-}
-
-impl Output {
-    fn truncate(&mut self) {
-        self.ids.truncate(self.limit);
-        if let Some(surfaces) = &mut self.surfaces {
-            surfaces.truncate(self.limit);
-        }
-        if let Some(spans) = &mut self.spans {
-            spans.truncate(self.limit - self.start);
         }
     }
 }

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::encode::Output;
 use super::finder::Finder;
+use super::output::Output;
 use super::rewritten::Rewritten;
 use super::walk::Walk;
 use crate::added_tokens::{AddedToken, Section};

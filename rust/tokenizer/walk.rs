@@ -32,7 +32,7 @@ pub(super) fn finished(walk: Walk) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::Output;
+    use super::super::output::Output;
     use super::*;
     use crate::added_tokens::AddedToken;
 

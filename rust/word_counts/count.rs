@@ -5,12 +5,12 @@
 //! of one merge. A table that would outgrow its share of `max_memory` is
 //! written out as a sorted run and emptied.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::file::{CountsWriter, Header};
+use super::options::CountOptions;
 use super::run::{self, Run, SpillWriter, Spilled};
 use super::table::Table;
 use super::{Totals, WordCounts};
@@ -19,40 +19,6 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::pipeline::Pipeline;
 use crate::progress::{Progress, Stage};
-
-/// How counting is done; nothing here but `max_piece_bytes` and `line_ends`
-/// changes a result.
-#[derive(Clone, Debug)]
-pub struct CountOptions {
-    /// Worker threads; `None` takes [`parallel::default_threads`].
-    pub threads: Option<usize>,
-    /// Bytes the tables may take together; beyond, they spill to `temp_dir`.
-    pub max_memory: Option<u64>,
-    /// Longer pieces are cut at character boundaries and counted in
-    /// [`Totals::pieces_cut`].
-    pub max_piece_bytes: usize,
-    /// Takes each document as one line, as SentencePiece does: its line feed is
-    /// no part of it, and [`LINE_END`] stands behind its last piece.
-    pub line_ends: bool,
-    /// Where runs are spilled; `None` takes the system's folder.
-    pub temp_dir: Option<PathBuf>,
-}
-
-impl CountOptions {
-    /// Longer than any piece of natural text, short enough for any trainer.
-    pub const MAX_PIECE_BYTES: usize = 1 << 16;
-
-    fn temp_dir(&self) -> PathBuf {
-        self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
-    }
-}
-
-impl Default for CountOptions {
-    fn default() -> Self {
-        let max_piece_bytes = Self::MAX_PIECE_BYTES;
-        Self { threads: None, max_memory: None, max_piece_bytes, line_ends: false, temp_dir: None }
-    }
-}
 
 /// Stands behind the last piece of a line in counts that mark where lines end;
 /// trainers in SentencePiece's manner take it for that, whose sentences end

@@ -1,0 +1,85 @@
+//! Steps, sequences and the bound of what they may make.
+
+use super::*;
+
+#[test]
+fn llama_steps_keep_their_way_back() {
+    let normalizer = Normalizer::Sequence {
+        normalizers: vec![
+            Normalizer::Prepend { prepend: "▁".into() },
+            Normalizer::Replace { pattern: " ".into(), content: "▁".into() },
+        ],
+    };
+    let aligned = normalizer.normalize("a bc").unwrap().unwrap();
+    assert_eq!(aligned.text, "▁a▁bc");
+    for (normalized, original) in [(0..4, 0..1), (0..3, 0..0), (4..7, 1..2), (4..9, 1..4), (7..9, 2..4)] {
+        assert_eq!(aligned.to_original(normalized), original);
+    }
+    assert!(normalizer.normalize("").unwrap().is_none());
+}
+
+/// A step that puts `content` in the place of each `h`, `n` times over.
+fn replacing(n: usize, content: &str) -> Normalizer {
+    let step = Normalizer::Replace { pattern: "h".into(), content: content.into() };
+    Normalizer::Sequence { normalizers: vec![step; n] }
+}
+
+#[test]
+fn growth_is_bounded_at_every_step() {
+    let matches = |pattern: &str, content: &str| Normalizer::ReplaceMatches {
+        pattern: Matches::new(pattern).unwrap(),
+        content: content.into(),
+    };
+    let nested = Normalizer::Sequence { normalizers: vec![replacing(6, "hh"); 100] };
+    let prepends = vec![Normalizer::Prepend { prepend: "ab ".into() }; 2000];
+    for (what, normalizer) in [
+        ("a bomb", replacing(5000, "hh")),
+        ("a long content", replacing(1, &"h".repeat(100_000))),
+        ("sequences in a sequence", nested),
+        ("matches", Normalizer::Sequence { normalizers: vec![matches("h", "hhh"); 50] }),
+        ("a prefix each time", Normalizer::Sequence { normalizers: prepends }),
+        ("nothing left but the way back", {
+            let steps = [replacing(9, "hh"), matches("h", "")];
+            Normalizer::Sequence { normalizers: steps.to_vec() }
+        }),
+    ] {
+        let text = "h".repeat(40);
+        for error in [normalizer.normalize(&text).unwrap_err(), normalizer.normalize_text(&text).unwrap_err()]
+        {
+            let error = error.to_string();
+            assert!(error.contains("64 times the text"), "{what}: {error}");
+        }
+    }
+}
+
+#[test]
+fn known_normalizers_are_far_from_the_bound() {
+    let text = "\u{FDFA}".repeat(1000);
+    for name in ["nfkd", "nfkc+lowercase", "nfkd+strip-accents+hf-bert", "nfkd+sentencepiece"] {
+        let normalizer = Normalizer::from_name(name).unwrap();
+        let plain = normalizer.normalize_text(&text).unwrap().unwrap();
+        assert!(plain.len() > 10 * text.len() && plain.len() < 16 * text.len(), "{name}: {}", plain.len());
+        assert_eq!(normalizer.normalize(&text).unwrap().unwrap().text, plain);
+    }
+    // Six doublings are 64 times; what is put before a short text is allowed.
+    assert_eq!(replacing(6, "hh").normalize_text("hhh").unwrap().unwrap().len(), 192);
+    let prefix = Normalizer::Prepend { prepend: "x".repeat(1024) };
+    assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 1025);
+}
+
+#[test]
+fn patterns_in_a_row_are_few() {
+    let step = r#"{"type":"ReplaceMatches","pattern":"\\w{20}","content":""}"#;
+    for (n, is_read) in [(0, true), (16, true), (17, false), (5000, false)] {
+        let list = vec![step; n].join(",");
+        for json in [
+            format!(r#"{{"type":"Sequence","normalizers":[{list}]}}"#),
+            format!(r#"{{"type":"Sequence","normalizers":[{{"type":"Sequence","normalizers":[{list}]}}]}}"#),
+        ] {
+            let read = serde_json::from_str::<Normalizer>(&json);
+            assert_eq!(read.is_ok(), is_read, "{n} {:?}", read.err());
+        }
+    }
+    let bad = r#"{"type":"Sequence","normalizers":[{"type":"Nfc"},{"type":"X"}]}"#;
+    assert!(serde_json::from_str::<Normalizer>(bad).unwrap_err().to_string().contains('X'));
+}
