@@ -1,9 +1,11 @@
 //! The merge loop: symbols in, tokens out, lowest rank first, leftmost among
 //! equals.
 //!
-//! Three forms with one result. Short pieces scan an array (`scan`); longer ones
-//! are cut into windows that do (`windows`). An agenda over a linked list, O(n
-//! log n) on any input, is for what neither can do: dropout, and pieces of which
+//! Four forms with one result. Up to [`FEW`] symbols merge in a list that closes
+//! up; up to 64 scan an array in which nothing moves (`scan`: better for more,
+//! but each look at it waits for what was just written); longer pieces are cut
+//! into windows that do (`windows`). An agenda over a linked list, O(n log n) on
+//! any input, is for what none of them can do: dropout, and pieces of which
 //! windows do not agree.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
@@ -16,6 +18,9 @@ use super::pairs::{Merged, PairTable};
 use super::scan::{self, Scan};
 use super::windows::Windows;
 use crate::vocab::TokenId;
+
+/// Up to so many symbols merge in a list that closes up.
+const FEW: usize = 16;
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
@@ -49,6 +54,7 @@ pub(crate) struct Symbols {
     pub(crate) lens: Vec<u32>,
     pub(super) scan: Scan,
     pub(super) windows: Windows,
+    merges: Vec<Merged>,
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
@@ -82,6 +88,8 @@ impl Symbols {
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
         if pairs.greatest_rank() > scan::GREATEST_RANK {
             self.merge_down_to(1, pairs);
+        } else if self.ids.len() <= FEW {
+            self.merge_few(pairs);
         } else if self.ids.len() <= scan::MOST {
             self.merge_by_scan(pairs);
         } else {
@@ -97,6 +105,36 @@ impl Symbols {
     /// Merges, passing over candidates.
     pub(super) fn merge_with_dropout(&mut self, pairs: &PairTable, dropout: PassOver<'_>) {
         self.merge_by_agenda(1, pairs, dropout);
+    }
+
+    fn merge_few(&mut self, pairs: &PairTable) {
+        let Self { ids, lens, merges, .. } = self;
+        merges.clear();
+        merges.extend(ids.windows(2).map(|pair| pairs.get(pair[0], pair[1])));
+        loop {
+            let mut best = Merged::NEVER;
+            let mut at = 0;
+            for (i, &merge) in merges.iter().enumerate() {
+                if merge.rank < best.rank {
+                    best = merge;
+                    at = i;
+                }
+            }
+            if best == Merged::NEVER {
+                return;
+            }
+            ids[at] = best.id;
+            lens[at] += lens[at + 1];
+            ids.remove(at + 1);
+            lens.remove(at + 1);
+            merges.remove(at);
+            if let Some(merge) = merges.get_mut(at) {
+                *merge = pairs.get(best.id, ids[at + 1]);
+            }
+            if at > 0 {
+                merges[at - 1] = pairs.get(ids[at - 1], best.id);
+            }
+        }
     }
 
     fn merge_by_scan(&mut self, pairs: &PairTable) {

@@ -88,7 +88,8 @@ impl PairTable {
     }
 
     /// What a pair merges into; [`Merged::NEVER`] if it does not merge.
-    #[inline]
+    // Called from few places, each in the innermost loop.
+    #[inline(always)]
     pub fn get(&self, left: TokenId, right: TokenId) -> Merged {
         if left < CORNER && right < CORNER {
             let merged = self.corner.get((left * CORNER + right) as usize).copied().unwrap_or(u64::MAX);
@@ -124,7 +125,7 @@ impl PairTable {
     #[inline]
     fn find(&self, key: u64) -> (usize, u8) {
         let mask = self.slots.len() - 1;
-        // Both halves of a product with a secret factor, as in foldhash.
+        // Both halves of a product, with the key under the seed, as in foldhash.
         let product = u128::from(key ^ self.seed) * 0x9E37_79B9_7F4A_7C15;
         let hash = (product >> 64) as u64 ^ product as u64;
         let tag = (hash >> 24) as u8 | 1;
