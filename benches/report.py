@@ -1,7 +1,8 @@
 """Runs all measurements and writes docs/benchmarks.md: `make bench`.
 
 How a figure is made: `measure.py`. `python benches/report.py train encode` runs
-only those sections and prints them.
+only those sections; each takes its place on the page when it is done. `--print`
+shows them and leaves the page alone.
 """
 
 import json
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import corpora
 import hostile_files
+import page
 import subwords
 from measure import (
     ENCODE_HEAD,
@@ -302,28 +304,26 @@ SECTIONS = (
 
 
 def main(wanted: Sequence[str]) -> None:
-    """Runs the sections; all of them become docs/benchmarks.md."""
+    """Runs the sections named, or all; `--print` shows them instead of writing them to the page."""
+    to_page = "--print" not in wanted
+    wanted = [name for name in wanted if name != "--print"]
     unknown = set(wanted) - set(SECTIONS)
     if unknown:
         sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
-    parts = []
-    before = settle()
+    path = corpora.ROOT / "docs" / "benchmarks.md"
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         for section in wanted or SECTIONS:
             print(section, file=sys.stderr)
-            parts.append(getattr(bench, section)())
-    body = "\n\n".join(parts)
-    if wanted:
-        print(f"{quietness(before)}\n\n{body}")
-        return
-    head = (
-        "# Benchmarks\n\nWritten by `make bench` (`benches/report.py`), not by hand. "
-        "Trust ratios, not seconds: they come from one run on one machine.\n\n"
-    )
-    path = corpora.ROOT / "docs" / "benchmarks.md"
-    path.write_text(f"{head}{machine()} {quietness(before)}\n\n{body}\n", encoding="utf-8")
-    print(path)
+            before = settle()
+            text = getattr(bench, section)()
+            text = page.stamped(text, f"{machine()} {quietness(before)}", corpora.ROOT)
+            if to_page:
+                path.write_text(page.updated(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+            else:
+                print(f"\n{text}")
+    if to_page:
+        print(path)
 
 
 if __name__ == "__main__":

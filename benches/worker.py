@@ -141,6 +141,14 @@ def unbroken(job: dict[str, Any]) -> dict[str, Any]:
     return best
 
 
+def longest_tokens(tokenizer: Any, n: int) -> str:
+    """A text of about `n` bytes of the 2,000 longest tokens, in random order."""
+    tokens = [tokenizer.decode([id]) for id in range(tokenizer.vocab_size)]
+    tokens = sorted((token for token in tokens if "\ufffd" not in token), key=len)[-2000:]
+    mean = sum(len(token.encode()) for token in tokens) / len(tokens)
+    return "".join(random.Random(1).choices(tokens, k=round(n / mean)))
+
+
 def hostile_speed(job: dict[str, Any]) -> dict[str, Any]:
     """Encodes each hostile text with one tokenizer on one thread: bytes a second, the best of five."""
     import sentitok
@@ -150,8 +158,9 @@ def hostile_speed(job: dict[str, Any]) -> dict[str, Any]:
         tokenizer = sentitok.Tokenizer.from_tiktoken(path, job["pattern"])
     else:
         tokenizer = sentitok.Tokenizer.from_file(path)
+    texts = {**hostile_texts(job["n"]), "longest tokens by chance": longest_tokens(tokenizer, job["n"])}
     speeds = {}
-    for name, text in hostile_texts(job["n"]).items():
+    for name, text in texts.items():
         n_bytes = len(text if isinstance(text, bytes) else text.encode())
         times = []
         for _ in range(5):
