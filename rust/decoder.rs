@@ -63,6 +63,9 @@ pub enum Decoder {
 }
 
 impl Decoder {
+    /// The most bytes that are put between two tokens.
+    pub(crate) const MOST_BETWEEN: usize = 16;
+
     /// Appends the bytes of a token. `state` goes with the ids of one text.
     pub(crate) fn push(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) {
         let first = !std::mem::replace(&mut state.started, true);

@@ -15,6 +15,7 @@
 
 pub mod added_tokens;
 mod atomic;
+mod automaton;
 pub mod bpe;
 pub mod byte_level;
 pub mod corpus;

@@ -100,16 +100,26 @@ pub enum Normalizer {
 
 /// More patterns than any known file has; each may take megabytes.
 const MAX_PATTERNS: usize = 16;
+/// More steps than any known file has; each reads the whole text.
+const MAX_STEPS: usize = 128;
 
 impl Normalizer {
     /// Steps one after the other.
     ///
     /// # Errors
-    /// [`crate::Error::Format`] for more than 16 patterns in them.
+    /// [`crate::Error::Format`] for more than 128 steps, or more than 16 patterns
+    /// in them.
     pub fn sequence(steps: impl IntoIterator<Item = Result<Self>>) -> Result<Self> {
-        let (mut normalizers, mut n_patterns) = (Vec::new(), 0);
+        let (mut normalizers, mut n_patterns, mut n_steps) = (Vec::new(), 0, 0);
         for step in steps {
             let step = step?;
+            n_steps += step.n_steps();
+            if n_steps > MAX_STEPS {
+                return Err(Error::format(
+                    "normalizer",
+                    format!("more than {MAX_STEPS} steps, each of which reads the whole text; join them"),
+                ));
+            }
             n_patterns += step.n_patterns();
             if n_patterns > MAX_PATTERNS {
                 return Err(Error::format(
@@ -120,6 +130,13 @@ impl Normalizer {
             normalizers.push(step);
         }
         Ok(Self::Sequence { normalizers })
+    }
+
+    fn n_steps(&self) -> usize {
+        match self {
+            Self::Sequence { normalizers } => normalizers.iter().map(Self::n_steps).sum::<usize>().max(1),
+            _ => 1,
+        }
     }
 
     fn n_patterns(&self) -> usize {

@@ -61,6 +61,9 @@ impl Default for Template {
 }
 
 impl Template {
+    /// The most parts of a template, texts included.
+    pub const MAX_PARTS: usize = 1024;
+
     /// Checks that each text stands where it should, once.
     ///
     /// # Errors
@@ -80,6 +83,12 @@ impl Template {
                 return Err(Error::format(
                     format!("$.post_processor.{name}"),
                     format!("sequence A must stand once and B {seconds} time(s)"),
+                ));
+            }
+            if parts.len() > Self::MAX_PARTS {
+                return Err(Error::format(
+                    format!("$.post_processor.{name}"),
+                    format!("{} parts; at most {} may stand around each text", parts.len(), Self::MAX_PARTS),
                 ));
             }
         }

@@ -295,6 +295,13 @@ impl Tokenizer {
                 None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
             },
         };
+        // The sum of long tokens may be more than there is memory for.
+        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| {
+            Error::Decode(format!(
+                "no memory for more than {} bytes of text; decode fewer ids at once",
+                out.len()
+            ))
+        })?;
         self.decoder.push(state, id, token, out);
         Ok(())
     }

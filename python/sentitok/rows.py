@@ -77,7 +77,8 @@ def separated(
         remedy: what to do about a longer one.
 
     Raises:
-        FormatError: if a quote is never closed, or a row is longer than `limit`.
+        FormatError: if a quote is never closed, or only some lines below with text behind
+            it, or a row is longer than `limit`.
     """
     # The lines of the row that is being read: if the file ends in it, they tell where.
     held: list[str] = []
@@ -107,9 +108,22 @@ def separated(
             _refuse_open_quote(held, delimiter, name, number, ended)
             raise FormatError(f"{name}, line {reader.line_num}: {error}") from None
         _refuse_open_quote(held, delimiter, name, number, ended)
+        if len(held) > 1:
+            _refuse_stray_quote(held, delimiter, name, number)
         yield number, row
         held.clear()
         number = reader.line_num + 1
+
+
+def _refuse_stray_quote(held: list[str], delimiter: str, name: str, number: int) -> None:
+    """Refuses a row of several lines in which text stands behind a closing quote."""
+    try:
+        list(csv.reader(held, delimiter=delimiter, strict=True))
+    except csv.Error:
+        raise FormatError(
+            f"{name}, line {number}: a quote in this row closes some lines below with text behind it; "
+            "close it on its line, or write a quote that is text twice in a quoted field"
+        ) from None
 
 
 def _refuse_open_quote(held: list[str], delimiter: str, name: str, number: int, ended: bool) -> None:

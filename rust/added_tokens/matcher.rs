@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 
 use super::AddedToken;
+use crate::automaton::leftmost_longest;
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::unicode::{flag, flags};
@@ -82,9 +83,7 @@ impl Matcher {
         if tokens.is_empty() {
             return Ok(None);
         }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&patterns)
+        let automaton = leftmost_longest(&patterns)
             .map_err(|error| Error::format("added tokens", format!("no automaton can be built: {error}")))?;
         Ok(Some(Self { automaton, tokens }))
     }

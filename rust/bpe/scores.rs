@@ -13,12 +13,13 @@
 
 use std::cmp::Ordering;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merge::{PassOver, Symbols};
 use super::pairs::{Merged, PairTable};
 use super::{Bpe, BpeOptions, Dropout, Unit, chars, orders, resegment, runs};
+use crate::automaton::leftmost_longest;
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};
 
@@ -169,9 +170,7 @@ fn matcher(vocab: &Vocab, options: &BpeOptions) -> Result<Option<(AhoCorasick, V
     }
     let patterns: Vec<&[u8]> =
         options.user_defined.iter().map(|&id| vocab.bytes(id).unwrap_or_default()).collect();
-    let matcher = AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostLongest)
-        .build(patterns)
+    let matcher = leftmost_longest(&patterns)
         .map_err(|error| Error::format("user-defined pieces", error.to_string()))?;
     Ok(Some((matcher, options.user_defined.clone())))
 }

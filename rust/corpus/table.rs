@@ -115,6 +115,14 @@ fn row_error(
                     .to_owned(),
             );
         }
+        Some(Flaw::Stray(quote)) => {
+            return at_start(
+                quote,
+                "the quote that opens here closes some lines below with text behind it; close it on its line, or \
+                 write a quote that is text twice in a quoted field"
+                    .to_owned(),
+            );
+        }
         Some(Flaw::TooLong(row)) => return at_start(row, too_long("row", max_row_bytes)),
         None => {}
     }

@@ -3,16 +3,24 @@
 use numpy::ndarray::Array2;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use super::turns::numbers;
 use crate::encoding::{Blanks, Span};
 use crate::error::Error;
 
+/// Imports NumPy, once: what hinders that, Ctrl-C too, is an error, not a panic.
+fn ensure_numpy(py: Python<'_>) -> PyResult<()> {
+    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
+    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop)).copied()
+}
+
 /// A read-only array that owns the vector.
-pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
+pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
+    ensure_numpy(py)?;
     let array = PyArray1::from_vec(py, values);
     array.readwrite().make_nonwriteable();
-    array
+    Ok(array)
 }
 
 /// Spans as a read-only array of `(n, 2)`.
@@ -29,15 +37,16 @@ pub(super) fn rectangle<T: Element>(
     columns: usize,
     values: Vec<T>,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
+    ensure_numpy(py)?;
     let array = Array2::from_shape_vec((rows, columns), values)
         .map_err(|error| Error::Internal(format!("{rows} x {columns}: {error}")))?;
     Ok(PyArray2::from_owned_array(py, array))
 }
 
 /// What offsets leave out, for pickling.
-pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> (bool, Bound<'_, PyAny>) {
-    let counts = read_only(py, blanks.counts.into_flattened());
-    (blanks.after_prefix_space, counts.into_any())
+pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> PyResult<(bool, Bound<'_, PyAny>)> {
+    let counts = read_only(py, blanks.counts.into_flattened())?;
+    Ok((blanks.after_prefix_space, counts.into_any()))
 }
 
 /// The way back of [`blanks`].

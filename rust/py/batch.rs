@@ -50,7 +50,12 @@ pub(super) struct PyEncodingBatch {
 }
 
 impl PyEncodingBatch {
-    pub fn new(py: Python<'_>, batch: EncodingBatch, sources: Sources, tokenizer: &Arc<Tokenizer>) -> Self {
+    pub fn new(
+        py: Python<'_>,
+        batch: EncodingBatch,
+        sources: Sources,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Self> {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
         Self::with_trimming(py, batch, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
     }
@@ -61,15 +66,15 @@ impl PyEncodingBatch {
         sources: Sources,
         trimming: Trimming,
         pad_id: TokenId,
-    ) -> Self {
-        Self {
-            ids: arrays::read_only(py, batch.ids).unbind(),
-            row_offsets: arrays::read_only(py, batch.row_offsets).unbind(),
+    ) -> PyResult<Self> {
+        Ok(Self {
+            ids: arrays::read_only(py, batch.ids)?.unbind(),
+            row_offsets: arrays::read_only(py, batch.row_offsets)?.unbind(),
             spans: batch.spans.unwrap_or_default(),
             sources,
             trimming,
             pad_id,
-        }
+        })
     }
 
     /// The texts that spans lie in, and whether there is one for all rows.
@@ -322,7 +327,8 @@ impl PyEncodingBatch {
             };
             let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
             let spans = arrays::spans(py, py.detach(|| batch.spans.clone()))?.into_any();
-            let blanks = batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned()));
+            let blanks =
+                batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
             let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -363,7 +369,7 @@ impl PyEncodingBatch {
                 Some(texts) if one => Sources::One(texts),
                 Some(texts) => Sources::Rows(texts),
             };
-            Ok(Self::with_trimming(py, batch, sources, Trimming::Blanks(blanks), pad_id))
+            Self::with_trimming(py, batch, sources, Trimming::Blanks(blanks), pad_id)
         })
     }
 }

@@ -45,19 +45,29 @@ pub(super) struct PyEncoding {
 }
 
 impl PyEncoding {
-    pub fn new(py: Python<'_>, encoding: Encoding, tokenizer: Arc<Tokenizer>, texts: Vec<Text>) -> Self {
+    pub fn new(
+        py: Python<'_>,
+        encoding: Encoding,
+        tokenizer: Arc<Tokenizer>,
+        texts: Vec<Text>,
+    ) -> PyResult<Self> {
         Self::with_spelling(py, encoding, Spelling::Tokenizer(tokenizer), texts)
     }
 
-    fn with_spelling(py: Python<'_>, mut encoding: Encoding, spelling: Spelling, texts: Vec<Text>) -> Self {
-        Self {
-            ids: arrays::read_only(py, std::mem::take(&mut encoding.ids)).unbind(),
+    fn with_spelling(
+        py: Python<'_>,
+        mut encoding: Encoding,
+        spelling: Spelling,
+        texts: Vec<Text>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            ids: arrays::read_only(py, std::mem::take(&mut encoding.ids))?.unbind(),
             encoding,
             spelling,
             texts,
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
-        }
+        })
     }
 
     /// The tokens, each spelling one object however often it stands there.
@@ -184,16 +194,16 @@ impl PyEncoding {
 
     /// The number of the segment of each id, a read-only array of uint32.
     #[getter]
-    fn type_ids(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
-        let make = || arrays::read_only(py, self.encoding.type_ids.clone()).unbind();
-        self.type_ids.get_or_init(py, make).clone_ref(py)
+    fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+        let make = || PyResult::Ok(arrays::read_only(py, self.encoding.type_ids.clone())?.unbind());
+        Ok(self.type_ids.get_or_try_init(py, make)?.clone_ref(py))
     }
 
     /// Whether the template put the id in, a read-only array of bool.
     #[getter]
-    fn special_tokens_mask(&self, py: Python<'_>) -> Py<PyArray1<bool>> {
-        let make = || arrays::read_only(py, self.encoding.special_mask.clone()).unbind();
-        self.special_mask.get_or_init(py, make).clone_ref(py)
+    fn special_tokens_mask(&self, py: Python<'_>) -> PyResult<Py<PyArray1<bool>>> {
+        let make = || PyResult::Ok(arrays::read_only(py, self.encoding.special_mask.clone())?.unbind());
+        Ok(self.special_mask.get_or_try_init(py, make)?.clone_ref(py))
     }
 
     /// Where each token came from: start and end in the original text, an array
@@ -290,13 +300,13 @@ impl PyEncoding {
             let state: State<'py> = (
                 ids.bind(py).clone().into_any(),
                 arrays::spans(py, py.detach(|| encoding.spans.clone()))?.into_any(),
-                this.get().type_ids(py).into_bound(py).into_any(),
-                this.get().special_tokens_mask(py).into_bound(py).into_any(),
+                this.get().type_ids(py)?.into_bound(py).into_any(),
+                this.get().special_tokens_mask(py)?.into_bound(py).into_any(),
                 (encoding.second.start, encoding.second.end),
                 spelled,
                 texts.iter().map(|text| text.to_object(py)).collect::<PyResult<_>>()?,
-                (arrays::read_only(py, places).into_any(), surfaces),
-                blanks.map(|blanks| arrays::blanks(py, blanks)),
+                (arrays::read_only(py, places)?.into_any(), surfaces),
+                blanks.map(|blanks| arrays::blanks(py, blanks)).transpose()?,
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -337,7 +347,7 @@ impl PyEncoding {
                 Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));
             let spelling = Spelling::Tokens(tokens.unbind(), blanks);
-            Ok(Self::with_spelling(py, encoding, spelling, texts.collect::<PyResult<_>>()?))
+            Self::with_spelling(py, encoding, spelling, texts.collect::<PyResult<_>>()?)
         })
     }
 }

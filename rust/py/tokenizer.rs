@@ -77,14 +77,14 @@ impl PyTokenizer {
     fn one(&self, py: Python<'_>, text: Text, call: &Call) -> PyResult<PyEncoding> {
         let bytes = text.bytes(py)?;
         let encoding = off(py, bytes.len(), || self.tokenizer.encode(bytes, call.options()))?;
-        Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![text]))
+        PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![text])
     }
 
     fn pair(&self, py: Python<'_>, texts: [Text; 2], call: &Call) -> PyResult<PyEncoding> {
         let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
         let n_bytes = first.len() + second.len();
         let encoding = off(py, n_bytes, || self.tokenizer.encode_pair(first, second, call.options()))?;
-        Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into()))
+        PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into())
     }
 }
 
@@ -153,7 +153,7 @@ impl PyTokenizer {
             })?;
             drop(slices);
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
-            Ok(PyEncodingBatch::new(py, batch, sources, &self.tokenizer))
+            PyEncodingBatch::new(py, batch, sources, &self.tokenizer)
         })
     }
 
@@ -182,7 +182,7 @@ impl PyTokenizer {
             let joined = PyBytes::new(py, &bytes.concat());
             let n_bytes = joined.as_bytes().len();
             let encoding = off(py, n_bytes, || self.tokenizer.encode_segments(&segments))?;
-            Ok(PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![Text::Bytes(joined.unbind())]))
+            PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![Text::Bytes(joined.unbind())])
         })
     }
 
@@ -208,7 +208,7 @@ impl PyTokenizer {
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
             let batch = off(py, bytes.len(), || self.tokenizer.windows(bytes, size, stride, call.options()))?;
-            Ok(PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), &self.tokenizer))
+            PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), &self.tokenizer)
         })
     }
 
@@ -251,7 +251,7 @@ impl PyTokenizer {
             let slices = texts.slices(py)?;
             let counts =
                 run(py, None, |progress| self.tokenizer.count_batch(&slices, call.options(), progress))?;
-            Ok(arrays::read_only(py, counts))
+            arrays::read_only(py, counts)
         })
     }
 

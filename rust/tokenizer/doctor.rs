@@ -56,12 +56,12 @@ impl Tokenizer {
     }
 
     /// Whether some piece of the text that `token` stands for holds all of it:
-    /// alone, after a space, or after a letter.
+    /// alone, after a space, after a letter, or before one.
     fn is_in_a_piece(&self, token: &[u8]) -> Result<bool> {
         let text = String::from_utf8_lossy(token).replace(METASPACE, " ");
-        for head in ["", " ", "a"] {
+        for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
             let mut found = false;
-            self.pipeline.for_each_piece(&format!("{head}{text}"), |piece| {
+            self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {
                 // The search reads all of the token first, however short the piece.
                 found |=
                     piece.len() >= token.len() && memchr::memmem::find(piece.as_bytes(), token).is_some();

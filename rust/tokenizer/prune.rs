@@ -28,7 +28,8 @@ pub type IdMap = Vec<Option<TokenId>>;
 impl Tokenizer {
     /// A tokenizer of the tokens `keep`, in their order, and of those it cannot
     /// do without: added tokens, the unknown token, the template's, single
-    /// bytes, unused pieces, and what kept tokens are merged from.
+    /// bytes, unused pieces, the user's pieces with a space, and what kept tokens
+    /// are merged from.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
@@ -43,7 +44,15 @@ impl Tokenizer {
         let unk = self.model.unk_token().and_then(|token| vocab.id(token.as_bytes()));
         let added = self.added.tokens().iter().map(|token| token.id);
         let fallback = vocab.iter().map(|(id, _)| id).filter(|&id| self.model.fallback_byte(id).is_some());
-        for id in keep.iter().copied().chain(of_template).chain(unk).chain(added).chain(fallback) {
+        // A piece of the user's with a space keeps the normalizer from that space,
+        // and is no id of any text: texts without pruned ids hang on it.
+        let shields = self.pipeline.normalizer.iter().flat_map(|normalizer| match normalizer {
+            Normalizer::SentencePiece(normalizer) => &normalizer.options().user_defined[..],
+            _ => &[],
+        });
+        let shields = shields.filter(|text| text.contains(' ')).filter_map(|text| vocab.id(text.as_bytes()));
+        let others = unk.into_iter().chain(added).chain(fallback).chain(shields);
+        for id in keep.iter().copied().chain(of_template).chain(others) {
             match kept.get_mut(id as usize).filter(|_| self.id_to_bytes(id).is_some()) {
                 Some(slot) => *slot = true,
                 None => return Err(Error::UnknownId { id: u64::from(id), max: self.max_id() }),

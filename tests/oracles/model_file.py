@@ -58,10 +58,21 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
-def bpe_model(pieces: Iterable[tuple[str, float, int]], byte_fallback: bool = False) -> bytes:
-    """A BPE model of pieces with scores and types, which takes text as it is."""
+def bpe_model(
+    pieces: Iterable[tuple[str, float, int]],
+    byte_fallback: bool = False,
+    normalizer: tuple[int, int, int] = (0, 0, 0),
+) -> bytes:
+    """A BPE model of pieces with scores and types, which takes text as it is.
+
+    The three of the normalizer: a space in front, spaces beside others go, spaces become marks.
+    """
     message = b"".join(
         field(1, field(1, text) + field(2, float(score)) + field(3, kind)) for text, score, kind in pieces
     )
     trainer = field(3, 2) + field(35, int(byte_fallback))
-    return message + field(2, trainer) + field(3, field(3, 0) + field(4, 0) + field(5, 0))
+    return (
+        message
+        + field(2, trainer)
+        + field(3, b"".join(field(3 + n, value) for n, value in enumerate(normalizer)))
+    )

@@ -57,7 +57,7 @@ def senti(*args: str | Path, cwd: Path, stdin: str = "") -> Done:
         stack.enter_context(contextlib.chdir(cwd))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        stack.enter_context(patch("sys.stdin", io.StringIO(stdin)))
+        stack.enter_context(patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")))
         try:
             build()([str(arg) for arg in args])
         except SystemExit as stop:
@@ -225,7 +225,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--config", "missing.toml"], 2, "missing.toml"),
     (["train", "--epochs", "1"], 2, "data.train: name the file"),
     (["train", "--resume", "runs/first"], 2, "has finished; nothing to resume"),
-    (["train", "--resume", "runs/none"], 2, "not a run directory"),
+    (["train", "--resume", "runs/none"], 2, "no such folder; give a run directory"),
     (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
     (["train", "reviews.csv", "--lr", "1e30", "--set", "optim.name=sgd", "--set", "optim.clip=0",
       "--out", "runs/nan", *SMALL], 1, "lower optim.lr"),

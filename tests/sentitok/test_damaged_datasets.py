@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from sentitok import FormatError, Tokenizer, TrainError, encode_files
 from sentitok.datasets import TokenDataset
 
@@ -41,7 +42,7 @@ def change(path: Path, **fields: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
 
 
-def test_an_index_that_was_changed_is_found(copied: Path) -> None:
+def test_an_index_that_was_changed_is_found(copied: Path, tokenizer: Tokenizer) -> None:
     index = copied / "shard-00000.idx.npy"
     data = bytearray(index.read_bytes())
     first, second = struct.unpack_from("<qq", data, 128)
@@ -52,6 +53,10 @@ def test_an_index_that_was_changed_is_found(copied: Path) -> None:
     dataset = TokenDataset(copied)
     with pytest.raises(FormatError, match=r"shard-00000\.idx\.npy: SHA-256"):
         dataset.verify()
+    tokenizer.save(copied / "tokenizer.json")
+    code, text, message = run(f"decode {copied} -t {copied / 'tokenizer.json'}")
+    assert (code, text) == (2, "")
+    assert "idx.npy: SHA-256" in message
 
 
 @pytest.mark.parametrize(

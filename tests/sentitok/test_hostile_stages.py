@@ -83,7 +83,7 @@ LONG = "a" * 100_000
 
 FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "a bomb of strings": (file(normalizer=sequence(*[replace("h", "hh")] * 22)), ["hh" * 20], GROWTH),
-    "a long bomb": (file(normalizer=sequence(*[replace("h", "hh")] * 1000)), ["h"], GROWTH),
+    "a long bomb": (file(normalizer=sequence(*[replace("h", "hh")] * 128)), ["h"], GROWTH),
     "a bomb of matches": (
         file(normalizer=sequence(*[replace("h+?", "hhh", "Regex")] * 16)),
         ["h" * 9],
@@ -91,7 +91,7 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     ),
     "a long content": (file(normalizer=replace("h", "h" * 90_000)), ["h" * 10_000], GROWTH),
     "long prefixes": (
-        file(normalizer=sequence(*[{"type": "Prepend", "prepend": "h" * 400}] * 200)),
+        file(normalizer=sequence(*[{"type": "Prepend", "prepend": "h" * 400}] * 128)),
         ["h"],
         GROWTH,
     ),
@@ -113,12 +113,31 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "many steps": (
         file(normalizer=sequence(*[replace("h", "a"), replace("a", "h")] * 700)),
         ["h" * 2000],
-        "",
+        "128 steps",
     ),
     "nfkd many times": (
-        file(normalizer=sequence(*[{"type": "NFKD"}, {"type": "NFC"}] * 1000)),
+        file(normalizer=sequence(*[{"type": "NFKD"}, {"type": "NFC"}] * 64)),
         ["\ufdfa" * 100],
         "",
+    ),
+    "nested steps": (
+        file(normalizer=sequence(*[sequence(*[{"type": "NFC"}] * 20)] * 20)),
+        ["a"],
+        "128 steps",
+    ),
+    "one long added token": (file(added_tokens=added(1, "a" * 90_000)), ["a" * 200_000], ""),
+    "a template bomb": (
+        file(
+            post_processor={
+                "type": "TemplateProcessing",
+                "single": [{"Sequence": {"id": "A", "type_id": 0}}]
+                + [{"SpecialToken": {"id": "u", "type_id": 0}}] * 800,
+                "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {"u": {"id": "u", "ids": [0] * 6000, "tokens": ["u"] * 6000}},
+            }
+        ),
+        ["a"],
+        "at most 1024",
     ),
     "look-around that reads on": (file(pre_tokenizer=split(r"(?=a*a*a*a*a*b)x")), [LONG], "steps"),
     "an atomic group": (file(pre_tokenizer=split(r"(?>a+)+b")), [LONG], "steps"),

@@ -208,3 +208,30 @@ def test_quotes_that_never_close(
     for text in (f'2{separator}5" tape', f'2{separator}"5"" tape"', f'2{separator}"5 tape"'):
         path.write_text(head + text)
         assert len(reader(path, f"{kind}:text")) == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["encode --max-line-bytes 1K", "encode -t tokenizer.json --max-line-bytes 1K"]
+)
+def test_stdin_is_not_read_without_end(line: str, folder: Path) -> None:
+    code, _, message = run(line, cwd=folder, stdin=b"a" * 1025)
+    assert (code, "stdin: the text is longer than 1024 bytes" in message) == (2, True), message
+    assert run(line, cwd=folder, stdin=b"a" * 1024)[0] == 0
+
+
+STRAY = b'text,n\n"open,1\n' + b"b,2\n" * 30 + b'"closed",3\n'
+
+
+def test_a_stray_quote_that_another_closes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(STRAY)
+    with pytest.raises(FormatError, match=r"line 2 .*closes some lines below with text behind it"):
+        sentitok.count(path, format="csv:text")
+    with pytest.raises(FormatError, match=r"line 2: .*closes some lines below with text behind it"):
+        list(documents([path], "csv:text"))
+    # Quoted fields of several lines are good.
+    path.write_bytes(b'text,n\n"open\nshut",1\n')
+    assert list(documents([path], "csv:text")) == ["open\nshut"]
+    counts = sentitok.count(path, format="csv:text")
+    assert counts is not None
+    assert counts.totals["documents"] == 1

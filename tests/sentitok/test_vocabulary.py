@@ -124,6 +124,22 @@ def test_unused_pieces_stay() -> None:
     assert pruned.encode("aca").ids.tolist() == new_ids[[1, 3, 1]].tolist()
 
 
+def test_pieces_that_shield_spaces_stay() -> None:
+    pieces = [*of_kind(NORMAL, a=-1, b=-1.5), ("▁", -2.0, NORMAL), ("  ", 0.0, USER_DEFINED)]
+    tokenizer = Tokenizer.from_bytes(bpe_model([("<unk>", 0.0, UNKNOWN), *pieces], normalizer=(1, 1, 1)))
+    before = tokenizer.encode("a  b").ids.tolist()
+    assert before == [3, 1, 3, 3, 2]
+    pruned, new_ids = tokenizer.prune([1, 2, 3])
+    assert pruned.encode("a  b").ids.tolist() == new_ids[before].tolist()
+
+
+def test_a_mark_is_in_a_text_that_gets_no_space_in_front() -> None:
+    pieces = [("<unk>", 0.0, UNKNOWN), *of_kind(NORMAL, a=-1), ("▁", -2.0, NORMAL)]
+    tokenizer = Tokenizer.from_bytes(bpe_model(pieces, normalizer=(0, 1, 1)))
+    assert tokenizer.encode("a a").ids.tolist() == [1, 2, 1]
+    assert tokenizer.doctor()["split"] == []
+
+
 def test_control_pieces_stay_what_they_are(tmp_path: Path) -> None:
     pieces = of_kind(NORMAL, a=-1, b=-1, c=-1), [("<s>", 0.0, CONTROL)], of_kind(USER_DEFINED, d=0)
     tokenizer = by_scores(*pieces[0], *pieces[1], *pieces[2])

@@ -14,7 +14,7 @@ import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
 from .output import Output, bytes_text, lines, number
-from .process import stdin, to_stdout
+from .process import text_from_stdin, to_stdout
 from .train import Format, InvalidUtf8, MaxLineBytes, Sources, Threads, sources
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def encode(
             )
         _report(manifest, was_there, out, tokenizer_file, output)
         return
-    given: str | bytes = stdin().read() if text is None else text
+    limit = size(max_line_bytes, "--max-line-bytes")
+    given: str | bytes = text_from_stdin(limit) if text is None else text
     encoding = tokenizer.encode(
         given,
         specials=specials,  # type: ignore[arg-type]
@@ -177,7 +178,7 @@ def decode(
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
-    given = ids or stdin().read().decode("utf-8", "backslashreplace").split()
+    given = ids or text_from_stdin().decode("utf-8", "backslashreplace").split()
     if len(given) == 1 and Path(given[0]).is_dir():
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
     else:
@@ -212,6 +213,8 @@ def _shards(directory: Path, tokenizer: "Tokenizer", skip: bool) -> Iterator[byt
     data = TokenDataset(directory)
     if data.tokenizer_sha256 != tokenizer.fingerprint:
         raise UsageError(f"{directory} was encoded by another tokenizer, {data.tokenizer_sha256}")
+    # Changed ends would give wrong documents without a word.
+    data.verify()
     for row in range(len(data)):
         row_ids = data[row]
         # Bytes of tokens stand side by side, so a document may be cut anywhere.

@@ -15,7 +15,7 @@ from .command import AsJson, Command, Quiet, Traceback, examples
 from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
 from .output import Output, bytes_text, colour, lines, number
-from .process import stdin
+from .process import text_from_stdin
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -81,7 +81,7 @@ def show(
     check_specials(specials)
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
-    given: str | bytes = stdin().read() if text is None else text
+    given: str | bytes = text_from_stdin() if text is None else text
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension
     ids = encoding.ids.tolist()
     raw = _shown_bytes(tokenizer, ids)

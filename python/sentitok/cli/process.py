@@ -101,6 +101,29 @@ def stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
+#: The longest text from stdin, in bytes, when no limit is named.
+STDIN_BYTES = 1 << 28
+
+
+def text_from_stdin(limit: int | None = None) -> bytes:
+    """Reads all of stdin, of at most `limit` bytes.
+
+    Raises:
+        OSError: if it is closed.
+        FormatError: if there is more.
+    """
+    limit = STDIN_BYTES if limit is None else limit
+    data = stdin().read(limit + 1)
+    if len(data) > limit:
+        from sentitok import FormatError
+
+        raise FormatError(
+            f"stdin: the text is longer than {limit} bytes, the most that is held at once; "
+            "name a file and an output (sentitok encode FILE -o DIR), or give less at a time"
+        )
+    return data
+
+
 @contextlib.contextmanager
 def to_stdout() -> Iterator[None]:
     """Lets a failure to write name stdout, and be the last one.

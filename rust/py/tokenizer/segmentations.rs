@@ -18,7 +18,7 @@ impl PyTokenizer {
     fn n_best<'py>(&self, py: Python<'py>, text: &str, n: usize) -> PyResult<Vec<Scored<'py>>> {
         entry(|| {
             let paths = py.detach(|| self.tokenizer.n_best(text, n))?;
-            Ok(paths.into_iter().map(|path| (arrays::read_only(py, path.ids), path.score)).collect())
+            paths.into_iter().map(|path| Ok((arrays::read_only(py, path.ids)?, path.score))).collect()
         })
     }
 
@@ -33,7 +33,7 @@ impl PyTokenizer {
         alpha: f64,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        entry(|| Ok(arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed))?)))
+        entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed))?))
     }
 
     /// The entropy, in nats, of what `sample` draws from.

@@ -9,11 +9,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
 use super::rules::{Class, Rules};
 use super::{Method, UnigramTrainer};
+use crate::automaton::leftmost_longest;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::word_counts::LINE_END;
@@ -142,9 +143,7 @@ impl<'a> Words<'a> {
         let specials = match texts.is_empty() {
             true => None,
             false => Some(
-                AhoCorasick::builder()
-                    .match_kind(MatchKind::LeftmostLongest)
-                    .build(&texts)
+                leftmost_longest(&texts)
                     .map_err(|error| Error::Internal(format!("automaton of special tokens: {error}")))?,
             ),
         };
