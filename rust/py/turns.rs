@@ -1,17 +1,28 @@
 //! Turns: a long run of Python objects is made or read in parts, and between them
 //! other threads run and Ctrl-C is answered.
 
+use std::time::{Duration, Instant};
+
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Objects between two turns: well below a millisecond.
+/// Objects between two looks at the clock: well below a millisecond.
 const PART: usize = 1 << 13;
+/// Python hands the interpreter over only to a thread that has waited 5 ms
+/// without a sign; one given sooner comes back before the other wakes.
+const TURN: Duration = Duration::from_millis(6);
 
 /// Counts objects, and lets others have their turn now and then.
-#[derive(Default)]
 pub(super) struct Turns {
     done: usize,
+    since: Instant,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { done: 0, since: Instant::now() }
+    }
 }
 
 impl Turns {
@@ -23,8 +34,12 @@ impl Turns {
             return Ok(());
         }
         self.done = 0;
+        if self.since.elapsed() < TURN {
+            return Ok(());
+        }
         // Whoever waits gets the interpreter before it comes back here.
         py.detach(|| ());
+        self.since = Instant::now();
         py.check_signals()
     }
 }
