@@ -24,6 +24,8 @@ pub mod decoder;
 pub mod encoding;
 pub mod error;
 pub mod format;
+#[cfg(all(feature = "python", target_os = "linux"))]
+mod large_blocks;
 pub mod model;
 pub mod normalizer;
 pub mod parallel;
@@ -34,6 +36,7 @@ mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+mod resting;
 mod spelling;
 mod stretches;
 pub mod template;

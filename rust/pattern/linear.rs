@@ -9,22 +9,22 @@
 //! counted depends on the text alone, not on the texts before.
 
 use std::ops::Range;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
-use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::{PROGRAM_BYTES, Stop, Work};
+use crate::parallel;
+use crate::resting::{Kind, Resting};
 
 /// Looks at each byte, and bytes more, that are not counted.
 const FREE_LOOKS: usize = 4;
 const FREE_BYTES: usize = 4 << 10;
-/// The bytes of states that each of two caches keeps, for each thread.
+/// The bytes of states that each of two caches keeps, for each processor.
 const CACHE_BYTES: usize = 1 << 20;
 /// What filling the cache once costs, in bytes looked at.
 const REFILL: u64 = 2 << 20;
@@ -44,10 +44,9 @@ pub(super) struct Linear {
 struct Dfas {
     forward: Arc<DFA>,
     reverse: Arc<DFA>,
-    caches: Pool<Caches, MakeCaches>,
+    resting: Resting<Box<Caches>>,
+    kind: Kind,
 }
-
-type MakeCaches = Box<dyn Fn() -> Caches + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 struct Caches {
     forward: Cache,
@@ -62,6 +61,18 @@ impl std::fmt::Debug for Dfas {
             self.forward.get_nfa().memory_usage(),
             self.reverse.get_nfa().memory_usage()
         )
+    }
+}
+
+impl Dfas {
+    /// Runs `work` with caches that an earlier search left behind, or new ones.
+    fn with_caches<T>(&self, work: impl FnOnce(&mut Caches) -> T) -> T {
+        let mut caches = self.resting.take(self.kind).unwrap_or_else(|| {
+            Box::new(Caches { forward: self.forward.create_cache(), reverse: self.reverse.create_cache() })
+        });
+        let result = work(&mut caches);
+        self.resting.put(self.kind, caches);
+        result
     }
 }
 
@@ -91,11 +102,8 @@ impl Linear {
                 .map_err(|error| error.to_string())
         };
         let (forward, reverse) = (build(false)?, build(true)?);
-        let make: MakeCaches = {
-            let (forward, reverse) = (Arc::clone(&forward), Arc::clone(&reverse));
-            Box::new(move || Caches { forward: forward.create_cache(), reverse: reverse.create_cache() })
-        };
-        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, caches: Pool::new(make) }) })
+        let resting = Resting::new(parallel::default_threads());
+        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, kind: resting.new_kind(), resting }) })
     }
 
     /// Whether the pattern matches nothing at all, somewhere.
@@ -118,11 +126,19 @@ impl Linear {
         text: &str,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
-        let mut caches = self.dfas.caches.get();
+        self.dfas.with_caches(|caches| self.search(caches, text, &mut f))
+    }
+
+    fn search<E>(
+        &self,
+        caches: &mut Caches,
+        text: &str,
+        f: &mut impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Stop> {
         let mut reported = 0;
         let mut n_reported = 0;
         let free = text.len().saturating_mul(FREE_LOOKS).saturating_add(FREE_BYTES);
-        let mut search = Search::new(&self.dfas, &mut caches, text, None);
+        let mut search = Search::new(&self.dfas, caches, text, None);
         search.free = free;
         let done = search.run(&mut |found| {
             n_reported += 1;
@@ -135,7 +151,7 @@ impl Linear {
         }
         self.dfas.forward.reset_cache(&mut caches.forward);
         self.dfas.reverse.reset_cache(&mut caches.reverse);
-        let mut search = Search::new(&self.dfas, &mut caches, text, Some(Work::of(text.len())));
+        let mut search = Search::new(&self.dfas, caches, text, Some(Work::of(text.len())));
         let done = search.run(&mut |found| {
             reported += 1;
             if reported > n_reported { f(found) } else { Ok(()) }

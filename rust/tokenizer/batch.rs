@@ -6,8 +6,8 @@
 //! atomic counter and share nothing else.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use super::finder::Finder;
 use super::output::Output;
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
+use crate::resting::{Kind, Resting};
 use crate::vocab::TokenId;
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
@@ -31,21 +32,24 @@ const LONG_BYTES: usize = 256 << 10;
 
 /// A model and what its workers left behind: their caches live on between calls.
 ///
-/// Nobody waits here. A lock that is taken, perhaps by a thread that a fork
-/// left behind, only means that a new worker is made.
+/// The models of one tokenizer share the places where that rests.
 pub(super) struct Workers {
     model: Arc<Model>,
-    resting: Mutex<Vec<Scratch>>,
+    kind: Kind,
+    resting: Arc<Resting<Scratch>>,
 }
 
 impl Workers {
-    /// As many may rest as can run: each holds up to 3 MiB (Unigram: 13 MiB).
-    fn most() -> usize {
-        parallel::default_threads()
+    /// As many may rest as can run, for each of `n_models` in turn: each holds up
+    /// to 3 MiB (Unigram: 13 MiB).
+    pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
+        let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
+        Self { model, kind: resting.new_kind(), resting }
     }
 
-    pub(super) fn new(model: Arc<Model>) -> Self {
-        Self { model, resting: Mutex::default() }
+    /// Those of another model, which rest in the same places.
+    pub(super) fn beside(&self, model: Arc<Model>) -> Self {
+        Self { model, kind: self.resting.new_kind(), resting: self.resting.clone() }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
@@ -53,17 +57,12 @@ impl Workers {
     }
 
     pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
-        let resting = self.resting.try_lock().ok().and_then(|mut resting| resting.pop());
-        let mut worker = match resting {
+        let mut worker = match self.resting.take(self.kind) {
             Some(scratch) => self.model.worker_with(scratch),
             None => self.model.worker(),
         };
         let result = work(&mut worker);
-        if let Ok(mut resting) = self.resting.try_lock()
-            && resting.len() < Self::most()
-        {
-            resting.push(worker.into_scratch());
-        }
+        self.resting.put(self.kind, worker.into_scratch());
         result
     }
 }

@@ -41,10 +41,13 @@ impl Choices {
         let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
         let specials = added.tokens().iter().filter(|token| token.special);
         let barred: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_barred(id)).collect();
-        let workers = Arc::new(Workers::new(model.clone()));
+        let barring = model.barring(&barred).map(Arc::new);
+        // Calls that take turns between "all" and "none" find their caches both.
+        let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
+        let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
         let all = Choice { matchers: Arc::new(added.matchers(|_| true)?), workers };
         let plain = added.matchers(|at| !added.tokens()[at].special)?;
-        let none = Choice { matchers: Arc::new(plain), workers: barring(&all.workers, &barred) };
+        let none = Choice { matchers: Arc::new(plain), workers: others };
         Ok(Self { all, none, barred, sets: Mutex::default() })
     }
 
@@ -100,7 +103,7 @@ impl Choices {
 /// The model with which text does not become one of `specials` by being its text.
 fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Arc<Workers> {
     match workers.model().barring(specials) {
-        Some(model) => Arc::new(Workers::new(Arc::new(model))),
+        Some(model) => Arc::new(workers.beside(Arc::new(model))),
         None => workers.clone(),
     }
 }
