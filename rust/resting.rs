@@ -26,6 +26,12 @@ impl<T> Resting<T> {
         Self { places: (0..n.max(1)).map(|_| Mutex::default()).collect(), n_kinds: AtomicUsize::new(0) }
     }
 
+    /// How many values may rest.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// A kind that was not there before.
     pub(crate) fn new_kind(&self) -> Kind {
         Kind(self.n_kinds.fetch_add(1, Ordering::Relaxed))

@@ -334,3 +334,32 @@ enum Found {
     Nothing,
     TooFar,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_caches_rest_as_there_are_processors() {
+        let linear = Linear::new(r"\w+|\s+").unwrap();
+        let search = || {
+            let mut n = 0;
+            linear
+                .for_each_match("one two", |_| -> Result<(), ()> {
+                    n += 1;
+                    Ok(())
+                })
+                .unwrap()
+                .unwrap();
+            assert_eq!(n, 3);
+        };
+        // Threads that live for one call, one after the other and at once.
+        for _ in 0..20 {
+            std::thread::scope(|scope| drop(scope.spawn(search)));
+        }
+        std::thread::scope(|scope| (0..20).for_each(|_| drop(scope.spawn(search))));
+        let Dfas { resting, kind, .. } = &*linear.dfas;
+        let n = std::iter::from_fn(|| resting.take(*kind)).count();
+        assert!((1..=parallel::default_threads()).contains(&n), "{n}");
+    }
+}

@@ -56,6 +56,16 @@ impl Workers {
         &self.model
     }
 
+    #[cfg(test)]
+    pub(super) fn share_places_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.resting, &other.resting) && self.kind != other.kind
+    }
+
+    #[cfg(test)]
+    pub(super) fn n_places(&self) -> usize {
+        self.resting.len()
+    }
+
     pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
         let mut worker = match self.resting.take(self.kind) {
             Some(scratch) => self.model.worker_with(scratch),

@@ -255,4 +255,29 @@ mod tests {
         assert!(Arc::ptr_eq(&choices.all.matchers, &find(&every)));
         assert!(Arc::ptr_eq(&choices.none.matchers, &find(&[])));
     }
+
+    #[test]
+    fn the_models_of_a_tokenizer_share_the_places_of_their_workers() {
+        let tokens = (0..3).map(|id| AddedToken::special(["<s>", "[UNK]", "foo"][id as usize], id)).collect();
+        let added = AddedTokens::new(tokens, None).unwrap();
+        let choices = choices(&added);
+        let lend = |specials| choices.finder(&added, specials).unwrap().choice.workers;
+        let sets = [["<s>".to_owned()], ["foo".to_owned()]];
+        let all = [
+            lend(Specials::All),
+            lend(Specials::None),
+            lend(Specials::Only(&sets[0])),
+            lend(Specials::Only(&sets[1])),
+        ];
+        for (n, one) in all.iter().enumerate() {
+            for other in &all[n + 1..] {
+                assert!(!Arc::ptr_eq(one.model(), other.model()) && one.share_places_with(other));
+            }
+        }
+        assert_eq!(all[0].n_places(), 2 * crate::parallel::default_threads());
+        let plain = AddedTokens::new(vec![AddedToken::special("<new>", 3)], None).unwrap();
+        let plain = self::choices(&plain);
+        assert!(Arc::ptr_eq(&plain.all.workers, &plain.none.workers));
+        assert_eq!(plain.all.workers.n_places(), crate::parallel::default_threads());
+    }
 }
