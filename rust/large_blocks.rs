@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 
 /// Blocks of at least this size are mapped. Mapping costs a few µs and each
 /// page its first touch, little beside what fills so many bytes.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 1 << 20;
 /// The least size of a page, and so the alignment of what is mapped.
 const PAGE: usize = 4096;
 

@@ -14,9 +14,12 @@ use std::sync::{Mutex, MutexGuard};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kind(usize);
 
+/// Where one value may rest.
+type Place<T> = Mutex<Option<(Kind, T)>>;
+
 /// Places for values at rest.
 pub(crate) struct Resting<T> {
-    places: Box<[Mutex<Option<(Kind, T)>>]>,
+    places: Box<[Place<T>]>,
     n_kinds: AtomicUsize,
 }
 
