@@ -24,8 +24,6 @@ pub mod decoder;
 pub mod encoding;
 pub mod error;
 pub mod format;
-#[cfg(all(feature = "python", target_os = "linux"))]
-mod large_blocks;
 pub mod model;
 pub mod normalizer;
 pub mod parallel;
