@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelled_reviews import rows
-from sentimodels.config import resolve
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding, known
-from sentimodels.layers.ngrams import hash_text, ngrams
-from sentimodels.logits import text_logits
+from sentimodels.inference import text_logits
+from sentimodels.layers.embedding import EmbeddingConfig, TokenEmbedding, known
 from sentimodels.models import build
-from sentimodels.open_words import OpenWords, Reader
-from sentimodels.trainer import Trainer
-from sentimodels.vocabulary import TextEncoder, encoder_for, load_encoder
+from sentimodels.runs.config import resolve
+from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
+from sentimodels.text.inputs import Inputs
+from sentimodels.text.ngrams import hash_text, ngrams
+from sentimodels.text.open_vocabulary import OpenWords, Reader
+from sentimodels.training.trainer import Trainer
 
 TEXTS = [text for text, _ in rows(60)]
 LABELS = np.array([label == "pos" for _, label in rows(60)], dtype=np.int64)

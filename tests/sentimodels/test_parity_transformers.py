@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import resolve
-from sentimodels.layers.embedding import Inputs
 from sentimodels.layers.ssm import SelectiveMixer
 from sentimodels.layers.transformer import Block
 from sentimodels.models import build
 from sentimodels.models.bert import Bert
 from sentimodels.models.gpt import Gpt
+from sentimodels.runs.config import resolve
+from sentimodels.text.inputs import Inputs
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 

@@ -15,13 +15,14 @@ from safetensors import safe_open
 import sentitok
 from labelled_reviews import rows, tree, write
 from sentimodels import Classifier
-from sentimodels.checkpoint import load_run, verify, write_manifest
-from sentimodels.config import resolve
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.open_words import OpenWords
-from sentimodels.run import Tables, plan, resume, train
-from sentimodels.seeds import spread
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import load_run, verify, write_manifest
+from sentimodels.runs.seeds import spread
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import plan, resume, train
+from sentimodels.text.open_vocabulary import OpenWords
 from sentimodels.training.optimizer import Optimizers
 
 
@@ -428,7 +429,7 @@ def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
     part.write_text(f"text,label\n{text} bad,neg\n", "utf-8")
     config = resolve(tree("tfidf", data, data={"valid": str(part)}))
     assert "1 rows of valid are nearly training texts" in Tables(config.data).notes
-    monkeypatch.setattr("sentimodels.training_tables._NEAR_AT_MOST", 10)
+    monkeypatch.setattr("sentimodels.runs.tables._NEAR_AT_MOST", 10)
     notes = Tables(config.data).notes
     assert not any("rows of valid are nearly" in note for note in notes)
     assert any("rows of valid that are nearly training texts were not looked for" in note for note in notes)

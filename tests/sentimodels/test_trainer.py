@@ -11,15 +11,16 @@ import torch
 from torch import nn
 
 from labelled_reviews import rows, tree
-from sentimodels.config import RunConfig, resolve
+from sentimodels.config import RunConfig
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
-from sentimodels.logits import text_logits
+from sentimodels.inference import text_logits
 from sentimodels.models import build
-from sentimodels.trainer import Record, Trainer
+from sentimodels.runs.config import resolve
+from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.training.optimizer import Optimizers
 from sentimodels.training.progress import Fit
-from sentimodels.vocabulary import TextEncoder, encoder_for
+from sentimodels.training.trainer import Record, Trainer
 
 N_TRAIN = 160
 

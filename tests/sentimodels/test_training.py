@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.training.average import Average
+from sentimodels.training.ema import Average
 from sentimodels.training.loss import distance, mixed, one_hot, summed
 from sentimodels.training.optimizer import Optimizers, RowAdamW, clip, depth_of
 from sentimodels.training.schedule import rate

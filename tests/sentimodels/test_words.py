@@ -15,16 +15,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from labelled_reviews import rows
-from sentimodels.config import resolve
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.hashed_words import HashedWords
-from sentimodels.layers.ngrams import ngrams
-from sentimodels.logits import text_logits
+from sentimodels.inference import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig
-from sentimodels.vocabulary import encoder_for
-from sentimodels.words import NgramConfig, WordNgrams
+from sentimodels.runs.config import resolve
+from sentimodels.text.encoder import encoder_for
+from sentimodels.text.hashed_ngrams import HashedWords
+from sentimodels.text.ngrams import ngrams
+from sentimodels.text.words import NgramConfig, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
 LABELS = np.array([label == "pos" for _, label in rows(120)] + [0, 1, 0, 1], dtype=np.int64)

@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..hashed_words import HashedWords
+from ..config import CharNgrams, Section
 from ..layers.bag import bag
-from ..layers.embedding import Inputs
-from ..section import CharNgrams, Section
+from ..text.hashed_ngrams import HashedWords
+from ..text.inputs import Inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

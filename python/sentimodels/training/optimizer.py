@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import OptimConfig
-from .rows import put, take
+from .table_rows import put, take
 
 __all__ = ["Optimizers", "RowAdamW", "depth_of", "is_table"]
 
