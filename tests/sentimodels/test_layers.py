@@ -162,8 +162,8 @@ def test_block_is_torchs_encoder_layer() -> None:
         theirs = nn.TransformerEncoderLayer(16, 4, 64, 0.0, "gelu", batch_first=True, norm_first=first).eval()
         theirs.load_state_dict(
             {
-                "self_attn.in_proj_weight": ours.attention.project_in.weight,
-                "self_attn.in_proj_bias": ours.attention.project_in.bias,
+                "self_attn.in_proj_weight": ours.attention.qkv_proj.weight,
+                "self_attn.in_proj_bias": ours.attention.qkv_proj.bias,
                 "self_attn.out_proj.weight": ours.attention.project_out.weight,
                 "self_attn.out_proj.bias": ours.attention.project_out.bias,
                 "linear1.weight": ours.feed_forward.project_in.weight,

@@ -22,7 +22,7 @@ from sentimodels.runs.directory import load_run, verify, write_manifest
 from sentimodels.runs.seeds import spread
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import plan, resume, train
-from sentimodels.text.open_vocabulary import OpenWords
+from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
 
@@ -69,8 +69,8 @@ def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, t
 def test_what_a_run_directory_holds(trained: Path) -> None:
     names = {path.name for path in trained.iterdir()}
     assert names == {
-        "model.safetensors", "config.toml", "open-words.json", "labels.json", "run.json", "metrics.jsonl",
-        "training_data.json", "training_texts.npz", "manifest.json",
+        "model.safetensors", "config.toml", "open-vocabulary.json", "labels.json", "run.json",
+        "metrics.jsonl", "training_data.json", "training_texts.npz", "manifest.json",
     }  # fmt: skip
     assert json.loads((trained / "labels.json").read_text())["labels"] == ["neg", "pos"]
     about = json.loads((trained / "run.json").read_text())
@@ -78,7 +78,7 @@ def test_what_a_run_directory_holds(trained: Path) -> None:
     assert about["temperature"] > 0
     assert "git" in about
     assert set(about["baselines"]) == {"majority", "tfidf"}
-    words = OpenWords.from_bytes((trained / "open-words.json").read_bytes())
+    words = OpenVocabulary.from_bytes((trained / "open-vocabulary.json").read_bytes())
     with safe_open(trained / "model.safetensors", framework="pt") as file:
         metadata = json.loads(file.metadata()["sentimodels"])
     assert metadata["tokenizer_sha256"] == words.fingerprint
@@ -153,7 +153,7 @@ def test_altered_files_are_refused(name: str, data: bytes, message: str, copy: P
 
 def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
     """Ids of two words swapped, weights untouched, hashes made anew."""
-    path = copy / "open-words.json"
+    path = copy / "open-vocabulary.json"
     value = json.loads(path.read_text("utf-8"))
     words = value["words"]
     first, second = words.index("film"), words.index("the")

@@ -93,7 +93,7 @@ def assert_equal(first: nn.Module, second: nn.Module) -> None:
 RESUMED: list[tuple[str, dict[str, dict[str, Any]]]] = [
     ("lstm", {}),
     ("gpt", {"optim": {"name": "muon", "lr": 0.003}}),
-    ("cnn", {"optim": {"lazy_rows": False, "lr": 0.01}, "train": {"ema": 0.0}}),
+    ("cnn", {"optim": {"sparse_embeddings": False, "lr": 0.01}, "train": {"ema": 0.0}}),
     ("encoder", {"optim": {"name": "sgd", "lr": 0.1}, "train": {"accumulate": 2}}),
     ("mamba", {"train": {"evaluate_every": 3, "sampler": "balanced"}}),
     ("lstm", {"train": {"mixup": 0.3, "r_drop": 0.5, "label_smoothing": 0.1}}),

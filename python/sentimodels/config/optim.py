@@ -27,13 +27,17 @@ class OptimConfig(Section):
         default="cosine", description="Course of the rate."
     )
     warmup: float = Field(default=0.06, ge=0, lt=1, description="Share of all steps in which the rate rises.")
-    floor: float = Field(default=0.05, ge=0, le=1, description="Rate at the end, as a share of the highest.")
+    min_lr_ratio: float = Field(
+        default=0.05, ge=0, le=1, description="Rate at the end, as a share of the highest."
+    )
     clip: float = Field(default=1.0, ge=0, description="Largest norm of all gradients together; 0 for none.")
-    lazy_rows: bool = Field(default=True, description="Move only the embedding rows that a step has met.")
-    rows_factor: float = Field(
+    sparse_embeddings: bool = Field(
+        default=True, description="Move only the embedding rows that a step has met."
+    )
+    embedding_lr_scale: float = Field(
         default=4.0,
         gt=0,
-        description="Rate of the rows that lazy_rows moves, as a multiple: they move only when met.",
+        description="Rate of the rows that sparse_embeddings moves, as a multiple: they move only when met.",
     )
     layer_decay: float = Field(
         default=1.0, gt=0, le=1, description="Factor of the rate for each layer further down."

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..config import CharNgrams, Section
 from ..layers.bag import bag
-from ..text.hashed_ngrams import HashedWords
+from ..text.hashed_ngrams import HashedNgrams
 from ..text.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class BowConfig(Section):
     )
     fit_lr: float = Field(default=1.0, gt=0, description="Rate of its own training.")
 
-    def features(self, texts: "Sequence[str]") -> HashedWords:
+    def features(self, texts: "Sequence[str]") -> HashedNgrams:
         """Finds words and n-grams of the training texts."""
-        return HashedWords.fit(
+        return HashedNgrams.fit(
             texts,
             word_ngrams=self.word_ngrams,
             char_ngrams=self.char_ngrams,

@@ -4,7 +4,7 @@
 |---|---|
 | `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
 | `config.toml` | the resolved configuration, paths absolute; enough to run again |
-| `tokenizer.json`, `words.json` or `hashed-words.json` | what turns texts into ids |
+| `tokenizer.json`, `open-vocabulary.json`, `words.json` or `hashed-ngrams.json` | what turns texts into ids |
 | `labels.json` | names of the classes, in the order of the logits |
 | `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |

@@ -21,9 +21,9 @@ from ..data.encoded import Encoded, encode_texts
 from ..data.opening import open_text
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
-from .hashed_ngrams import HashedWords
+from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
-from .open_vocabulary import OpenWords, Reader
+from .open_vocabulary import OpenVocabulary, Reader
 from .words import WordNgrams
 
 __all__ = [
@@ -36,13 +36,13 @@ __all__ = [
     "vectors_for",
 ]
 
-Encoder = Tokenizer | OpenWords | WordNgrams | HashedWords
+Encoder = Tokenizer | OpenVocabulary | WordNgrams | HashedNgrams
 # The file of each kind in a run directory.
 _FILES: dict[str, type[Any]] = {
     "tokenizer.json": Tokenizer,
-    "open-words.json": OpenWords,
+    "open-vocabulary.json": OpenVocabulary,
     "words.json": WordNgrams,
-    "hashed-words.json": HashedWords,
+    "hashed-ngrams.json": HashedNgrams,
 }
 # A bag reads a text whole.
 _WHOLE = 1 << 40
@@ -86,7 +86,7 @@ class TextEncoder:
     @property
     def in_order(self) -> bool:
         """Whether ids are tokens in the order of the text, and not a bag of features."""
-        return isinstance(self.encoder, Tokenizer | OpenWords)
+        return isinstance(self.encoder, Tokenizer | OpenVocabulary)
 
     @property
     def vocab_size(self) -> int:
@@ -96,7 +96,7 @@ class TextEncoder:
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Encodes texts as the model reads them."""
         prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
-        reader = Reader(self.encoder) if isinstance(self.encoder, OpenWords) else self.encoder
+        reader = Reader(self.encoder) if isinstance(self.encoder, OpenVocabulary) else self.encoder
         encoded = encode_texts(
             prepared,
             reader,  # type: ignore[arg-type]  # what is used of it, all have
@@ -109,13 +109,13 @@ class TextEncoder:
 
     def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
         """Returns what a model is built for."""
-        if isinstance(self.encoder, HashedWords):
+        if isinstance(self.encoder, HashedNgrams):
             n_words = len(self.encoder.words) + 1
             return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
         texts = None
         if isinstance(self.encoder, Tokenizer):
             texts = token_texts(self.encoder)
-        elif isinstance(self.encoder, OpenWords):
+        elif isinstance(self.encoder, OpenVocabulary):
             texts = [*self.encoder.words, ""]
         return Inputs(self.vocab_size, n_classes, texts, vectors)
 
@@ -147,7 +147,7 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
     trained: Encoder
     if data.tokenizer_model == "words":
-        trained = OpenWords.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
+        trained = OpenVocabulary.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
     else:
         trained = _trained(prepared, data, lowercase)
     return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))

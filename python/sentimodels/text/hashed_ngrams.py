@@ -1,4 +1,4 @@
-"""`HashedWords`: texts as words, hashed word n-grams and character n-grams, for `bow`.
+"""`HashedNgrams`: texts as words, hashed word n-grams and character n-grams, for `bow`.
 
 After fastText (Joulin et al. 2016; Bojanowski et al. 2017). It stands where other
 architectures have a tokenizer. Ids: 0 is nothing; then the words of the training texts,
@@ -24,9 +24,9 @@ from ..errors import CheckpointError, ConfigError
 from .ngrams import NgramTable, hash_texts, ngram_table, ngrams
 from .words import IdBatch, IdRow, reading, saved
 
-__all__ = ["HashedWords"]
+__all__ = ["HashedNgrams"]
 
-_FORMAT = "sentimodels.hashed-words/1"
+_FORMAT = "sentimodels.hashed-ngrams/1"
 # Odd multiplier of the hash of a sequence of words (the 64-bit golden ratio).
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -38,7 +38,7 @@ class _Known(dict[str, int]):
         return -1
 
 
-class HashedWords:
+class HashedNgrams:
     """Words and hashed n-grams; it encodes texts as a tokenizer does.
 
     Args:

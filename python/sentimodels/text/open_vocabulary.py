@@ -1,4 +1,4 @@
-"""`OpenWords`: texts as whole words, those of the training texts by id, any other by its letters.
+"""`OpenVocabulary`: texts as whole words, those of the training texts by id, any other by its letters.
 
 It stands where a run may have a subword tokenizer. `sentitok` cuts the texts; the most frequent
 words get ids. A word that has none gets one for the time being, above all others, and
@@ -22,15 +22,15 @@ from sentitok import PreTokenizer
 from ..errors import ConfigError
 from .words import IdBatch, IdRow, reading, saved
 
-__all__ = ["WORD", "OpenWords", "Reader"]
+__all__ = ["WORD", "OpenVocabulary", "Reader"]
 
-_FORMAT = "sentimodels.open-words/1"
+_FORMAT = "sentimodels.open-vocabulary/1"
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
 # Ideographs and kana stand alone; a quote within a word or before one belongs to it (n't, 's).
 WORD = rf"[{_ALONE}]|'?[^\W{_ALONE}]+(?:'[^\W{_ALONE}]+)*|[^\w\s]"
 
 
-class OpenWords:
+class OpenVocabulary:
     """The words that have ids, and how texts are cut.
 
     Args:
@@ -101,7 +101,7 @@ class Reader:
         unknown: the others met so far; the first one's id is that of padding plus 1.
     """
 
-    def __init__(self, of: OpenWords) -> None:
+    def __init__(self, of: OpenVocabulary) -> None:
         self.of = of
         self.fingerprint = of.fingerprint
         self.unknown: list[str] = []

@@ -1,4 +1,4 @@
-"""`Average`: the exponential moving average of the weights, which is what is kept and served.
+"""`EMA`: the exponential moving average of the weights, which is what is kept and served.
 
 The decay rises with the steps, min(decay, (1 + t) / (10 + t)), so that the start is forgotten.
 A row of a table that no step has moved is the same as before, so its average needs no work
@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from .table_rows import put, take
 
-__all__ = ["Average"]
+__all__ = ["EMA"]
 
 
-class Average:
+class EMA:
     """The average of a model's parameters.
 
     Args:

@@ -30,7 +30,7 @@ from ..inference import text_logits
 from ..layers.embedding import Mixing, TokenEmbedding
 from .class_weights import balanced, numbers
 from .device import device_of, use_bfloat16
-from .ema import Average
+from .ema import EMA
 from .loss import distance, mixed, one_hot, summed
 from .optimizer import Optimizers, clip, is_table
 from .possible import check_possible
@@ -133,7 +133,7 @@ class _Run:
         self.module = module.to(self.device)
         self.mixing = [part for part in module.modules() if isinstance(part, Mixing)]
         # A compiled model would be compiled anew for each number of rows.
-        sparse = self.optim.lazy_rows and self.optim.name != "sgd" and not self.config.compile
+        sparse = self.optim.sparse_embeddings and self.optim.name != "sgd" and not self.config.compile
         for part in self.mixing:
             if isinstance(part, TokenEmbedding):
                 part.sparse = sparse
@@ -142,7 +142,7 @@ class _Run:
         self.names = [name for name, _ in module.named_parameters()]
         self.optimizers = Optimizers(module, self.optim, sparse=sparse)
         lazy = {name for name in self.names if sparse and is_table(name)}
-        self.average = Average(module, self.config.ema, lazy) if self.config.ema else None
+        self.ema = EMA(module, self.config.ema, lazy) if self.config.ema else None
         self.frozen = [
             value for name, value in module.named_parameters() if name.startswith(self.optim.freeze)
         ]
@@ -167,8 +167,8 @@ class _Run:
         self.progress = Progress(**progress)
         self.module.load_state_dict(parts["weights"])
         self.optimizers.load(parts.get("optimizers", {}))
-        if self.average is not None:
-            self.average.load(parts["average"])
+        if self.ema is not None:
+            self.ema.load(parts["ema"])
         self.best = parts.get("best", {})
         restore_random(parts["random"])
         # Records of steps that will be taken again go.
@@ -189,8 +189,8 @@ class _Run:
             "best": self.best,
             "random": random_state(),
         }
-        if self.average is not None:
-            parts["average"] = self.average.tensors()
+        if self.ema is not None:
+            parts["ema"] = self.ema.tensors()
         save_state(self.folder / "state.safetensors", parts, asdict(self.progress))
 
     def go(self) -> Fit:
@@ -229,7 +229,7 @@ class _Run:
         at = self.progress
         if stop == "stopped" and self.valid is not None and at.best is None:
             self._evaluate(began)  # so that what is left is usable, and its score known
-        if not self.best and self.average is not None and at.step:
+        if not self.best and self.ema is not None and at.step:
             self._keep()
             at.best_step = at.step
         self.module.eval()
@@ -301,11 +301,11 @@ class _Run:
             self._settle()
         if self.optim.clip:
             clip(self.module.parameters(), self.optim.clip)
-        if self.average is not None:
-            self.average.before()
+        if self.ema is not None:
+            self.ema.before()
         self.optimizers.step()
-        if self.average is not None:
-            self.average.after()
+        if self.ema is not None:
+            self.ema.after()
         at.step += 1
         self.lr = lr
 
@@ -354,7 +354,7 @@ class _Run:
         assert self.valid is not None
         assert self.valid_labels is not None
         self._settle()  # weights after a loss that is not finite are not to be kept
-        with self.average.applied() if self.average is not None else nullcontext():
+        with self.ema.applied() if self.ema is not None else nullcontext():
             logits = text_logits(self.module, self.valid, device=self.device, bfloat16=self.bfloat16)
             at = self.progress
             if not np.isfinite(logits).all():
@@ -370,7 +370,7 @@ class _Run:
         self._record(found)
 
     def _keep(self) -> None:
-        with self.average.applied() if self.average is not None else nullcontext():
+        with self.ema.applied() if self.ema is not None else nullcontext():
             self.best = {name: value.detach().clone() for name, value in self.module.named_parameters()}
 
     def _out_of_patience(self) -> bool:

@@ -19,7 +19,7 @@ from sentimodels.runs.config import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import hash_text, ngrams
-from sentimodels.text.open_vocabulary import OpenWords, Reader
+from sentimodels.text.open_vocabulary import OpenVocabulary, Reader
 from sentimodels.training.trainer import Trainer
 
 TEXTS = [text for text, _ in rows(60)]
@@ -37,16 +37,16 @@ def model(of: TextEncoder, arch: str = "cnn", **config: object) -> torch.nn.Modu
 
 
 def test_how_texts_are_cut() -> None:
-    words = OpenWords([])
+    words = OpenVocabulary([])
     assert words.cut("do n't  you think it's GREAT?! 我爱x_1 かな") == [
         "do", "n't", "you", "think", "it's", "GREAT", "?", "!", "我", "爱", "x_1", "か", "な"
     ]  # fmt: skip
-    assert OpenWords([], "bert").cut("do n't") == ["do", "n", "'", "t"]
+    assert OpenVocabulary([], "bert").cut("do n't") == ["do", "n", "'", "t"]
     assert words.cut(" \n\t") == []
 
 
 def test_the_most_frequent_words_get_ids() -> None:
-    words = OpenWords.fit(["b b c c a", "a d"], vocab_size=3)
+    words = OpenVocabulary.fit(["b b c c a", "a d"], vocab_size=3)
     assert words.words == ["a", "b", "c"]
     reader = Reader(words)
     batch = reader.encode_batch(["d a", "", "e d"])
@@ -114,7 +114,7 @@ def test_without_ngrams_an_unknown_word_is_nothing() -> None:
 
 def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     of = encoder(vocab_size=257)
-    few = TextEncoder(OpenWords(of.encoder.words[:5]), of.data)  # type: ignore[union-attr]
+    few = TextEncoder(OpenVocabulary(of.encoder.words[:5]), of.data)  # type: ignore[union-attr]
     encoded = few.encode(TEXTS)
     assert isinstance(encoded, Encoded)
     assert len(encoded.unknown) > 20
@@ -134,7 +134,7 @@ def test_long_texts(long: str, n_rows: int) -> None:
 
 
 def test_windows_cover_all() -> None:
-    reader = Reader(OpenWords(list("abcdefgh")))
+    reader = Reader(OpenVocabulary(list("abcdefgh")))
     assert [row.tolist() for row in reader.windows("a b c d e f g", 3, 1)] == [
         [0, 1, 2],
         [2, 3, 4],
@@ -147,8 +147,8 @@ def test_windows_cover_all() -> None:
 
 @given(st.lists(st.text(max_size=8), max_size=20))
 def test_saved_words_come_back(words: list[str]) -> None:
-    made = OpenWords(sorted(set(words)), "bert")
-    back = OpenWords.from_bytes(made.to_bytes())
+    made = OpenVocabulary(sorted(set(words)), "bert")
+    back = OpenVocabulary.from_bytes(made.to_bytes())
     assert (back.words, back.fingerprint) == (made.words, made.fingerprint)
     assert back.cut("it's") == made.cut("it's")
 
@@ -156,13 +156,13 @@ def test_saved_words_come_back(words: list[str]) -> None:
 @pytest.mark.parametrize("data", [b"{", b"{}", b'{"format": "other/1"}', b"[]", b"\xff"])
 def test_broken_words_are_an_error(data: bytes) -> None:
     with pytest.raises(CheckpointError):
-        OpenWords.from_bytes(data)
+        OpenVocabulary.from_bytes(data)
 
 
 def test_a_run_keeps_them(tmp_path: Path) -> None:
     of = encoder()
     of.save(tmp_path)
-    assert (tmp_path / "open-words.json").is_file()
+    assert (tmp_path / "open-vocabulary.json").is_file()
     back = load_encoder(tmp_path, of.data)
     assert back.encode(NEW).ids.tolist() == of.encode(NEW).ids.tolist()
     assert back.fingerprint == of.fingerprint
