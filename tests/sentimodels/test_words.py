@@ -143,7 +143,7 @@ def plain_bag(
     return [p for p in pieces if p in words.words], [g for g in grams if g in known]
 
 
-def test_hashed_words_are_words_and_ngrams_with_their_ends() -> None:
+def test_hashed_ngrams_are_words_and_ngrams_with_their_ends() -> None:
     words = HASHED.features(TEXTS)
     known = {gram for text in TEXTS for gram in plain_bag(words, text, _all(text))[1]}
     assert len({*words.buckets.tolist()}) == words.vocab_size - 1 - len(words.words)
