@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .classifier import Classifier
-    from .config import RunConfig, resolve
-    from .run import train
+    from .config import RunConfig
+    from .runs.config import resolve
+    from .runs.train import train
 
 __all__ = ["Classifier", "RunConfig", "resolve", "train"]
 
-_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "config", "train": "run"}
+_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "runs.config", "train": "runs.train"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 import fake_run
 from fake_run import LABELS, some_predictions
-from sentimodels.calibration import softmax
-from sentimodels.checkpoint import manifest_hash
 from sentimodels.data import Labels, Table, TrainingRecord, read_table
 from sentimodels.data.folding import fold
-from sentimodels.ensemble import Ensemble, fit_weights, load_predictor, members_of
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.evaluation import evaluate, report
-from sentimodels.memory import MODEL_SHARE, PhraseMemory, WithMemory
-from sentimodels.metrics import scores
-from sentimodels.predictions import Predictions, binary_view, predict
+from sentimodels.evaluation.calibration import softmax
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.phrase_memory import MODEL_SHARE, PhraseMemory, WithMemory
+from sentimodels.evaluation.predictions import Predictions, binary_view, predict
+from sentimodels.predictor import load_predictor
+from sentimodels.runs.directory import manifest_hash
+from sentimodels.runs.ensemble import Ensemble, fit_weights, members_of
+from sentimodels.runs.report import evaluate, report
 
 
 @given(st.lists(st.text(max_size=20), max_size=6), st.booleans())

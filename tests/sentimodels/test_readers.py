@@ -15,7 +15,7 @@ import shared_data
 from sentimodels.data import Table, read_table
 from sentimodels.data.columns import as_text
 from sentimodels.data.readers import FORMATS
-from sentimodels.data.trees import phrases, unescape
+from sentimodels.data.sst.trees import phrases, unescape
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sentimodels.checkpoint import load_run, verify
-from sentimodels.config import read_toml
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
-from sentimodels.ensemble import load_predictor
 from sentimodels.errors import CheckpointError, DataError, SentiError
+from sentimodels.predictor import load_predictor
+from sentimodels.runs.config import read_toml
+from sentimodels.runs.directory import load_run, verify
 from sentimodels.training.progress import write_record
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from sentimodels.cli import build
-from sentimodels.predictions import Predictions
+from sentimodels.evaluation.predictions import Predictions
 
 OURS = ["data check", "data stats", "data split", "data sst"]
 OURS += ["evaluate", "errors", "submit", "compare", "ensemble", "plot"]

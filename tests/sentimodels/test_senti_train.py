@@ -21,14 +21,14 @@ from unittest.mock import patch
 import pytest
 
 from labelled_reviews import write
-from sentimodels.checkpoint import load_run, write_manifest
 from sentimodels.classifier import Classifier
 from sentimodels.cli import build
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
-from sentimodels.ensemble import Ensemble
-from sentimodels.run import Tables
-from sentimodels.words import WordNgrams
+from sentimodels.runs.directory import load_run, write_manifest
+from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.tables import Tables
+from sentimodels.text.words import WordNgrams
 
 SMALL = [
     "--set",

@@ -14,7 +14,7 @@ from .evaluate import SCORES, EvenIfTrained, Replicates, Seed, answers
 from .tables import Format, GroupColumn, LabelColumn, TextColumn, Where, grid, page, read, shown
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..evaluation.predictions import Predictions
 
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories, or files of predictions (.npz).")
@@ -29,7 +29,7 @@ def predictions_of(
     output: Output, runs: list[Path], data: Path | None, *, even_if_trained: bool = False, **flags: Any
 ) -> "dict[str, Predictions]":
     """Returns the predictions of each run under a name of its own."""
-    from ..predictions import Predictions
+    from ..evaluation.predictions import Predictions
 
     found: dict[str, Predictions] = {}
     table = None if data is None else read(output, data, blank_labels="drop", **flags)
@@ -70,8 +70,8 @@ def compare(
     by Holm's method. McNemar's test takes rows as independent: where rows have groups,
     trust the bootstrap.
     """
-    from ..intervals import holm, intervals, paired
-    from ..metrics import scores
+    from ..evaluation.intervals import holm, intervals, paired
+    from ..evaluation.metrics import scores
 
     if len(runs) < 2:
         raise UsageError("give two runs or more; `senti evaluate` scores one")

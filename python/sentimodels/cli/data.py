@@ -206,7 +206,7 @@ def sst(
     What holds sentences of SST dev or test stays refused for training, whatever its format.
     """
     from ..data import read_table
-    from ..data.kaggle import with_rebuilt_labels
+    from ..data.sst.kaggle import with_rebuilt_labels
     from ..data.writers import write_table
 
     if phrases and binary:

@@ -153,7 +153,7 @@ def _draw(
     unit: str,
     limit: int | None,
 ) -> list[str]:
-    from .. import plots
+    from ..evaluation import plots
 
     made = []
     labelled = {name: one for name, one in counts.items() if one}

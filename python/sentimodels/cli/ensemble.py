@@ -38,9 +38,10 @@ def ensemble(
     from dataclasses import replace
 
     from ..data import check_trainable
-    from ..ensemble import Ensemble, load_predictor, members_of
-    from ..evaluation import evaluate
-    from ..metrics import scores
+    from ..evaluation.metrics import scores
+    from ..predictor import load_predictor
+    from ..runs.ensemble import Ensemble, members_of
+    from ..runs.report import evaluate
 
     if len(runs) < 2:
         raise UsageError("give two runs or more")

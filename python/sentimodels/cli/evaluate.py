@@ -34,8 +34,8 @@ from .tables import (
 
 if TYPE_CHECKING:
     from ..data import Table
-    from ..memory import PhraseMemory
-    from ..predictions import Predictions, Predictor
+    from ..evaluation.phrase_memory import PhraseMemory
+    from ..evaluation.predictions import Predictions, Predictor
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")]
@@ -69,7 +69,7 @@ def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "Phr
     """Reads the training file whose phrases are to be remembered."""
     if path is None:
         return None
-    from ..memory import PhraseMemory
+    from ..evaluation.phrase_memory import PhraseMemory
 
     return PhraseMemory(read(output, path), predictor.labels)
 
@@ -84,8 +84,8 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
-    from ..ensemble import load_predictor
-    from ..evaluation import evaluate
+    from ..predictor import load_predictor
+    from ..runs.report import evaluate
 
     predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)
@@ -126,8 +126,8 @@ def evaluate(
 
     Rows whose label is blank are left out. A file the run was trained on is refused.
     """
-    from ..evaluation import report
-    from ..predictions import binary_view
+    from ..evaluation.predictions import binary_view
+    from ..runs.report import report
 
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     table = read(
@@ -156,9 +156,9 @@ def evaluate(
 
 
 def _draw(folder: Path, name: str, found: "Predictions") -> list[str]:
-    from .. import plots
     from ..data.writers import write_atomically
-    from ..metrics import confusion
+    from ..evaluation import plots
+    from ..evaluation.metrics import confusion
 
     found = found.labelled()
     made = {"confusion.png": plots.confusion_matrices, "calibration.png": plots.calibration}
@@ -278,7 +278,7 @@ def errors(
     traceback: Traceback = False,
 ) -> None:
     """Show the wrong answers that the model was surest of."""
-    from ..metrics import worst
+    from ..evaluation.metrics import worst
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
@@ -320,7 +320,7 @@ def submit(
     traceback: Traceback = False,
 ) -> None:
     """Write the answers as a Kaggle submission: PhraseId,Sentiment or Id,Category."""
-    from ..data.kaggle import SUBMISSIONS, submission
+    from ..data.sst.kaggle import SUBMISSIONS, submission
     from ..data.writers import write_atomically
 
     if form not in SUBMISSIONS:

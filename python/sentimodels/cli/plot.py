@@ -50,7 +50,7 @@ def plot(
     traceback: Traceback = False,
 ) -> None:
     """Draw curves, rates, confusion matrices, calibration, labels or lengths."""
-    from .. import plots
+    from ..evaluation import plots
     from .data_stats import label_counts
 
     if kind not in KINDS:

@@ -21,7 +21,7 @@ from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, exam
 from .tables import Clean, Device, Encoding, Format, Limit, Skip, TextColumn, read
 
 if TYPE_CHECKING:
-    from ..predictions import Predictor
+    from ..evaluation.predictions import Predictor
 
 # Texts answered at a time, so that a long stream needs little memory.
 _AT_ONCE = 4096
@@ -51,7 +51,7 @@ def predict(
     With --json one line for each text; with --quiet the labels alone.
     """
     from ..data.writers import write_atomically
-    from ..ensemble import load_predictor
+    from ..predictor import load_predictor
 
     output = Output("senti.predict/1", as_json=as_json, quiet=quiet)
     suffix = "" if out is None else out.suffix

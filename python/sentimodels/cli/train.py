@@ -121,14 +121,14 @@ def train(
     if resume is not None:
         if data or config or set_ or out:
             raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
-        from ..seeds import is_group
+        from ..runs.seeds import is_group
 
         if is_group(resume):
             _run_seeds(output, resume, baseline, 0, None)
         else:
             _run(output, resume, baseline, None)
         return
-    from ..class_weights import given as given_weights
+    from ..training.class_weights import given as given_weights
 
     given: dict[str, Any] = {
         "arch": arch, "preset": preset,
@@ -167,7 +167,7 @@ def _pair(flag: str, text: str | None) -> list[int] | None:
 
 def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]) -> "RunConfig":
     """Merges file, assignments and flags."""
-    from ..config import read_toml, resolve, set_value
+    from ..runs.config import read_toml, resolve, set_value
 
     trees: list[dict[str, Any]] = [] if config is None else [read_toml(config)]
     assigned: dict[str, Any] = {}
@@ -185,7 +185,7 @@ def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]
 
 
 def _plan(output: Output, config: "RunConfig") -> None:
-    from ..run import plan
+    from ..runs.train import plan
 
     found = plan(config)
     rows = [(key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()]
@@ -194,7 +194,7 @@ def _plan(output: Output, config: "RunConfig") -> None:
 
 def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None") -> None:
     """Trains one run, or goes on with one, and prints its summary."""
-    from .. import run
+    from ..runs import train as run
 
     with Stopper() as stopper, display(output) as on_record:
         more: dict[str, Any] = {
@@ -207,7 +207,7 @@ def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None
 
 def _run_seeds(output: Output, folder: Path, baseline: bool, n: int, config: "RunConfig | None") -> None:
     """Trains one run for each seed, or goes on with them, and prints mean and spread."""
-    from .. import seeds
+    from ..runs import seeds
 
     with Stopper() as stopper, display(output) as on_record:
         more: dict[str, Any] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import DataError
 from .opening import TextFile, hash_hashes, open_text, plain_suffix
-from .rows import Rows
+from .row_buffer import Rows
 
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.

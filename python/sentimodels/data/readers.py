@@ -1,27 +1,21 @@
 """`read_table`: any labelled file, recognised by folder, suffix and first lines.
 
-Not for the formats themselves (`lines.py`, `trees.py`, `columns.py`). What was
+Not for the formats themselves (`lines.py`, `columns.py`, `sst/trees.py`). What was
 recognised and guessed stands in the table's notes; `format` overrides it. Reading
 never refuses a file for what it is: `training_table` does, for training.
 """
 
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError
 from .columns import Columns, read_json_lines, read_parquet, read_separated
-from .guard import guarded
-from .lines import (
-    KAGGLE_HEADER,
-    label_side,
-    read_pairs,
-    read_phrases,
-    read_polarity,
-    read_review_folder,
-)
+from .lines import KAGGLE_HEADER, label_side, read_pairs, read_phrases, read_polarity, read_review_folder
 from .opening import TextFile, open_text, plain_suffix
-from .rows import Blank, Rows, listed
+from .row_buffer import Blank, Rows, listed
+from .sst.guard import check_trainable, guarded
+from .sst.trees import Nodes, read_trees
 from .table import Table
-from .trees import Nodes, read_trees
 
 # Name: what it is. The names are those of `--format`.
 FORMATS = {
@@ -192,3 +186,14 @@ def _condition(where: str | None) -> tuple[str, str] | None:
     if not (name and equals):
         raise DataError(f"where {where!r}: expected COLUMN=VALUE, as in split=train")
     return name, value
+
+
+def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
+    """Reads a table to train, tune or stop on; the arguments are those of `read_table`.
+
+    Raises:
+        DataError: if the rows are held out, or the file is not what it should be.
+    """
+    table = read_table(path, *args, **kwargs)
+    check_trainable(table)
+    return table

@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..hashed_words import HashedWords
+from ..config import CharNgrams, Section
 from ..layers.bag import bag
-from ..layers.embedding import Inputs
-from ..section import CharNgrams, Section
+from ..text.hashed_ngrams import HashedNgrams
+from ..text.inputs import Inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,9 +51,9 @@ class BowConfig(Section):
     )
     fit_lr: float = Field(default=1.0, gt=0, description="Rate of its own training.")
 
-    def features(self, texts: "Sequence[str]") -> HashedWords:
+    def features(self, texts: "Sequence[str]") -> HashedNgrams:
         """Finds words and n-grams of the training texts."""
-        return HashedWords.fit(
+        return HashedNgrams.fit(
             texts,
             word_ngrams=self.word_ngrams,
             char_ngrams=self.char_ngrams,

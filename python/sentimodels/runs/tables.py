@@ -1,0 +1,94 @@
+"""`Tables`: the training, validation and test texts of a run, checked before anything is trained.
+
+Not for reading a file (`data/readers.py`) and not for ids (`text/encoder.py`). What the user
+should know of them, such as guesses and leaks, is in `notes`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..config import DataConfig, RunConfig
+from ..data.labels import Labels
+from ..data.leaks import leaks
+from ..data.readers import read_table, training_table
+from ..data.split import split
+from ..data.table import Table
+from ..errors import ConfigError, DataError
+
+__all__ = ["Tables", "read_tables"]
+
+# Near duplicates are found in seconds up to so many rows; training should not wait longer.
+_NEAR_AT_MOST = 50_000
+
+
+class Tables:
+    """The tables of a run and what is to be said about them."""
+
+    def __init__(self, data: DataConfig) -> None:
+        if not data.train:
+            raise ConfigError(
+                "data.train: name the file of the training texts, as in senti train reviews.csv"
+            )
+        self.notes: list[str] = []
+        whole = self._read(data, data.train, training_table)
+        self.labels = Labels.from_values(whole.labelled())
+        if len(self.labels) < 2:
+            raise DataError(
+                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
+            )
+        self.valid: Table | None = None
+        if data.valid is not None:
+            self.valid = self._read(data, data.valid, training_table)
+        elif data.valid_share:
+            parts = split(whole, {"train": 1 - data.valid_share, "valid": data.valid_share}, data.split_seed)
+            self.notes += [n for n in parts["train"].notes if n not in self.notes]
+            whole, self.valid = parts["train"], parts["valid"]
+        self.train = whole
+        self.test = None if data.test is None else self._read(data, data.test, read_table)
+        for name, table in (("valid", self.valid), ("test", self.test)):
+            if table is not None:
+                self._known(table)
+                self.notes += _leaks(self.train, table, name)
+        rare = [name for name, n in self.counts().items() if n == 1]
+        if rare:
+            self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+
+    def _known(self, table: Table) -> None:
+        """Refuses labels that are not in training, before anything is trained."""
+        if table.labels is not None:
+            try:
+                self.labels.encode(table.labelled())
+            except DataError as error:
+                raise DataError(f"{table.source}: {error}") from error
+
+    def _read(self, data: DataConfig, path: str, reader: Callable[..., Table]) -> Table:
+        columns = (data.text_column, data.label_column, data.group_column)
+        table = reader(
+            path, *columns, data.format, data.limit, where=data.where, encoding=data.encoding,
+            skip=data.skip, clean=data.clean, unescape=data.unescape,
+        )  # fmt: skip
+        self.notes += [note for note in table.notes if note not in self.notes]
+        return table
+
+    def counts(self) -> dict[str, int]:
+        """Returns how many training rows each label has."""
+        given = self.train.labelled()
+        found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
+        return dict(zip(self.labels.names, found.tolist(), strict=True))
+
+
+def _leaks(train: Table, other: Table, name: str) -> list[str]:
+    near = len(train) + len(other) <= _NEAR_AT_MOST
+    said = leaks(train, other, near=near).lines(name)
+    if not near:
+        said.append(
+            f"rows of {name} that are nearly training texts were not looked for, there being more than "
+            f"{_NEAR_AT_MOST:,} rows: senti data check does"
+        )
+    return said
+
+
+def read_tables(config: RunConfig) -> Tables:
+    """Reads the tables that a configuration names."""
+    return Tables(config.data)
