@@ -120,7 +120,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where train, valid (test) go.")],
     shares: Annotated[
         str, typer.Option("--shares", help="Shares of train, valid and perhaps test.")
-    ] = "0.8,0.2",
+    ] = "0.9,0.1",
     by: Annotated[
         str | None, typer.Option("--by", help="group, hash or row; group where there are groups.")
     ] = None,
@@ -173,7 +173,7 @@ def split(
         written[name] = {
             "file": str(path), "rows": len(part), "groups": groups or None, "labels": label_counts(part),
         }  # fmt: skip
-        rows.append([name, number(len(part)), number(groups) if groups else "-", str(path)])
+        rows.append([name, number(len(part)), *([number(groups)] if table.groups else []), str(path)])
     for note in next(iter(parts.values())).notes[len(table.notes) :]:
         output.note(f"{file}: {note}")
     train, *others = parts.values()
@@ -181,8 +181,8 @@ def split(
     for line in found:
         output.note(f"{line}; --by hash keeps equal texts on one side")
     text = page(
-        grid("", ["part", "rows", "groups", "file"], rows),
-        f"next: senti train {rows[0][3]} --valid {rows[1][3]}",
+        grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
+        f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",
     )
     output.result({"parts": written, "leaks": found}, text, str(out))
 

@@ -192,6 +192,11 @@ def _page(value: dict[str, Any]) -> list[Any]:
         f"temperature {calibration['temperature']:.3f}: before it log loss {shown(before['log_loss'])}, "
         f"ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
     ]
+    if n_validation := value["about"].get("n_validation"):
+        lines.append(
+            f"{number(n_validation)} rows are validation rows of the run: its best step and its temperature "
+            "were chosen on them, so these scores flatter it"
+        )
     if "n_unlabelled" in value:
         lines.append(f"{number(value['n_unlabelled'])} rows without label are not scored")
     if "unseen" in value and value["unseen"]["n_seen"]:
@@ -222,6 +227,8 @@ def _score_grid(value: dict[str, Any]) -> Any:
     rows.append(["rows", number(value["n"]), "", *counts])
     title = (
         f"Scores; 95 % bootstrap intervals over {number(value['n_groups'])} groups"
+        if value.get("n_groups", value["n"]) != value["n"]
+        else "Scores; 95 % bootstrap intervals over rows"
         if "n_groups" in value
         else "Scores"
     )
@@ -277,7 +284,7 @@ def errors(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the wrong answers that the model was surest of."""
+    """Show the worst errors: those whose true label got the lowest probability, worst first."""
     from ..evaluation.metrics import worst
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
@@ -299,7 +306,9 @@ def errors(
             found.labels.index(name)
     text = page(
         error_grid(
-            f"{number(n_wrong)} of {number(len(found))} rows wrong, {number(len(chosen))} of them asked for",
+            f"{number(n_wrong)} of {number(len(found))} rows wrong"
+            + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
+            + (f"; the first {number(top)}" if len(chosen) > top else ""),
             chosen[:top],
         )
     )

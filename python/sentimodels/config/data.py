@@ -6,9 +6,10 @@ from pydantic import Field
 
 from .section import Section
 
-__all__ = ["DataConfig", "Long"]
+__all__ = ["DataConfig", "Leaks", "Long"]
 
 Long = Literal["truncate", "head-tail", "windows"]
+Leaks = Literal["tell", "drop", "fail"]
 
 
 class DataConfig(Section):
@@ -29,14 +30,25 @@ class DataConfig(Section):
     group_column: str | None = Field(
         default=None, description="Column whose rows must not be split, as a sentence id."
     )
-    where: str | None = Field(default=None, description="Rows kept, as in split=train.")
+    where: str | None = Field(default=None, description="Training rows kept, as in split=train.")
+    valid_where: str | None = Field(
+        default=None, description="Validation rows kept, as in split=dev; of train without a valid file."
+    )
+    test_where: str | None = Field(
+        default=None, description="Test rows kept, as in split=test; of train without a test file."
+    )
     encoding: str | None = Field(default=None, description="Encoding of the files; UTF-8 without it.")
-    limit: int | None = Field(default=None, ge=1, description="Rows read at most, of each file.")
-    skip: int = Field(default=0, ge=0, description="Rows left out at the beginning of each file.")
+    limit: int | None = Field(default=None, ge=1, description="Training rows read at most.")
+    skip: int = Field(default=0, ge=0, description="Training rows left out at the beginning.")
     clean: bool = Field(default=False, description="Write <br /> as a space.")
     unescape: bool = Field(default=False, description="Undo the escapes of treebanks, as in -LRB-.")
     valid_share: float = Field(
         default=0.1, ge=0, lt=1, description="Share held out when there is no valid file."
+    )
+    leaks: Leaks = Field(
+        default="tell",
+        description="Training texts that are in valid or test too, but for case and spacing: tell of them, "
+        "drop them from training, or fail.",
     )
     split_seed: int = Field(default=42, ge=0, description="Seed of that split.")
     tokenizer: str | None = Field(

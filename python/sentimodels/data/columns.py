@@ -102,6 +102,7 @@ class _Adder:
 
     def add(self, record: dict[str, Any], line: int | None) -> bool:
         if self.where is not None and as_text(record.get(self.where[0])) != self.where[1]:
+            self.rows.pass_over()
             return True
         chosen = self.chosen
         text = as_text(record.get(chosen.text))

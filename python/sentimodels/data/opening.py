@@ -156,17 +156,25 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
 
 
 def _locate(path: Path, encoding: str) -> str:
-    """Says where the first bytes lie that are not in the encoding."""
-    offset = 0
+    """Says where the first bytes lie that are not in the encoding, and what they may be."""
+    offset, other, where = 0, None, ""
     with open_bytes(path) as source:
         for number, line in enumerate(source, 1):
             try:
-                line.decode(encoding)
+                if not line.decode(encoding).isascii() and other is None:
+                    other = number
             except UnicodeDecodeError as error:
-                where = f"byte {offset + error.start} (line {number})"
-                return f"{path}: {where} is not {encoding}; give its encoding, as in --encoding latin-1"
+                if not where:
+                    where = f"byte {offset + error.start} (line {number})"
+            if other is not None and where and encoding == "utf-8":
+                # Read as one encoding, the lines of the other would turn into nonsense.
+                return (
+                    f"{path}: two encodings: line {other} has characters of UTF-8, and {where} is not UTF-8, "
+                    "perhaps Windows-1252 (cp1252); write the whole file as UTF-8 first"
+                )
             offset += len(line)
-    return f"{path}: not {encoding}; give its encoding, as in --encoding latin-1"
+    place = f"{where} is not" if where else "not"
+    return f"{path}: {place} {encoding}; give its encoding, as in --encoding latin-1"
 
 
 def hash_file(path: Path) -> str:

@@ -129,6 +129,8 @@ def read_table(
     path = Path(path)
     if limit is not None and limit < 1:
         raise DataError(f"limit {limit}: at least 1 row")
+    if path.is_file() and not path.stat().st_size:
+        raise DataError(f"{path}: the file is empty")
     found = format or recognise(path, encoding or "utf-8")
     if found not in FORMATS:
         raise DataError(f"format {found!r}: one of {', '.join(FORMATS)}")

@@ -14,6 +14,9 @@ from .table import Table
 
 Blank = Literal["error", "drop", "keep"]
 
+# How tables write that there is no label, whatever the case. "NA" and "none" may be labels.
+_MISSING = frozenset(("", "nan", "n/a", "#n/a", "<na>"))
+
 
 @dataclass
 class Rows:
@@ -24,6 +27,7 @@ class Rows:
         limit: rows wanted, or `None` for all.
         skip: rows left out at the beginning.
         blank: what becomes of a row without label where other rows have one.
+        place: rows of the file so far, those that a condition left out included.
     """
 
     path: Path
@@ -34,7 +38,9 @@ class Rows:
     labels: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    place: int = 0
     seen: int = 0
     dropped: int = 0
 
@@ -52,20 +58,28 @@ class Rows:
         Raises:
             DataError: if the label is blank and that is an error.
         """
+        number = self.place
+        self.place += 1
         self.seen += 1
         if self.seen <= self.skip:
             return True
-        if label == "" and self.blank != "keep":
+        if label is not None and label.lower() in _MISSING and self.blank != "keep":
             if self.blank == "error":
                 place = f"line {line}" if line is not None else f"row {self.seen}"
-                raise DataError(f"{self.path}: {place} has no label; fill it in or leave the row out")
+                written = f" ({label!r})" if label else ""
+                raise DataError(f"{self.path}: {place} has no label{written}; fill it in or drop the row")
             self.dropped += 1
             return True
         self.texts.append(text)
+        self.numbers.append(number)
         for column, value in ((self.labels, label), (self.groups, group), (self.ids, id)):
             if value is not None:
                 column.append(value)
         return self.limit is None or len(self.texts) < self.limit
+
+    def pass_over(self) -> None:
+        """Counts a row that a condition leaves out."""
+        self.place += 1
 
     def finish(self, sha256: str, format: str) -> Table:
         """Returns the table.
@@ -92,6 +106,7 @@ class Rows:
             sha256=sha256,
             format=format,
             notes=tuple(notes),
+            numbers=self.numbers,
         )
 
 

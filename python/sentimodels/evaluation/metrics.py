@@ -150,7 +150,7 @@ def _slice(predictions: Predictions, inside: NDArray[np.bool_]) -> dict[str, Any
 
 
 def worst(predictions: Predictions, n: int = 20) -> list[dict[str, Any]]:
-    """Returns the wrong answers that the model was surest of, the worst first."""
+    """Returns the wrong answers whose true label got the lowest probability, the worst first."""
     loss = log_loss_rows(predictions.probs, predictions.truth)
     wrong = np.flatnonzero(predictions.predicted != predictions.truth)
     order = wrong[np.argsort(-loss[wrong], kind="stable")][:n]

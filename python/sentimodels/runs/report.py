@@ -52,16 +52,21 @@ def evaluate(
     """
     records = records_of(run) if run is not None else []
     for record in records:
-        source = record.trained_on(table)
-        if source is not None and not allow_trained:
+        trained = int(record.shared("train", table).sum())
+        if trained and not allow_trained:
             raise DataError(
-                f"{table.source}: the run was trained on this file (as {source.source}); scores on it "
-                "say nothing. Give another file, or --even-if-trained to see them"
+                f"{table.source}: the run was trained on {trained:,} of these {len(table):,} rows; scores on "
+                "them say nothing. Give other rows (--where), another file, or --even-if-trained"
             )
     temperature = float(getattr(predictor, "temperature", 1.0))
     found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
     if records:
-        found = replace(found, seen=np.logical_or.reduce([record.seen(table) for record in records]))
+        stopped = np.logical_or.reduce([record.shared("valid", table) for record in records])
+        found = replace(
+            found,
+            seen=np.logical_or.reduce([record.seen(table) for record in records]),
+            about={**found.about, "n_validation": int(stopped.sum())},
+        )
     if memory is None:
         return found, None
     probs, known = memory.apply(found.texts, found.probs)
