@@ -96,7 +96,9 @@ def _lengths(table: "Table", tokenizer_file: Path | None) -> "NDArray[Any]":
     import numpy as np
 
     if tokenizer_file is None:
-        return np.array([len(text.split()) for text in table.texts])
+        from ..data.scripts import n_words
+
+        return np.array([n_words(text) for text in table.texts])
     from sentitok import Tokenizer
 
     return Tokenizer.from_file(tokenizer_file).count_batch(table.texts).astype(np.int64)

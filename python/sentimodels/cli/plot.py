@@ -50,6 +50,7 @@ def plot(
     traceback: Traceback = False,
 ) -> None:
     """Draw curves, rates, confusion matrices, calibration, labels or lengths."""
+    from ..data.scripts import n_words
     from ..evaluation import plots
     from .data_stats import label_counts
 
@@ -79,7 +80,7 @@ def plot(
                     table.labelled()
                 figure = plots.label_histogram({name: label_counts(one) for name, one in tables.items()})
             else:
-                lengths = {name: [len(text.split()) for text in one.texts] for name, one in tables.items()}
+                lengths = {name: [n_words(text) for text in one.texts] for name, one in tables.items()}
                 figure = plots.length_histogram(lengths)
     plots.save(figure, out)
     output.result({"file": str(out), "kind": kind, "drawn": list(names)}, f"wrote {out}", str(out))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.labels import Labels
+from ..data.scripts import n_words
 from .calibration import brier, ece, log_probs
 from .predictions import Predictions
 
@@ -125,8 +126,11 @@ def confusion(predictions: Predictions) -> NDArray[np.int64]:
 
 
 def by_length(predictions: Predictions) -> list[dict[str, Any]]:
-    """Returns accuracy and macro-F1 by number of words: 0-1, 2-3, 4-7, 8-15 and so on."""
-    words = np.array([len(text.split()) for text in predictions.texts], dtype=np.int64)
+    """Returns accuracy and macro-F1 by number of words: 0-1, 2-3, 4-7, 8-15 and so on.
+
+    A character of a script without spaces counts as a word.
+    """
+    words = np.array([n_words(text) for text in predictions.texts], dtype=np.int64)
     slices: list[dict[str, Any]] = []
     low, high = 0, 1
     while low <= words.max(initial=0):

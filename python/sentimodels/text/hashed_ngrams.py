@@ -20,6 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.scripts import finder
 from ..errors import CheckpointError, ConfigError
 from .ngrams import NgramTable, hash_texts, ngram_table, ngrams
 from .words import IdBatch, IdRow, reading, saved
@@ -71,7 +72,7 @@ class HashedNgrams:
         self.lowercase = lowercase
         try:
             # A line end parts texts; so whole lists are cut by one call.
-            self._cut = re.compile(rf"\n|{pattern}")
+            self._cut = finder(rf"\n|{pattern}")
         except re.error as error:
             raise ConfigError(f"model.token_pattern {pattern!r} is no regular expression: {error}") from error
         self._ids = _Known({word: place + 1 for place, word in enumerate(self.words)})
@@ -118,7 +119,7 @@ class HashedNgrams:
     def _pieces(self, texts: Sequence[str]) -> list[str]:
         """Returns the words of all texts, a line end before the first and after each."""
         joined = "\n".join([text.replace("\n", " ") if "\n" in text else text for text in texts])
-        pieces: list[str] = self._cut.findall(f"\n{joined.lower() if self.lowercase else joined}\n")
+        pieces: list[str] = self._cut(f"\n{joined.lower() if self.lowercase else joined}\n")
         return pieces
 
     def _located(self, pieces: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 
 from sentitok import PreTokenizer
 
+from ..data.scripts import WORD
 from ..errors import ConfigError
 from .words import IdBatch, IdRow, reading, saved
 
-__all__ = ["WORD", "OpenVocabulary", "Reader"]
+__all__ = ["OpenVocabulary", "Reader"]
 
 _FORMAT = "sentimodels.open-vocabulary/1"
-_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
-# Ideographs and kana stand alone; a quote within a word or before one belongs to it (n't, 's).
-WORD = rf"[{_ALONE}]|'?[^\W{_ALONE}]+(?:'[^\W{_ALONE}]+)*|[^\w\s]"
 
 
 class OpenVocabulary:

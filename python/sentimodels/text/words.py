@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -21,12 +22,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..config import CharNgrams, NgramRange, Section
+from ..data.scripts import WORD, finder, stands_alone
 from ..errors import CheckpointError, ConfigError
 from .ngrams import ngrams
 
-__all__ = ["IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
+__all__ = ["WORD", "IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
 
-_FORMAT = "sentimodels.words/2"
+_FORMAT = "sentimodels.words/3"
 # Before n-grams of characters, and for the ends of a text: no text of use has them.
 _CHARS, _BEGIN, _END = "\x01", "\x02", "\x03"
 
@@ -81,7 +83,14 @@ class NgramConfig(Section):
     max_features: int = Field(default=1_000_000, ge=1, description="The most frequent n-grams kept.")
     min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
     max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
-    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
+    char_run: int = Field(
+        default=3,
+        ge=1,
+        description="Longest n-gram of characters that stand alone: those of Chinese, Japanese, Thai, ...",
+    )
+    token_pattern: str = Field(
+        default=WORD, description="Regular expression of a word; a character of Chinese is one."
+    )
     lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
     ends: bool = Field(default=False, description="Whether the ends of a text count as words of n-grams.")
 
@@ -101,7 +110,7 @@ class WordNgrams:
     def __init__(self, ngrams: Sequence[str], config: NgramConfig) -> None:
         self.ngrams = list(ngrams)
         self.config = config
-        self._word = _compiled(config.token_pattern)
+        self._words = _finder(config.token_pattern)
         self._ids = {ngram: place + 1 for place, ngram in enumerate(self.ngrams)}
 
     @classmethod
@@ -122,7 +131,7 @@ class WordNgrams:
 
     def _found(self, text: str, spelled: dict[str, list[str]]) -> Iterator[str]:
         """The n-grams of a text; `spelled` keeps those of the characters of words seen before."""
-        words = self._word.findall(text.lower() if self.config.lowercase else text)
+        words = self._words(text.lower() if self.config.lowercase else text)
         low, high = self.config.ngram_range
         if low == 1:
             yield from words
@@ -133,9 +142,19 @@ class WordNgrams:
                 yield from spelled[word]
         if self.config.ends:
             words = [_BEGIN, *words, _END]
-        for size in range(max(low, 2), high + 1):
-            if len(words) > 2 or not self.config.ends:  # an empty text has no n-grams
+        if len(words) > 2 or not self.config.ends:  # an empty text has no n-grams
+            for size in range(max(low, 2), high + 1):
                 yield from (" ".join(words[i : i + size]) for i in range(len(words) - size + 1))
+        if self.config.char_run > high:
+            yield from self._runs(words, high)
+
+    def _runs(self, words: Sequence[str], high: int) -> Iterator[str]:
+        """N-grams longer than those of words, of characters that stand alone one after the other."""
+        for alone, run in groupby(words, lambda word: len(word) == 1 and stands_alone(word)):
+            if alone:
+                chars = list(run)
+                for size in range(high + 1, self.config.char_run + 1):
+                    yield from (" ".join(chars[i : i + size]) for i in range(len(chars) - size + 1))
 
     @property
     def vocab_size(self) -> int:
@@ -185,8 +204,8 @@ class WordNgrams:
             return cls(tree["ngrams"], NgramConfig.model_validate(tree["config"]))
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _finder(pattern: str) -> Callable[[str], list[str]]:
     try:
-        return re.compile(pattern)
+        return finder(pattern)
     except re.error as error:
         raise ConfigError(f"model.token_pattern {pattern!r} is no regular expression: {error}") from error
