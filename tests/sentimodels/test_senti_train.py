@@ -23,7 +23,7 @@ import pytest
 from labelled_reviews import write
 from sentimodels.checkpoint import load_run, write_manifest
 from sentimodels.classifier import Classifier
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
 from sentimodels.ensemble import Ensemble

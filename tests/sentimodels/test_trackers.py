@@ -12,7 +12,7 @@ import torch
 
 from labelled_reviews import tree, write
 from sentimodels.checkpoint import verify
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.config import RunConfig, resolve
 from sentimodels.errors import ConfigError, TrainingError
 from sentimodels.run import resume, train

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .process import complain, drop_stdout, to_stdout
+from .signals import INTERRUPTED, working
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path or the number.")]
@@ -149,9 +150,10 @@ class Command(TyperCommand):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
-                result = super().invoke(ctx)
-            with to_stdout():
-                sys.stdout.flush()
+                with working():
+                    result = super().invoke(ctx)
+                    with to_stdout():
+                        sys.stdout.flush()
             return result
         except BrokenPipeError:
             # Nobody reads any more, so there is nobody to tell.
@@ -159,7 +161,7 @@ class Command(TyperCommand):
             ctx.exit(0)
         except KeyboardInterrupt:
             complain(f"{self.program}: stopped by Ctrl-C")
-            ctx.exit(130)
+            ctx.exit(INTERRUPTED)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
