@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from commands import environment, run, start
-from sentitok import Tokenizer, atomic, encode_files
+from sentitok import Tokenizer, atomic, encode_files, train_bpe
 from sentitok.datasets import TokenDataset
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
@@ -213,9 +213,43 @@ def test_a_signal_is_answered_from_the_first_line_on(
 def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     code = "import signal\nfor n in (signal.SIGINT, signal.SIGTERM): signal.signal(n, signal.SIG_IGN)\n"
     raised = "signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGTERM)"
-    code += f"from sentitok.cli import process, signals\nsignals.listen('x')\nprocess.run(lambda: [{raised}, print('done')], 'x')"
+    code += "from sentitok.cli import process, signals\nsignals.listen('x')\n"
+    code += f"process.run(lambda: [{raised}, print('done')], 'x')"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"done\n", b"")
+
+
+def test_signals_are_answered_in_the_midst_of_a_text() -> None:
+    tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
+    text = "A film of the whole man, told 12 times; " * (1 << 20)
+    heard: list[str] = []
+    calls = {
+        "encode": lambda: tokenizer.encode(text),
+        "encode_batch": lambda: tokenizer.encode_batch([text]),
+        "count": lambda: tokenizer.count(text),
+    }
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(name))
+    try:
+        for name, call in calls.items():
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            call()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # Answered at the end alone, all signals of a call would be one.
+    assert all(heard.count(name) >= 2 for name in calls), heard
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("stop")
+
+    signal.signal(signal.SIGALRM, stop)
+    try:
+        for call in calls.values():
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            with pytest.raises(RuntimeError, match="stop"):
+                call()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_python_writers_keep_the_same_rules(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The commands of `senti`, put together.
 
 Not for what runs them (`sentitok.cli.process`). The commands belong to the extra
-`models`; without what the extra installs, `senti` says what to type. torch and its kin are imported by the command that runs,
-so that `senti --help` starts at once.
+`models`; without what the extra installs, `senti` says what to type. torch and its kin are
+imported by the command that runs, so that `senti --help` starts at once.
 """
 
 import sys
