@@ -45,6 +45,9 @@ class DataConfig(Section):
     )
     where: str | None = Field(default=None, description="Rows kept, as in split=train.")
     encoding: str | None = Field(default=None, description="Encoding of the files; UTF-8 without it.")
+    max_line_bytes: int | None = Field(
+        default=None, ge=1, description="Longest line or row; 2^28 without it."
+    )
     limit: int | None = Field(default=None, ge=1, description="Rows read at most, of each file.")
     skip: int = Field(default=0, ge=0, description="Rows left out at the beginning of each file.")
     clean: bool = Field(default=False, description="Write <br /> as a space.")

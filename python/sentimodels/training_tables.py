@@ -67,7 +67,8 @@ class Tables:
         columns = (data.text_column, data.label_column, data.group_column)
         table = reader(
             path, *columns, data.format, data.limit, where=data.where, encoding=data.encoding,
-            skip=data.skip, clean=data.clean, unescape=data.unescape,
+            max_line_bytes=data.max_line_bytes, skip=data.skip, clean=data.clean,
+            unescape=data.unescape,
         )  # fmt: skip
         self.notes += [note for note in table.notes if note not in self.notes]
         return table

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -228,9 +229,10 @@ def test_signals_are_answered_in_the_midst_of_a_text() -> None:
         "encode_batch": lambda: tokenizer.encode_batch([text]),
         "count": lambda: tokenizer.count(text),
     }
-    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(name))
+    before = signal.getsignal(signal.SIGALRM)
     try:
         for name, call in calls.items():
+            signal.signal(signal.SIGALRM, partial(lambda name, *_: heard.append(name), name))
             signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
             call()
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ..messages import told
 from .process import complain, drop_stdout, to_stdout
 from .signals import INTERRUPTED, working
 
@@ -170,7 +171,7 @@ class Command(TyperCommand):
 
                 complain(traceback.format_exc().rstrip())
             else:
-                complain(f"{self.program}: {self.line(error)}")
+                complain(f"{self.program}: {told(self.line(error))}")
             ctx.exit(self.code(error))
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
