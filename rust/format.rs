@@ -290,8 +290,7 @@ fn missing_vocabulary(path: &Path) -> Option<Error> {
     if is_file || path.exists() || !is_vocabulary(name) {
         return None;
     }
-    let reason = "No such file or directory; vocabularies do not come with sentitok: \
-                  download the tokenizer.json, .model or .tiktoken file and give its path";
+    let reason = "No such file or directory; vocabularies do not come with sentitok: download the tokenizer.json, .model or .tiktoken file and give its path";
     Some(Error::io(path, std::io::Error::new(std::io::ErrorKind::NotFound, reason)))
 }
 

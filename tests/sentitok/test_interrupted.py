@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -224,7 +225,7 @@ def test_signals_are_answered_in_the_midst_of_a_text() -> None:
     tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
     text = "A film of the whole man, told 12 times; " * (1 << 20)
     heard: list[str] = []
-    calls = {
+    calls: dict[str, Callable[[], object]] = {
         "encode": lambda: tokenizer.encode(text),
         "encode_batch": lambda: tokenizer.encode_batch([text]),
         "count": lambda: tokenizer.count(text),
