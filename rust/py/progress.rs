@@ -108,7 +108,7 @@ pub(super) fn reading<T: Send + 'static>(
 /// others: giving it up and getting it back costs as much.
 const DETACH_BYTES: usize = 4 << 10;
 /// From this many bytes on work may take so long that somebody wants to stop it.
-const STOPPABLE_BYTES: usize = 1 << 20;
+const STOPPABLE_BYTES: usize = 1 << 23;
 
 /// Runs work on so many bytes. It gets a flag to look at, if it may take long.
 pub(super) fn off<T: Send>(
