@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.evaluation.predictions import Predictions
 
 OURS = ["data check", "data stats", "data split", "data sst"]

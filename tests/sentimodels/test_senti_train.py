@@ -22,7 +22,7 @@ import pytest
 
 from labelled_reviews import write
 from sentimodels.classifier import Classifier
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
 from sentimodels.runs.directory import load_run, write_manifest
@@ -269,19 +269,19 @@ def test_predict_from_stdin(folder: Path) -> None:
 def test_predict_the_most_probable(folder: Path) -> None:
     text = "a great lovely film\n"
     whole = senti("predict", "runs/first", "--json", cwd=folder, stdin=text)
-    record = json.loads(whole.stdout)
+    record = json.loads(whole.out)
     ranked = sorted(record["probs"].items(), key=lambda pair: -pair[1])
     done = senti("predict", "runs/first", "--top-k", "1", cwd=folder, stdin=text)
-    header, row = done.stdout.splitlines()
+    header, row = done.out.splitlines()
     assert header == "text,label,label_1,p_1"
     assert row == f"a great lovely film,{record['label']},{ranked[0][0]},{ranked[0][1]:.6f}"
     done = senti("predict", "runs/first", "--top-k", "9", "--json", cwd=folder, stdin=text)
-    assert list(json.loads(done.stdout)["probs"].items()) == ranked
+    assert list(json.loads(done.out)["probs"].items()) == ranked
 
 
 def test_unsure_answers_are_blank(folder: Path) -> None:
     text = "a great lovely film\n"
-    record = json.loads(senti("predict", "runs/first", "--json", cwd=folder, stdin=text).stdout)
+    record = json.loads(senti("predict", "runs/first", "--json", cwd=folder, stdin=text).out)
     (label, _), (other, _) = sorted(record["probs"].items(), key=lambda pair: -pair[1])
     for asked, answer in (
         (["0"], label),
@@ -291,9 +291,9 @@ def test_unsure_answers_are_blank(folder: Path) -> None:
         (["1", f"{other}=0"], other),
     ):
         flags = [word for value in asked for word in ("--threshold", value)]
-        assert senti("predict", "runs/first", "-q", *flags, cwd=folder, stdin=text).stdout == f"{answer}\n"
+        assert senti("predict", "runs/first", "-q", *flags, cwd=folder, stdin=text).out == f"{answer}\n"
     done = senti("predict", "runs/first", "--json", "--threshold", "1", cwd=folder, stdin=text)
-    assert json.loads(done.stdout)["label"] is None
+    assert json.loads(done.out)["label"] is None
 
 
 def test_predict_a_file(folder: Path) -> None:

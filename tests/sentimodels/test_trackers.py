@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from labelled_reviews import tree, write
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
 from sentimodels.runs.config import resolve

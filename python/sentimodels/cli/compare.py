@@ -11,7 +11,7 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import SCORES, EvenIfTrained, Replicates, Seed, answers
-from .tables import Format, GroupColumn, LabelColumn, TextColumn, Where, grid, page, read, shown
+from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
 
 if TYPE_CHECKING:
     from ..evaluation.predictions import Predictions
@@ -60,6 +60,7 @@ def compare(
     group_column: GroupColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -81,6 +82,7 @@ def compare(
     found = predictions_of(
         output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
         label_column=label_column, group_column=group_column, format=format, where=where,
+        max_line_bytes=max_line_bytes,
     )  # fmt: skip
     names = list(found)
     value: dict[str, Any] = {

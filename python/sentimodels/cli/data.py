@@ -20,6 +20,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -48,6 +49,7 @@ def check(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -69,7 +71,7 @@ def check(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "skip": skip, "clean": clean,
+        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = [read(output, path, **flags) for path in files]
     value: dict[str, Any] = {"files": [], "leaks": []}
@@ -135,6 +137,7 @@ def split(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -163,6 +166,7 @@ def split(
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+        max_line_bytes=max_line_bytes,
     )  # fmt: skip
     parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]  # checked above
     rows, written = [], {}

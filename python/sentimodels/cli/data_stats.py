@@ -19,6 +19,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -52,6 +53,7 @@ def stats(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -65,7 +67,7 @@ def stats(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "skip": skip, "clean": clean,
+        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = {_name(path, files): read(output, path, **flags) for path in files}
     lengths = {name: _lengths(table, tokenizer_file) for name, table in tables.items()}

@@ -22,6 +22,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -114,6 +115,7 @@ def evaluate(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -133,6 +135,7 @@ def evaluate(
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+        max_line_bytes=max_line_bytes,
         blank_labels="drop",
     )  # fmt: skip
     table.labelled()
@@ -279,6 +282,7 @@ def errors(
     label_column: LabelColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -290,7 +294,7 @@ def errors(
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
-        limit=limit, blank_labels="drop",
+        max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
     )  # fmt: skip
     table.labelled()
     found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
@@ -324,6 +328,7 @@ def submit(
     text_column: TextColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -335,7 +340,15 @@ def submit(
     if form not in SUBMISSIONS:
         raise UsageError(f"--form {form}: one of {', '.join(SUBMISSIONS)}")
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
-    table = read(output, file, text_column=text_column, format=format, where=where, blank_labels="keep")
+    table = read(
+        output,
+        file,
+        text_column=text_column,
+        format=format,
+        where=where,
+        max_line_bytes=max_line_bytes,
+        blank_labels="keep",
+    )
     found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or found
     named = chosen.labels.decode(chosen.predicted.tolist())

@@ -16,10 +16,10 @@ import typer
 
 from sentitok.cli.output import json_line
 from sentitok.cli.process import stdin, to_stdout
-from sentitok.rows import lines
+from sentitok.rows import MAX_LINE, lines
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .tables import Clean, Device, Encoding, Format, Limit, Skip, TextColumn, read
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
 
 if TYPE_CHECKING:
     from ..data import Labels
@@ -53,6 +53,7 @@ def predict(
     text_column: TextColumn = None,
     format: Format = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -75,11 +76,11 @@ def predict(
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
     if file == "-":
-        texts = _lines_of_stdin()
+        texts = _lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
         found = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
-            skip=skip, clean=clean, blank_labels="keep",
+            max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
         texts = iter(found.texts)
     if out is None:
@@ -164,11 +165,11 @@ def _written(
             yield _separated(cells, form), len(some)
 
 
-def _lines_of_stdin() -> Iterator[str]:
+def _lines_of_stdin(longest: int | None) -> Iterator[str]:
     """The lines of stdin, which are UTF-8 whatever the terminal is."""
     text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
     try:
-        for line in lines(text, "stdin", remedy="divide it; one text a line"):
+        for line in lines(text, "stdin", MAX_LINE if longest is None else longest):
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8 ({error.reason}); give a file and its --encoding") from error

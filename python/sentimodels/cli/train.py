@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import lines, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
 from .display import display
 from .stopping import Stopper
 from .summary import seeds_summary, summary
@@ -24,6 +24,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Unescape,
@@ -66,6 +67,7 @@ def train(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -135,7 +137,8 @@ def train(
         "data.train": data, "data.valid": valid, "data.test": test, "data.tokenizer": tokenizer,
         "data.vectors": vectors, "data.text_column": text_column, "data.label_column": label_column,
         "data.group_column": group_column, "data.format": format, "data.where": where,
-        "data.encoding": encoding, "data.limit": limit, "data.skip": skip or None,
+        "data.encoding": encoding, "data.max_line_bytes": size(max_line_bytes, "--max-line-bytes"),
+        "data.limit": limit, "data.skip": skip or None,
         "data.clean": clean or None, "data.unescape": unescape or None,
         "train.epochs": epochs, "train.batch_size": batch_size, "train.seed": seed, "train.device": device,
         "train.class_weights": None if class_weights is None else given_weights(class_weights),

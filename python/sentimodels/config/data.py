@@ -38,6 +38,9 @@ class DataConfig(Section):
         default=None, description="Test rows kept, as in split=test; of train without a test file."
     )
     encoding: str | None = Field(default=None, description="Encoding of the files; UTF-8 without it.")
+    max_line_bytes: int | None = Field(
+        default=None, ge=1, description="Longest line or row; 2^28 without it."
+    )
     limit: int | None = Field(default=None, ge=1, description="Training rows read at most.")
     skip: int = Field(default=0, ge=0, description="Training rows left out at the beginning.")
     clean: bool = Field(default=False, description="Write <br /> as a space.")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
-from sentitok.rows import lines, separated
+from sentitok.rows import MAX_LINE, lines, separated
 
 from ..errors import DataError
 
@@ -27,8 +27,6 @@ _MAGIC: dict[bytes, Callable[..., Any]] = {
 }
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
-# What to do about a line that is too long.
-_REMEDY = "divide it, or check the format"
 # Byte order marks of encodings that are not UTF-8; the longer one first.
 _OTHER_MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
@@ -99,8 +97,9 @@ class _Hashing(io.RawIOBase):
 class TextFile:
     """An open text file: `lines` or `stream`, once; then `sha256`."""
 
-    def __init__(self, path: Path, source: IO[bytes], encoding: str) -> None:
+    def __init__(self, path: Path, source: IO[bytes], encoding: str, max_line_bytes: int) -> None:
         self.path = path
+        self._longest = max_line_bytes
         self._raw = _Hashing(source)
         buffered = io.BufferedReader(self._raw, _BLOCK)
         mark = buffered.peek(4)[:4]
@@ -118,12 +117,12 @@ class TextFile:
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""
         text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
-        for line in lines(text, str(self.path), remedy=_REMEDY):
+        for line in lines(text, str(self.path), self._longest):
             yield line.removesuffix("\n").removesuffix("\r")
 
     def separated(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the rows of CSV or TSV, each with the line it begins on."""
-        yield from separated(self.stream(), str(self.path), delimiter, strict=True, remedy=_REMEDY)
+        yield from separated(self.stream(), str(self.path), delimiter, strict=True, limit=self._longest)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""
@@ -133,8 +132,13 @@ class TextFile:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
+def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> Iterator[TextFile]:
     """Opens a text file; what goes wrong while it is read becomes a `DataError`.
+
+    Args:
+        path: the file; gz, xz and bz2 are unpacked.
+        encoding: of the text.
+        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
 
     Raises:
         DataError: if the bytes are not in the encoding, or the compressed data ends early.
@@ -142,7 +146,7 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
     """
     with open_bytes(path) as source:
         try:
-            yield TextFile(path, source, encoding)
+            yield TextFile(path, source, encoding, MAX_LINE if max_line_bytes is None else max_line_bytes)
         except FormatError as error:
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:

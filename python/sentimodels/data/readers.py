@@ -36,7 +36,7 @@ FORMATS = {
 _PEEKED = 50
 
 
-def recognise(path: Path, encoding: str = "utf-8") -> str:
+def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> str:
     """Returns the name of a file's or folder's format.
 
     Raises:
@@ -54,7 +54,7 @@ def recognise(path: Path, encoding: str = "utf-8") -> str:
         return "polarity"
     if suffix == ".csv":
         return "csv"
-    first = _first_lines(path, encoding)
+    first = _first_lines(path, encoding, max_line_bytes)
     head = first[0] if first else ""
     fields = tuple(head.split("\t"))
     if fields[:3] == KAGGLE_HEADER:
@@ -79,9 +79,9 @@ def _recognise_folder(path: Path) -> str:
     raise DataError(f"{path}: a folder without pos/ and neg/, and without .pos and .neg files")
 
 
-def _first_lines(path: Path, encoding: str) -> list[str]:
+def _first_lines(path: Path, encoding: str, max_line_bytes: int | None) -> list[str]:
     found: list[str] = []
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding, max_line_bytes) as file:
         for line in file.lines():
             found.append(line)
             if len(found) == _PEEKED:
@@ -100,6 +100,7 @@ def read_table(
     id_column: str | None = None,
     where: str | None = None,
     encoding: str | None = None,
+    max_line_bytes: int | None = None,
     skip: int = 0,
     clean: bool = False,
     unescape: bool = False,
@@ -117,6 +118,7 @@ def read_table(
         id_column: the rows' own ids.
         where: keep the rows whose column has a value, as in `split=train`.
         encoding: of the text; UTF-8, for `polarity` Latin-1.
+        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
         skip: rows left out at the beginning.
         clean: write `<br />` as a space.
         unescape: undo the escapes of trees.
@@ -131,7 +133,7 @@ def read_table(
         raise DataError(f"limit {limit}: at least 1 row")
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
-    found = format or recognise(path, encoding or "utf-8")
+    found = format or recognise(path, encoding or "utf-8", max_line_bytes)
     if found not in FORMATS:
         raise DataError(f"format {found!r}: one of {', '.join(FORMATS)}")
     rows = Rows(path, limit=limit, skip=skip, blank=blank_labels)
@@ -140,25 +142,35 @@ def read_table(
     if named and found not in ("csv", "tsv", "jsonl", "parquet"):
         raise DataError(f"{path}: format {found!r} has fixed columns, not {listed(named)}")
     if found == "polarity":
-        sha256 = read_polarity(path, rows, encoding or "latin-1")
+        sha256 = read_polarity(path, rows, encoding or "latin-1", max_line_bytes)
     elif found == "reviews":
         sha256 = read_review_folder(path, rows, encoding or "utf-8", clean=clean)
     elif found == "parquet":
         sha256 = read_parquet(path, rows, asked, clean=clean)
     else:
-        sha256 = _read_text(path, rows, asked, found, encoding or "utf-8", clean=clean, unescape=unescape)
+        sha256 = _read_text(
+            path, rows, asked, found, encoding or "utf-8", max_line_bytes, clean=clean, unescape=unescape
+        )
     if format is None:
         rows.notes.insert(0, f"read as {found}: {FORMATS[found]}")
     return guarded(rows.finish(sha256, found))
 
 
 def _read_text(
-    path: Path, rows: Rows, asked: Columns, format: str, encoding: str, *, clean: bool, unescape: bool
+    path: Path,
+    rows: Rows,
+    asked: Columns,
+    format: str,
+    encoding: str,
+    max_line_bytes: int | None,
+    *,
+    clean: bool,
+    unescape: bool,
 ) -> str:
-    side = label_side(_first_lines(path, encoding)) if format == "pairs" else None
+    side = label_side(_first_lines(path, encoding, max_line_bytes)) if format == "pairs" else None
     if format == "pairs" and side is None:
         raise DataError(f"{path}: expected two columns, one of them whole numbers")
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding, max_line_bytes) as file:
         _read_rows(file, rows, asked, format, side, clean=clean, unescape=unescape)
         return file.sha256()
 

@@ -94,8 +94,8 @@ class Tables:
     ) -> Table:
         columns = (data.text_column, data.label_column, data.group_column)
         table = reader(
-            path, *columns, data.format, where=where, encoding=data.encoding, clean=data.clean,
-            unescape=data.unescape, **some,
+            path, *columns, data.format, where=where, encoding=data.encoding,
+            max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape, **some,
         )  # fmt: skip
         self.notes += [note for note in table.notes if note not in self.notes]
         return table
