@@ -53,10 +53,16 @@ $(STAMP)/dev: $(STAMP)/built pyproject.toml
 	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
 	touch $@
 
-# Rivals of the benches; one that has no wheel here is left out, and said.
+# Rivals of the benches; one that has no wheel here is left out, and said. What another
+# version of a tested library is gets an environment of its own.
 $(STAMP)/rivals: $(STAMP)/dev
-	for name in ffbpe gigatoken rustbpe bpeasy; do \
+	for name in ffbpe gigatoken rustbpe bpeasy fastokens tokie quicktok-v1 kitoken; do \
 		$(PIP) install $$name || echo "left out: $$name"; \
+	done
+	for name in tokenizers==1.0.0rc3; do \
+		$(PYTHON) -m venv $(VENV)/apart/$$name && \
+		$(VENV)/apart/$$name/bin/python -m pip --disable-pip-version-check --quiet install numpy $$name || \
+		echo "left out: $$name"; \
 	done
 	touch $@
 

@@ -39,6 +39,19 @@ class Corpus:
         with self.path.open(encoding="utf-8", newline="\n") as file:
             return list(file)
 
+    def documents(self, least: int) -> list[str]:
+        """Whole lines, together at least so many characters a document, but for the last."""
+        found: list[str] = []
+        lines: list[str] = []
+        length = 0
+        for line in self.lines():
+            lines.append(line)
+            length += len(line)
+            if length >= least:
+                found.append("".join(lines))
+                lines, length = [], 0
+        return [*found, "".join(lines)] if lines else found
+
 
 def data_dir() -> Path | None:
     """The folder of larger data, or `None`."""

@@ -15,13 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from corpora import Corpus
 
 ROUNDS = 3
 TRAIN_HEAD = ("library", "seconds", "times ours", "CPU s", "peak memory")
-ENCODE_HEAD = ("vocabulary, library", "ids", "cold MB/s", "times ours", "warm MB/s", "load s", "peak memory")
 
 Row = dict[str, Any]
 
@@ -119,39 +116,3 @@ def train_table(
         cells.append([shown, f"{seconds:.2f}", ratio, cpu, memory, shared])
     title = f"### {corpus.name}: {megabytes(corpus.n_bytes)}, {vocab_size:,} tokens\n\n"
     return title + markdown([*TRAIN_HEAD, f"tokens shared with {reference}"], cells)
-
-
-def encode_rows(
-    folder: Path, vocabulary: str, job: Row, n_bytes: int, rivals: Sequence[str]
-) -> list[list[str]]:
-    """Encodes the documents of `job` by each library on one thread."""
-
-    def run(name: str) -> Row:
-        ids = str(folder / f"ids-{name}.npz")
-        return worker({**job, "task": "encode", "rival": name, "ids": ids}, threads=1)
-
-    names = installed(rivals)
-    found = in_turns(names, run)
-    ours = found["sentitok"]
-    cells = []
-    for name in names:
-        rows = found[name]
-        if isinstance(rows, str):
-            cells.append([f"{vocabulary}, {name}", "-", "-", "-", "-", "-", rows[:60]])
-            continue
-        mine, theirs = (np.load(folder / f"ids-{n}.npz") for n in ("sentitok", name))
-        same = all(np.array_equal(mine[key], theirs[key]) for key in ("ids", "lengths"))
-        cold = median(rows, "cold_s")
-        ratio = "-" if isinstance(ours, str) else f"{cold / median(ours, 'cold_s'):.1f}"
-        cells.append(
-            [
-                f"{vocabulary}, {name}",
-                "equal" if same else "**differ**",
-                f"{n_bytes / 1e6 / cold:.1f}",
-                ratio,
-                f"{n_bytes / 1e6 / median(rows, 'warm_s'):.1f}",
-                f"{median(rows, 'load_s'):.3f}",
-                megabytes(median(rows, "peak_memory_bytes")),
-            ]
-        )
-    return cells

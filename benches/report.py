@@ -5,7 +5,6 @@ only those sections; each takes its place on the page when it is done. `--print`
 shows them and leaves the page alone.
 """
 
-import json
 import os
 import platform
 import statistics
@@ -20,14 +19,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import corpora
+import encoding
 import hostile_files
 import page
 import subwords
+from libraries import LIBRARIES
 from measure import (
-    ENCODE_HEAD,
     ROUNDS,
-    Row,
-    encode_rows,
     markdown,
     median,
     megabytes,
@@ -36,18 +34,9 @@ from measure import (
 )
 
 TRAIN_RIVALS = ("sentitok", "tokenizers", "ffbpe", "gigatoken", "rustbpe", "bpeasy", "sentencepiece")
-ENCODE_RIVALS = ("sentitok", "tokenizers", "tiktoken", "gigatoken")
-ENCODE_BYTES = 4_000_000
 HOSTILE_BYTES = 1_000_000
 # The load above which figures cannot be trusted.
 BUSY = 0.5
-
-# Encoding name, rank file under `vocabs`, and special tokens it is used with.
-VOCABULARIES = (
-    ("gpt2", "gpt2/r50k_base.tiktoken", {"<|endoftext|>": 50256}),
-    ("cl100k", "cl100k_base.tiktoken", {"<|endoftext|>": 100257}),
-    ("o200k", "o200k_base.tiktoken", {"<|endoftext|>": 199999}),
-)
 
 
 @dataclass(frozen=True)
@@ -96,46 +85,12 @@ class Bench:
         text = "Mixed text (reviews, code, Chinese, many scripts), 32,000 tokens; each part has all.\n\n"
         return "## Growth\n\n" + text + markdown(head, cells)
 
-    def vocabulary(self, name: str, ranks: Path, specials: dict[str, int]) -> Row:
-        """Writes one vocabulary in the formats all libraries read."""
-        import sentitok
-
-        tokenizer = sentitok.Tokenizer.from_tiktoken(ranks, name, specials)
-        target = self.folder / f"{name}.tokenizer.json"
-        tokenizer.save(target)
-        return {
-            "source": str(ranks),
-            "json": str(target),
-            "ranks": str(ranks),
-            "pattern": tokenizer.pre_tokenizer.pattern,
-            "specials": specials,
-            "threads": 1,
-        }
-
     def encode(self) -> str:
-        """Section: encoding speed."""
-        data = corpora.data_dir()
-        if data is None or not (data / "vocabs").is_dir():
-            return "## Encoding\n\nNot measured: no folder `vocabs` in SENTITOK_DATA."
-        parts = []
-        for corpus in corpora.all_corpora():
-            part = corpora.head(corpus, ENCODE_BYTES)
-            documents = self.folder / "documents.json"
-            documents.write_text(json.dumps(part.lines()), encoding="utf-8")
-            cells = []
-            for name, ranks, specials in VOCABULARIES:
-                job = self.vocabulary(name, data / "vocabs" / ranks, specials)
-                job["documents"] = str(documents)
-                cells += encode_rows(self.folder, name, job, part.n_bytes, ENCODE_RIVALS)
-            parts.append(f"### {part.name}: {megabytes(part.n_bytes)}\n\n" + markdown(ENCODE_HEAD, cells))
-        text = (
-            "One thread, lines as documents, each library's batch call. *Cold*: the first pass over the text "
-            "in the process. *Warm*: the second. *Times ours*: cold time divided by ours.\n\n"
-        )
-        return "## Encoding\n\n" + text + "\n\n".join(parts)
+        """Section: encoding speed and what it takes to be ready."""
+        return encoding.section(self.folder)
 
     def subwords(self) -> str:
-        """Section: WordPiece, Unigram and SentencePiece models."""
+        """Section: training of WordPiece and Unigram."""
         return subwords.section(self.folder)
 
     def hostile(self) -> str:
@@ -246,9 +201,9 @@ class Bench:
 
 def machine() -> str:
     """What the figures were measured on."""
-    names = ("sentitok", *dict.fromkeys(TRAIN_RIVALS[1:] + ENCODE_RIVALS[1:]))
+    names = dict.fromkeys([*TRAIN_RIVALS, *(library.package for library in LIBRARIES.values())])
     versions = []
-    for name in names:
+    for name in (name for name in names if "==" not in name):
         try:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:

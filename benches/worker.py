@@ -177,23 +177,6 @@ def hostile_file(job: dict[str, Any]) -> dict[str, Any]:
     return hostile_files.use(**job)
 
 
-def _load_gigatoken(job: dict[str, Any]) -> tuple[rivals.Encode, rivals.Rows]:
-    import gigatoken
-    import numpy as np
-
-    tokenizer = gigatoken.Tokenizer(job["json"])
-    parallel = job["threads"] > 1
-    return (
-        lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
-        lambda found: [np.asarray(row) for row in found],
-    )
-
-
-def encode(job: dict[str, Any]) -> dict[str, Any]:
-    """Encodes documents twice: the first time cold, the second time warm."""
-    return rivals.run(job, {**rivals.LOADERS, "gigatoken": _load_gigatoken})
-
-
 TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "train": train,
     "growth": growth,
@@ -201,7 +184,6 @@ TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "unbroken": unbroken,
     "hostile_speed": hostile_speed,
     "hostile_file": hostile_file,
-    "encode": encode,
 }
 
 

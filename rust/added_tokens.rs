@@ -9,7 +9,7 @@ mod matcher;
 
 use std::collections::HashMap;
 
-pub(crate) use self::matcher::{Matchers, Section};
+pub(crate) use self::matcher::{Matchers, Section, Side};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::vocab::TokenId;

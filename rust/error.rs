@@ -46,7 +46,7 @@ pub enum Error {
         reason: String,
     },
     /// A record (JSON line, CSV row, compressed member) cannot be read.
-    #[error("{source_name}, line {line} (byte {offset}): {}", cut(reason, TOLD))]
+    #[error("{}, line {line} (byte {offset}): {}", cut(source_name, TOLD), cut(reason, TOLD))]
     Record {
         /// File name.
         source_name: String,
@@ -116,7 +116,8 @@ pub enum Error {
     },
     /// A file has a version this release cannot read.
     #[error(
-        "{what} has version {found}; this release reads {supported}; upgrade sentitok or write the file again"
+        "{what} has version {}; this release reads {supported}; upgrade sentitok or write the file again",
+        cut(found, SHOWN)
     )]
     Version {
         /// File name or format.
@@ -199,6 +200,8 @@ mod tests {
             Error::format(long.clone(), long.clone()),
             Error::Encode(long.clone()),
             Error::CountOverflow { what: long.clone() },
+            Error::Version { what: "x".to_owned(), found: long.clone(), supported: "1".to_owned() },
+            Error::Record { source_name: long.clone(), line: 1, offset: 0, reason: "no text".to_owned() },
         ] {
             let message = error.to_string();
             assert!(message.len() < 6000 && message.contains("100000 characters"), "{}", message.len());

@@ -30,6 +30,7 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::pre_tokenizer::users::is_vocabulary;
 use crate::spelling::did_you_mean;
 use crate::tokenizer::{Parts, Tokenizer};
 use crate::vocab::TokenId;
@@ -130,6 +131,9 @@ impl Tokenizer {
         let path = path.as_ref();
         if path.is_dir() {
             return from_directory(path);
+        }
+        if let Some(error) = missing_vocabulary(path) {
+            return Err(error);
         }
         // What begins like nothing known is not read to its end: it may have none.
         let bytes = read_while(path, |start| Kind::of(start) != Kind::Unknown)?;
@@ -277,6 +281,17 @@ impl Tokenizer {
         }
         Ok(Saved { files: files.into_iter().map(|(file, _)| file).collect(), left_out })
     }
+}
+
+/// What is said of a name such as `cl100k_base` where no file has it.
+fn missing_vocabulary(path: &Path) -> Option<Error> {
+    let name = path.file_name()?.to_str()?;
+    let is_file = Format::of_path(path).is_ok_and(|format| format != Format::HuggingFace);
+    if is_file || path.exists() || !is_vocabulary(name) {
+        return None;
+    }
+    let reason = "No such file or directory; vocabularies do not come with sentitok: download the tokenizer.json, .model or .tiktoken file and give its path";
+    Some(Error::io(path, std::io::Error::new(std::io::ErrorKind::NotFound, reason)))
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Parts> {

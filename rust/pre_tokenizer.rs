@@ -21,6 +21,7 @@ pub mod oracle;
 mod published;
 mod regex;
 mod sequence;
+pub(crate) mod users;
 mod whitespace;
 
 use std::ops::Range;

@@ -27,6 +27,12 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     nearest(name, known).map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"))
 }
 
+/// Whether a name begins with another, given in small letters and digits alone.
+pub(crate) fn begins_with(name: &str, beginning: &str) -> bool {
+    let asked = letters(name);
+    asked.len() <= MOST_LETTERS && beginning.chars().eq(asked.into_iter().take(beginning.len()))
+}
+
 /// A name longer than this is no slip of the pen.
 const MOST_LETTERS: usize = 64;
 

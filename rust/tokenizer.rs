@@ -26,6 +26,7 @@ pub use segments::Segment;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
 use crate::bpe::{Bpe, BpeOptions, Unit};
@@ -52,6 +53,9 @@ pub struct EncodeOptions<'a> {
     pub threads: Option<usize>,
     /// Whether a batch keeps spans.
     pub spans: bool,
+    /// Set by another thread, it ends the call with [`Error::Cancelled`]. It is
+    /// looked at every 64 Ki ids or so; a piece is never left half way.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl Default for EncodeOptions<'_> {
@@ -63,6 +67,7 @@ impl Default for EncodeOptions<'_> {
             seed: 0,
             threads: None,
             spans: false,
+            stop: None,
         }
     }
 }

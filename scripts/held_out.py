@@ -1,4 +1,4 @@
-"""Writes what `guard.py` compares: hashes of the sentences and phrases of SST dev and test.
+"""Writes what `data/sst/guard.py` compares: hashes of the sentences and phrases of SST dev and test.
 
     python scripts/held_out.py ../shared/data/sst-trees
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from sentimodels.data import read_table
 from sentimodels.data.folding import text_hash
-from sentimodels.data.guard import sentence_key
+from sentimodels.data.sst.guard import sentence_key
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ROOT / "python" / "sentimodels" / "data"
+TARGETS = ROOT / "python" / "sentimodels" / "data" / "sst"
 # A table of phrases has thousands: an eighth is enough to know it by, and a small file.
 ONE_IN = 8
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sentimodels.calibration import softmax
 from sentimodels.data import Labels, Table, TrainingRecord
-from sentimodels.predictions import Predictions
+from sentimodels.evaluation.calibration import softmax
+from sentimodels.evaluation.predictions import Predictions
 
 LABELS = Labels(["0", "1", "2"])
 

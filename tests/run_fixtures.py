@@ -12,7 +12,7 @@ import fake_run
 import sentitok
 from sentimodels.data import Table, read_table, split
 from sentimodels.data.writers import write_table
-from sentimodels.predictions import predict
+from sentimodels.evaluation.predictions import predict
 
 SENTENCES = Path(__file__).resolve().parent / "data" / "sentences"
 

@@ -14,6 +14,7 @@ PYTHON = ROOT / "python"
 RUST = ROOT / "rust"
 
 MODULES = sorted(path for path in PYTHON.rglob("*.py"))
+ROOMED = [path for path in MODULES if path.is_relative_to(PYTHON / "sentimodels")]
 SOURCES = sorted(RUST.rglob("*.rs"))
 
 
@@ -48,25 +49,27 @@ FORBIDDEN = [
     ("python/sentimodels/", {"sentitok._sentitok"}, "public names only"),
 ]
 
-# (folder under python/sentimodels, modules of the package it must not name, and why)
-MODEL_LAYERS = [
-    (
-        "layers",
-        {"models", "data", "training", "trainer", "config", "checkpoint", "run", "cli"},
-        "bricks know tensors",
-    ),
-    (
-        "models",
-        {"trainer", "training", "checkpoint", "run", "classifier", "config", "cli"},
-        "models know layers",
-    ),
-    ("training", {"run", "checkpoint", "classifier", "models", "cli"}, "steps know no architecture"),
-    (
-        "data",
-        {"models", "layers", "training", "trainer", "config", "checkpoint", "run", "cli"},
-        "data comes first",
-    ),
-]
+# Room of python/sentimodels: the rooms it may import. Each names rooms above it only, so arrows
+# point one way; a new room is a new row.
+ROOMS: dict[str, set[str]] = {
+    "errors": set(),
+    "config": set(),  # sections know values
+    "data": {"errors"},  # files and tables, never ids of a model
+    "text": {"errors", "config", "data"},
+    "layers": {"errors", "config", "text"},  # tensors, never files
+    "models": {"errors", "config", "text", "layers"},
+    "inference": {"data", "layers"},
+    "training": {"errors", "config", "data", "layers", "inference"},  # no architecture
+    "evaluation": {"errors", "data"},  # predictions, whoever made them
+    "runs": {
+        "errors", "config", "data", "text", "models", "inference", "training", "evaluation",
+    },
+    "classifier": {"config", "data", "text", "inference", "training", "runs"},
+    "predictor": {"errors", "evaluation", "runs", "classifier"},
+    "cli": {
+        "errors", "data", "models", "training", "evaluation", "runs", "predictor",
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
@@ -84,17 +87,57 @@ def checked_only(path: Path) -> set[int]:
     return {line for n in blocks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
 
 
-@pytest.mark.parametrize(("folder", "modules", "why"), MODEL_LAYERS)
-def test_layers_of_sentimodels(folder: str, modules: set[str], why: str) -> None:
-    paths = sorted((PYTHON / "sentimodels" / folder).glob("*.py"))
+def room_of(path: Path) -> str:
+    return path.relative_to(PYTHON / "sentimodels").with_suffix("").parts[0]
+
+
+def rooms_named(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and room of each import from the package, but those that only type checkers read."""
+    package = path.relative_to(PYTHON).parts[:-1]
+    skipped = checked_only(path)
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if getattr(node, "lineno", 0) in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = [*above, *(node.module.split(".") if node.module else [])]
+            names = [[*module, alias.name] for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name[1]) for name in names if name[0] == "sentimodels" and len(name) > 1)
+
+
+def test_rooms_point_one_way() -> None:
+    assert set(ROOMS) == {room_of(path) for path in ROOMED} - {"__init__"}
+    names = list(ROOMS)
+    for place, room in enumerate(names):
+        assert ROOMS[room] <= set(names[:place]), room
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_of_sentimodels(room: str) -> None:
+    """Each room names only those it may, and names each of them."""
+    paths = [path for path in ROOMED if room_of(path) == room]
     assert paths
+    used = set()
     for path in paths:
-        skipped = checked_only(path)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.level == 2 and node.lineno not in skipped:
-                named = {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
-                allowed = {"config"} if folder == "training" else set()
-                assert not named & (modules - allowed), (name_of(path), why)
+        for line, named in rooms_named(path):
+            assert named == room or named in ROOMS[room], f"{name_of(path)}:{line} imports {named}"
+            used.add(named)
+    assert ROOMS[room] <= used, "allowed, but not needed"
+
+
+def test_parts_of_the_treebank_do_not_read_files_by_guess() -> None:
+    """Readers know the treebank's forms and its rule; the treebank knows no readers."""
+    for path in sorted((PYTHON / "sentimodels" / "data" / "sst").glob("*.py")):
+        near = {
+            node.module
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        }
+        assert not near & {"readers", "columns", "lines", "split", "leaks", "batches"}, name_of(path)
 
 
 def test_architectures_do_not_import_each_other() -> None:

@@ -40,9 +40,9 @@ def material(rows: int) -> Any:
     import torch
     from train_one import tables
 
-    from sentimodels.config import resolve
     from sentimodels.models import build
-    from sentimodels.vocabulary import encoder_for
+    from sentimodels.runs.config import resolve
+    from sentimodels.text.encoder import encoder_for
 
     data = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
     found = tables(data, None)
@@ -55,7 +55,7 @@ def material(rows: int) -> Any:
 
 
 def ours(rows: int) -> dict[str, float]:
-    from sentimodels.trainer import Trainer
+    from sentimodels.training.trainer import Trainer
 
     config, encoded, labels, module, n_classes = material(rows)
     began = time.perf_counter()

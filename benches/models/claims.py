@@ -11,8 +11,8 @@ from typing import Any
 
 from rows import file_name
 
-from sentimodels.intervals import paired
-from sentimodels.predictions import Predictions
+from sentimodels.evaluation.intervals import paired
+from sentimodels.evaluation.predictions import Predictions
 
 # What another seed may move; an interval inside it says "no difference".
 NOISE = 0.005

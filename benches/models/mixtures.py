@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rows import FAMILIES, MEMORY, MIXTURE, REMEMBERING, file_name
 
-from sentimodels.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.data import Table, TrainingRecord, read_table
-from sentimodels.ensemble import fit_weights
-from sentimodels.memory import PhraseMemory
-from sentimodels.metrics import scores
-from sentimodels.predictions import Predictions, binary_view
+from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.phrase_memory import PhraseMemory
+from sentimodels.evaluation.predictions import Predictions, binary_view
+from sentimodels.runs.ensemble import fit_weights
 
 SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
 PLACES = ("valid", "kaggle", "sst5")

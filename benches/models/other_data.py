@@ -19,11 +19,13 @@ import numpy as np
 from run_all import RUNS, data_folder
 
 from sentimodels.classifier import Classifier
-from sentimodels.config import RunConfig, resolve
+from sentimodels.config import RunConfig
 from sentimodels.data import Table, read_table
-from sentimodels.metrics import scores
-from sentimodels.predictions import Predictions, predict
-from sentimodels.run import Tables, train
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.predictions import Predictions, predict
+from sentimodels.runs.config import resolve
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import train
 
 FOLDS = 10
 # Set: (name, file of training rows, condition, file of test rows, condition); without test, folds.

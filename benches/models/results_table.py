@@ -30,8 +30,8 @@ from rows import (
     file_name,
 )
 
-from sentimodels.intervals import intervals
-from sentimodels.predictions import Predictions
+from sentimodels.evaluation.intervals import intervals
+from sentimodels.evaluation.predictions import Predictions
 
 Result = dict[str, Any]
 Results = dict[str, list[Result]]

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from sentimodels.checkpoint import load_run, versions
 from sentimodels.classifier import Classifier
-from sentimodels.config import resolve
 from sentimodels.data import TrainingRecord, read_table
-from sentimodels.data.kaggle import with_rebuilt_labels
+from sentimodels.data.sst.kaggle import with_rebuilt_labels
 from sentimodels.data.table import Table
-from sentimodels.metrics import scores
-from sentimodels.predictions import binary_view, predict
-from sentimodels.run import Tables, train
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.predictions import binary_view, predict
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import load_run, versions
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import train
 from sentitok.cli.output import peak_memory
 
 SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")

@@ -8,19 +8,19 @@ D d_model, H heads, K d_head, N d_state, V vocabulary, C classes; `mask` is True
 ['4', '0']
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .classifier import Classifier
-    from .config import RunConfig, resolve
-    from .run import train
+    from .config import RunConfig
+    from .runs.config import resolve
+    from .runs.train import train
 
 __all__ = ["Classifier", "RunConfig", "resolve", "train"]
 
-_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "config", "train": "run"}
+_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "runs.config", "train": "runs.train"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # torch takes seconds to import; `senti --help` and `senti data` do without it.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

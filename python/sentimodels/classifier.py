@@ -1,6 +1,6 @@
 """`Classifier`: a saved run that answers.
 
-Not for training (`run.py`) or for files (`cli/predict.py`). Labels and probabilities come from
+Not for training (`runs/train.py`) or for files (`cli/predict.py`). Labels and probabilities come from
 one pass through the model, so they cannot disagree; an answer does not depend on the other
 texts of a call. Probabilities are divided by the temperature that was fitted after training.
 """
@@ -12,12 +12,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoint import Loaded, load_run
 from .config import RunConfig
 from .data.labels import Labels
-from .logits import text_logits
+from .inference import text_logits
+from .runs.directory import Loaded, load_run
+from .text.encoder import Encoder
 from .training.device import device_of
-from .vocabulary import Encoder
 
 __all__ = ["Classifier"]
 

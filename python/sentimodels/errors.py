@@ -6,12 +6,18 @@ the value, the limit or the choices, and what to do next.
 
 from typing import TYPE_CHECKING
 
+from sentitok.messages import told
+
 if TYPE_CHECKING:
     from .training.progress import Fit
 
 
 class SentiError(ValueError):
     """What `sentimodels` refuses or cannot do; the parent of all its errors."""
+
+    def __str__(self) -> str:
+        """What it says: of a long text the beginning and the end, as files may hold anything."""
+        return told(super().__str__())
 
 
 class DataError(SentiError):

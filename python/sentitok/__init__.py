@@ -8,31 +8,33 @@
 'lower'
 """
 
-from ._sentitok import (
-    AddedToken,
-    DecodeError,
-    EncodeError,
-    Encoding,
-    EncodingBatch,
-    FormatError,
-    InternalError,
-    Normalizer,
-    PreTokenizer,
-    SentitokError,
-    Special,
-    StreamDecoder,
-    Tokenizer,
-    TrainError,
-    TrainReport,
-    WordCounts,
-    __version__,
-    count,
-    encode_files,
-    merge_counts,
-    train_bpe,
-    train_unigram,
-    train_wordpiece,
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._sentitok import (
+        AddedToken,
+        DecodeError,
+        EncodeError,
+        Encoding,
+        EncodingBatch,
+        FormatError,
+        InternalError,
+        Normalizer,
+        PreTokenizer,
+        SentitokError,
+        Special,
+        StreamDecoder,
+        Tokenizer,
+        TrainError,
+        TrainReport,
+        WordCounts,
+        __version__,
+        count,
+        encode_files,
+        merge_counts,
+        train_bpe,
+        train_unigram,
+        train_wordpiece,
+    )
 
 __all__ = [
     "AddedToken",
@@ -59,3 +61,17 @@ __all__ = [
     "train_unigram",
     "train_wordpiece",
 ]
+
+if not TYPE_CHECKING:
+    # The extension is loaded when it is first used: a command that begins to run answers
+    # Ctrl-C before that (`cli/signals.py`), and `senti --help` does without it.
+    def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import _sentitok
+
+        globals().update({known: getattr(_sentitok, known) for known in __all__})
+        return globals()[name]
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError
+from .messages import shown
 from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
 
 __all__ = ["TokenDataset"]
@@ -153,7 +154,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
                 with open(path, "rb") as file:
                     found = hashlib.file_digest(file, "sha256").hexdigest()
                 if found != expected:
-                    raise FormatError(f"{path}: SHA-256 {found}, not {expected}")
+                    raise FormatError(f"{path}: SHA-256 {found}, not {shown(expected)}")
         if uncovered:
             more = f" and {len(uncovered) - 1} more" if len(uncovered) > 1 else ""
             warnings.warn(

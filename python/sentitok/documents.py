@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
 from ._sentitok import FormatError
+from .messages import shown, told
 from .rows import MAX_LINE, lines, separated, whole
 
 __all__ = ["documents"]
@@ -80,7 +81,9 @@ def _open(path: str | os.PathLike[str], newline: str) -> TextIO:
 def _field(row: dict[str, object], field: str, path: str, number: int) -> str:
     value = row.get(field)
     if not isinstance(value, str):
-        raise FormatError(f"{path}: record {number} has no text in {field!r}; it has {', '.join(row)}")
+        raise FormatError(
+            f"{path}: record {number} has no text in {shown(field)}; it has {told(', '.join(row))}"
+        )
     return value
 
 
@@ -157,7 +160,9 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
             raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
         yield from _columns(file, name, "," if kind == "csv" else "\t", field, limit)
     else:
-        raise FormatError(f"format {kind!r} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN")
+        raise FormatError(
+            f"format {shown(kind)} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
+        )
 
 
 def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object]]:

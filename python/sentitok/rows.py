@@ -21,14 +21,13 @@ _CSV_FIELD = 2**31 - 1
 _REMEDY = "divide it, check the format, or raise max_line_bytes (--max-line-bytes)"
 
 
-def lines(file: IO[str], name: str, limit: int = MAX_LINE, remedy: str = _REMEDY) -> Iterator[str]:
+def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
     """Yields lines as the file ends them, with their ends.
 
     Args:
         file: the text.
         name: of the file, for messages.
         limit: the longest line, in characters.
-        remedy: what to do about a longer one.
 
     Raises:
         FormatError: naming the first line that is longer than `limit`.
@@ -36,7 +35,7 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE, remedy: str = _REMEDY
     number = 1
     while line := file.readline(limit + 1):
         if len(line) > limit:
-            raise FormatError(f"{name}, line {number}: {_too_long('line', limit, remedy)}")
+            raise FormatError(f"{name}, line {number}: {_too_long('line', limit)}")
         yield line
         number += 1
 
@@ -49,12 +48,12 @@ def whole(file: IO[str], name: str, limit: int = MAX_LINE) -> str:
     """
     text = file.read(limit + 1)
     if len(text) > limit:
-        raise FormatError(f"{name}: {_too_long('document', limit, _REMEDY)}")
+        raise FormatError(f"{name}: {_too_long('document', limit)}")
     return text
 
 
-def _too_long(what: str, limit: int, remedy: str) -> str:
-    return f"the {what} is longer than {limit} characters, the most that is held at once; {remedy}"
+def _too_long(what: str, limit: int) -> str:
+    return f"the {what} is longer than {limit} characters, the most that is held at once; {_REMEDY}"
 
 
 def separated(
@@ -64,7 +63,6 @@ def separated(
     *,
     strict: bool = False,
     limit: int = MAX_LINE,
-    remedy: str = _REMEDY,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows of a table, each with the line it begins on.
 
@@ -74,7 +72,6 @@ def separated(
         delimiter: a comma or a tab.
         strict: refuse characters between the quote that ends a field and the delimiter.
         limit: the longest row, in characters.
-        remedy: what to do about a longer one.
 
     Raises:
         FormatError: if a quote is never closed, or only some lines below with text behind
@@ -88,10 +85,10 @@ def separated(
     def given() -> Iterator[str]:
         nonlocal ended
         n_chars = 0
-        for line in lines(file, name, limit, remedy):
+        for line in lines(file, name, limit):
             n_chars = len(line) if not held else n_chars + len(line)
             if n_chars > limit:
-                raise FormatError(f"{name}, line {number}: {_too_long('row', limit, remedy)}")
+                raise FormatError(f"{name}, line {number}: {_too_long('row', limit)}")
             held.append(line)
             yield line
         ended = True

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError
+from .messages import shown
 
 __all__ = ["Shard", "check_regular", "check_size", "mapped_ends", "read_manifest", "read_shards"]
 
@@ -23,6 +24,8 @@ _MANIFEST_BYTES = 1 << 28
 # Bytes before the ends in an index file, and ends looked at together.
 _HEADER_BYTES = 128
 _ENDS_AT_ONCE = 1 << 20
+# The longest name of a file that a manifest may give, in bytes.
+_NAME_BYTES = 255
 
 
 class Shard(NamedTuple):
@@ -56,18 +59,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
     found = (manifest.get("schema"), manifest.get("version"))
     if found != ("sentitok.dataset", 1):
         raise FormatError(
-            f"{path}: schema and version are {_shown(found)}; this release reads sentitok.dataset 1"
+            f"{path}: schema and version are {shown(found)}; this release reads sentitok.dataset 1"
         )
     layout = manifest.get("layout")
     if layout != "sentitok":
         raise FormatError(
-            f"{path}: layout {_shown(layout)}; encode again with layout='sentitok' to read it here"
+            f"{path}: layout {shown(layout)}; encode again with layout='sentitok' to read it here"
         )
     if manifest.get("complete") is not True:
         raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
     dtype = manifest.get("dtype")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise _no_manifest(path, f"$.dtype is {_shown(dtype)}, expected one of {', '.join(_DTYPES)}")
+        raise _no_manifest(path, f"$.dtype is {shown(dtype)}, expected one of {', '.join(_DTYPES)}")
     for name in ("documents", "tokens", "vocab_size"):
         _count(path, f"$.{name}", manifest.get(name))
     _text(path, "$.tokenizer_sha256", manifest.get("tokenizer_sha256"))
@@ -116,31 +119,23 @@ def _no_manifest(path: Path, reason: str) -> FormatError:
 
 def _count(path: Path, at: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
-        raise _no_manifest(path, f"{at} is {_shown(value)}, expected a whole number of at least 0")
+        raise _no_manifest(path, f"{at} is {shown(value)}, expected a whole number of at least 0")
     return value
 
 
 def _text(path: Path, at: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _no_manifest(path, f"{at} is {_shown(value)}, expected a string")
+        raise _no_manifest(path, f"{at} is {shown(value)}, expected a string")
     return value
 
 
 def _file_name(path: Path, at: str, value: object) -> str:
     """A name in the same directory: a manifest must not name files elsewhere."""
     name = _text(path, at, value)
-    if name in ("", ".", "..") or any(char in "/\\" or not char.isprintable() for char in name):
-        raise _no_manifest(path, f"{at} is {_shown(name)}, which is no name of a file beside it")
+    is_long = len(name.encode("utf-8", "surrogatepass")) > _NAME_BYTES
+    if is_long or name in ("", ".", "..") or any(char in "/\\" or not char.isprintable() for char in name):
+        raise _no_manifest(path, f"{at} is {shown(name)}, which is no name of a file beside it")
     return name
-
-
-def _shown(value: object) -> str:
-    """Writes what was found, not the whole of it."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number of more digits than Python writes, or lists in lists
-        return f"a {type(value).__name__} that is too long to show"
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def check_regular(path: Path) -> None:

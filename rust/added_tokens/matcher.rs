@@ -24,6 +24,15 @@ struct Matcher {
     tokens: Vec<usize>,
 }
 
+/// Which of a text's two forms is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Before normalization.
+    Raw,
+    /// After it.
+    Normalized,
+}
+
 /// The automata of some added tokens, for a text before and after normalization.
 #[derive(Default)]
 pub(crate) struct Matchers {
@@ -43,24 +52,19 @@ impl Matchers {
         Ok(Self { raw: Matcher::new(raw)?, normalized: Matcher::new(normalized.collect::<Result<_>>()?)? })
     }
 
-    /// Cuts a text at those of `tokens` that match before normalization.
-    pub(crate) fn cut_raw<'a, E>(
+    /// Cuts a text at those of `tokens` that match there.
+    pub(crate) fn cut<'a, E>(
         &self,
+        side: Side,
         tokens: &'a [AddedToken],
         text: &str,
         each: impl FnMut(Section<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
-        cut(self.raw.as_ref(), tokens, text, each)
-    }
-
-    /// Cuts a normalized text at those of `tokens` that match after normalization.
-    pub(crate) fn cut_normalized<'a, E>(
-        &self,
-        tokens: &'a [AddedToken],
-        text: &str,
-        each: impl FnMut(Section<'a>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        cut(self.normalized.as_ref(), tokens, text, each)
+        let matcher = match side {
+            Side::Raw => &self.raw,
+            Side::Normalized => &self.normalized,
+        };
+        cut(matcher.as_ref(), tokens, text, each)
     }
 
     /// Whether a normalized text can hold tokens at all.

@@ -23,6 +23,8 @@ const SCHEMA: &str = "sentitok.dataset";
 const VERSION: u64 = 1;
 /// The largest file read; a shard takes about 300 bytes in it.
 const MAX_BYTES: u64 = 1 << 28;
+/// The longest name of a file that it may give; systems take no longer one.
+const MAX_NAME_BYTES: usize = 255;
 
 /// What lies in a directory of token ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -284,7 +286,8 @@ impl Manifest {
 
 /// Whether a name is that of a file in the same directory.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
+    let is_short = name.len() <= MAX_NAME_BYTES;
+    is_short && !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
 /// A field as the file has it.

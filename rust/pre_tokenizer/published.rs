@@ -4,10 +4,10 @@
 //! which splitter. A string is known only in exactly one of these spellings;
 //! each is tested to split like its splitter.
 
+use super::users::meant;
 use super::{Digits, PreTokenizer, Prepend, SplitPattern};
 use crate::error::{Error, Result};
 use crate::pattern::dialect;
-use crate::spelling::did_you_mean;
 
 const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
     PreTokenizer::Cl100k { digits, possessive }
@@ -88,7 +88,7 @@ impl PreTokenizer {
             value: name.to_owned(),
             reason: format!(
                 "no such name{}; there are {}",
-                did_you_mean(name, Self::names()),
+                meant(name),
                 Self::names().collect::<Vec<_>>().join(", ")
             ),
         })

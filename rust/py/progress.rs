@@ -2,11 +2,14 @@
 //! answered, a callback told how far the work is.
 
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::progress::{Progress, Stage};
 
 /// What Python is told while a job runs.
@@ -104,13 +107,63 @@ pub(super) fn reading<T: Send + 'static>(
 /// Below this many bytes work is done without leaving the interpreter to
 /// others: giving it up and getting it back costs as much.
 const DETACH_BYTES: usize = 4 << 10;
+/// From this many bytes on work may take so long that somebody wants to stop it.
+const STOPPABLE_BYTES: usize = 1 << 23;
 
-/// Runs short work on so many bytes.
+/// Runs work on so many bytes. It gets a flag to look at, if it may take long.
 pub(super) fn off<T: Send>(
     py: Python<'_>,
     n_bytes: usize,
-    work: impl FnOnce() -> Result<T> + Send,
+    work: impl FnOnce(Option<&AtomicBool>) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let result = if n_bytes < DETACH_BYTES { work() } else { py.detach(work) };
-    result.map_err(|error: Error| error.into())
+    match n_bytes {
+        ..DETACH_BYTES => Ok(work(None)?),
+        DETACH_BYTES..STOPPABLE_BYTES => Ok(py.detach(|| work(None))?),
+        _ => stoppable(py, work),
+    }
+}
+
+/// Runs work on a thread of its own, while the calling thread answers signals; one
+/// that raises sets the flag and waits for the work to end. Where the system gives
+/// no thread, the work is done here.
+fn stoppable<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(Option<&AtomicBool>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let (ended, end) = channel::<()>();
+    // Whoever runs it takes it.
+    let work = Mutex::new(Some(work));
+    let run_work = |stop: Option<&AtomicBool>| {
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work.map_or_else(|| Err(Error::Internal("a job was taken twice".to_owned())), |work| work(stop))
+    };
+    std::thread::scope(|scope| {
+        let (stop, run_work) = (&stop, &run_work);
+        let worker = parallel::spawn(scope, move || {
+            // Dropped at the end, also by a panic: the calling thread waits for it.
+            let _ended = ended;
+            run_work(Some(stop))
+        });
+        let Some(worker) = worker else {
+            return Ok(py.detach(|| run_work(None))?);
+        };
+        let mut end = end;
+        let mut raised = None;
+        loop {
+            let waited = &mut end;
+            if py.detach(move || waited.recv_timeout(Progress::INTERVAL)) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            if let Err(error) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                raised.get_or_insert(error);
+            }
+        }
+        let result = worker.join();
+        match raised {
+            Some(error) => Err(error),
+            None => Ok(result.map_err(|_| Error::Internal("a thread panicked".to_owned()))??),
+        }
+    })
 }

@@ -7,6 +7,7 @@ mod hugging_face;
 mod segmentations;
 mod vocabulary;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
@@ -19,7 +20,7 @@ use super::arrays;
 use super::batch::{PyEncodingBatch, Sources};
 use super::encoding::PyEncoding;
 use super::error::entry;
-use super::progress::{off, run};
+use super::progress::off;
 use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, Texts};
@@ -55,9 +56,10 @@ impl Call {
         Self { add_special_tokens, specials, max_tokens: None, seed: 0, threads: None, spans: false }
     }
 
-    fn options(&self) -> EncodeOptions<'_> {
-        let Self { add_special_tokens, max_tokens, seed, threads, spans, .. } = *self;
-        EncodeOptions { add_special_tokens, specials: self.specials.get(), max_tokens, seed, threads, spans }
+    fn options<'a>(&'a self, stop: Option<&'a AtomicBool>) -> EncodeOptions<'a> {
+        let Self { add_special_tokens, max_tokens, seed, threads, spans, ref specials } = *self;
+        let specials = specials.get();
+        EncodeOptions { add_special_tokens, specials, max_tokens, seed, threads, spans, stop }
     }
 }
 
@@ -76,14 +78,15 @@ impl PyTokenizer {
 
     fn one(&self, py: Python<'_>, text: Text, call: &Call) -> PyResult<PyEncoding> {
         let bytes = text.bytes(py)?;
-        let encoding = off(py, bytes.len(), || self.tokenizer.encode(bytes, call.options()))?;
+        let encoding = off(py, bytes.len(), |stop| self.tokenizer.encode(bytes, call.options(stop)))?;
         PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![text])
     }
 
     fn pair(&self, py: Python<'_>, texts: [Text; 2], call: &Call) -> PyResult<PyEncoding> {
         let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
         let n_bytes = first.len() + second.len();
-        let encoding = off(py, n_bytes, || self.tokenizer.encode_pair(first, second, call.options()))?;
+        let encoding =
+            off(py, n_bytes, |stop| self.tokenizer.encode_pair(first, second, call.options(stop)))?;
         PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into())
     }
 }
@@ -148,9 +151,8 @@ impl PyTokenizer {
                 Call { max_tokens, seed, threads, spans: offsets, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
             let slices = texts.slices(py)?;
-            let batch = run(py, None, |progress| {
-                self.tokenizer.encode_batch_reporting(&slices, call.options(), progress)
-            })?;
+            let n_bytes = slices.iter().map(|text| text.len()).sum();
+            let batch = off(py, n_bytes, |stop| self.tokenizer.encode_batch(&slices, call.options(stop)))?;
             drop(slices);
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
             PyEncodingBatch::new(py, batch, sources, &self.tokenizer)
@@ -181,7 +183,7 @@ impl PyTokenizer {
             let bytes: Vec<&[u8]> = segments.iter().map(Segment::bytes).collect();
             let joined = PyBytes::new(py, &bytes.concat());
             let n_bytes = joined.as_bytes().len();
-            let encoding = off(py, n_bytes, || self.tokenizer.encode_segments(&segments))?;
+            let encoding = off(py, n_bytes, |stop| self.tokenizer.encode_segments(&segments, stop))?;
             PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![Text::Bytes(joined.unbind())])
         })
     }
@@ -207,7 +209,8 @@ impl PyTokenizer {
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
-            let batch = off(py, bytes.len(), || self.tokenizer.windows(bytes, size, stride, call.options()))?;
+            let batch =
+                off(py, bytes.len(), |stop| self.tokenizer.windows(bytes, size, stride, call.options(stop)))?;
             PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), &self.tokenizer)
         })
     }
@@ -227,7 +230,7 @@ impl PyTokenizer {
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
-            off(py, bytes.len(), || self.tokenizer.count(bytes, call.options()))
+            off(py, bytes.len(), |stop| self.tokenizer.count(bytes, call.options(stop)))
         })
     }
 
@@ -249,8 +252,8 @@ impl PyTokenizer {
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
             let slices = texts.slices(py)?;
-            let counts =
-                run(py, None, |progress| self.tokenizer.count_batch(&slices, call.options(), progress))?;
+            let n_bytes = slices.iter().map(|text| text.len()).sum();
+            let counts = off(py, n_bytes, |stop| self.tokenizer.count_batch(&slices, call.options(stop)))?;
             arrays::read_only(py, counts)
         })
     }
@@ -273,7 +276,7 @@ impl PyTokenizer {
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
-            off(py, bytes.len(), || self.tokenizer.fits(bytes, limit, call.options()))
+            off(py, bytes.len(), |stop| self.tokenizer.fits(bytes, limit, call.options(stop)))
         })
     }
 }

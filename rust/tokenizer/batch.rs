@@ -131,8 +131,7 @@ impl Tokenizer {
         let finder = self.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long = n_threads > 1
-            && room.is_none()
+        let cut_long = room.is_none()
             && self.model.dropout().is_none()
             && self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites();
@@ -191,10 +190,8 @@ impl Tokenizer {
         &self,
         texts: &[T],
         options: EncodeOptions<'_>,
-        progress: &mut Progress<'_>,
     ) -> Result<Vec<u64>> {
-        let options = EncodeOptions { spans: false, ..options };
-        let batch = self.encode_batch_reporting(texts, options, progress)?;
+        let batch = self.encode_batch(texts, EncodeOptions { spans: false, ..options })?;
         Ok(batch.row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64).collect())
     }
 
@@ -273,6 +270,10 @@ impl Tokenizer {
             rules.finder.lend(|worker| {
                 let mut results = Vec::new();
                 while !stopped.load(Ordering::Relaxed) {
+                    if rules.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                        results.push((units.len(), Err(Error::Cancelled)));
+                        break;
+                    }
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(number) else { break };
                     results.push((number, self.run_unit(texts, unit, rules, worker)));
@@ -303,12 +304,14 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
     ) -> Result<Done> {
         let Rules { room, finder, options } = rules;
+        // Between units it is looked at in any case.
+        let stop = |n_bytes: usize| options.stop.filter(|_| n_bytes > 2 * LONG_BYTES);
         let mut done = Done::default();
         match unit {
             Unit::Token { .. } => {}
             Unit::Part { text, range } => {
                 worker.set_dropout(None);
-                let mut output = Output::new(options.spans, None);
+                let mut output = Output::new(options.spans, None, stop(range.len()));
                 let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
                 let part = std::str::from_utf8(part)
                     .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
@@ -321,10 +324,11 @@ impl Tokenizer {
                     // Each text has its own seed, so that neighbours do not matter.
                     let seed = options.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F));
                     worker.set_dropout(self.dropout(seed));
-                    let mut output = Output::new(options.spans, *room);
+                    let text = texts[number].as_ref();
+                    let mut output = Output::new(options.spans, *room, stop(text.len()));
                     std::mem::swap(&mut output.ids, &mut done.ids);
                     output.start_at(output.ids.len());
-                    self.encode_bytes(texts[number].as_ref(), finder, worker, &mut output)?;
+                    self.encode_bytes(text, finder, worker, &mut output)?;
                     done.ids = output.ids;
                     done.spans.extend(output.spans.unwrap_or_default());
                     done.ends.push(done.ids.len());

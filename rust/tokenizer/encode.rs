@@ -15,6 +15,10 @@ use crate::model::{Model, Worker};
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
 
+/// The parts of a text between two looks at whether the caller wants to stop,
+/// where all stages are one walk.
+const PART_BYTES: usize = 256 << 10;
+
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
     /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
@@ -57,7 +61,7 @@ impl Tokenizer {
     pub fn fits(&self, text: &[u8], limit: usize, options: EncodeOptions<'_>) -> Result<bool> {
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
-        let mut output = Output::new(false, Some(room.saturating_add(1)));
+        let mut output = Output::new(false, Some(room.saturating_add(1)), options.stop);
         let finder = self.finder(options.specials)?;
         self.with_worker(&finder, options.seed, |worker| {
             self.encode_bytes(text, &finder, worker, &mut output)
@@ -129,17 +133,17 @@ impl Tokenizer {
         }
     }
 
-    pub(super) fn encode_text(
+    pub(super) fn encode_text<'a>(
         &self,
         text: &[u8],
-        options: &EncodeOptions<'_>,
+        options: &EncodeOptions<'a>,
         with_template: bool,
         around: usize,
         with_spans: bool,
-    ) -> Result<Output> {
+    ) -> Result<Output<'a>> {
         let room = self.room(options, if with_template { around } else { 0 })?;
         let finder = self.finder(options.specials)?;
-        let mut output = Output::new(with_spans, room);
+        let mut output = Output::new(with_spans, room, options.stop);
         output.surfaces = with_spans.then(Surfaces::default);
         self.with_worker(&finder, options.seed, |worker| {
             self.encode_bytes(text, &finder, worker, &mut output)
@@ -223,12 +227,11 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         check_len(section.len())?;
-        if output.spans.is_none()
-            && output.limit == usize::MAX
+        if output.is_plain()
             && !finder.cuts_normalized()
-            && let Some(result) = worker.encode_section(&self.pipeline, section, &mut output.ids)
+            && let Some(walk) = self.encode_fused(section, worker, output)
         {
-            return Ok(result?);
+            return walk;
         }
         let step = self.pipeline.normalizer.as_ref();
         let normalized = Rewritten::new(
@@ -237,6 +240,28 @@ impl Tokenizer {
             || step.map_or(Ok(None), |step| step.normalize_text(section)),
         )?;
         self.encode_normalized(section, &normalized, base, finder, worker, output)
+    }
+
+    /// Encodes a section in one walk of all stages, where there is one. Whoever
+    /// may stop is asked at a space now and then: no stage sees across it.
+    fn encode_fused(&self, section: &str, worker: &mut Worker<'_>, output: &mut Output) -> Option<Walk> {
+        let mut rest = section;
+        loop {
+            let near = rest.as_bytes().get(..PART_BYTES).filter(|_| output.may_stop());
+            let cut = near.and_then(|near| memchr::memrchr(b' ', near)).unwrap_or(rest.len());
+            let (part, after) = rest.split_at(cut);
+            if let Err(error) = worker.encode_section(&self.pipeline, part, &mut output.ids)? {
+                return Some(Err(error.into()));
+            }
+            if after.is_empty() {
+                return Some(Ok(()));
+            }
+            if let Err(ended) = output.room_left() {
+                return Some(Err(ended));
+            }
+            // The space is in no word.
+            rest = &after[1..];
+        }
     }
 
     /// Encodes a section that the normalizer has seen.
@@ -288,7 +313,7 @@ impl Tokenizer {
         let text = rewritten.text(text);
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };
-        if output.spans.is_none() && output.limit == usize::MAX {
+        if output.is_plain() && !output.may_stop() {
             // The plain case, alone so that nothing but the model is in its loop.
             return self.pipeline.pre_tokenizer.walk(text, |piece| {
                 worker.encode(text.as_bytes(), piece.start, piece.end, &mut output.ids);

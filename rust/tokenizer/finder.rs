@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::batch::Workers;
-use crate::added_tokens::{AddedTokens, Matchers, Named, Section, Specials};
+use crate::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::error::{Error, Result};
 use crate::model::{Model, Worker};
 use crate::vocab::TokenId;
@@ -134,11 +134,7 @@ impl<'a> Finder<'a> {
         text: &str,
         each: impl FnMut(Section<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let tokens = self.added.tokens();
-        if let Some(all) = &self.refused {
-            all.cut_raw(tokens, text, |section| refuse(&section))?;
-        }
-        self.choice.matchers.cut_raw(tokens, text, each)
+        self.cut(Side::Raw, text, each)
     }
 
     /// Cuts a normalized text at the tokens that match after normalization.
@@ -147,11 +143,20 @@ impl<'a> Finder<'a> {
         text: &str,
         each: impl FnMut(Section<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.cut(Side::Normalized, text, each)
+    }
+
+    fn cut<E: From<Error>>(
+        &self,
+        side: Side,
+        text: &str,
+        each: impl FnMut(Section<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let tokens = self.added.tokens();
         if let Some(all) = &self.refused {
-            all.cut_normalized(tokens, text, |section| refuse(&section))?;
+            all.cut(side, tokens, text, |section| refuse(&section))?;
         }
-        self.choice.matchers.cut_normalized(tokens, text, each)
+        self.choice.matchers.cut(side, tokens, text, each)
     }
 
     /// Whether a normalized text can hold tokens at all.

@@ -1,13 +1,19 @@
 //! `Output`: the ids of a text as they come, with spans and surfaces where they
 //! are wanted.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::walk::{Ended, Walk};
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
+use crate::error::Error;
 use crate::vocab::TokenId;
 
+/// Ids between two looks at whether the caller wants to stop.
+const IDS_BETWEEN_LOOKS: usize = 1 << 16;
+
 /// Where ids go, with a limit at which encoding stops.
-pub(super) struct Output {
+pub(super) struct Output<'a> {
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Option<Vec<Span>>,
     /// Kept for single texts alone.
@@ -18,10 +24,14 @@ pub(super) struct Output {
     start: usize,
     /// Bytes that each id of a piece covers; kept for its memory.
     pub(super) lens: Vec<u32>,
+    /// Whether the caller wants to stop.
+    stop: Option<&'a AtomicBool>,
+    /// The number of ids at which the walk looks at the limit and at `stop`.
+    next_look: usize,
 }
 
-impl Output {
-    pub(super) fn new(with_spans: bool, limit: Option<usize>) -> Self {
+impl<'a> Output<'a> {
+    pub(super) fn new(with_spans: bool, limit: Option<usize>, stop: Option<&'a AtomicBool>) -> Self {
         Self {
             ids: Vec::new(),
             spans: with_spans.then(Vec::new),
@@ -29,7 +39,19 @@ impl Output {
             limit: limit.unwrap_or(usize::MAX),
             start: 0,
             lens: Vec::new(),
+            stop,
+            next_look: 0,
         }
+    }
+
+    /// Whether nothing but ids is wanted, all of them.
+    pub(super) fn is_plain(&self) -> bool {
+        self.spans.is_none() && self.limit == usize::MAX
+    }
+
+    /// Whether the caller may want to stop.
+    pub(super) fn may_stop(&self) -> bool {
+        self.stop.is_some()
     }
 
     /// Sets the limit to count from ids that are there already.
@@ -38,10 +60,22 @@ impl Output {
         self.start = n_ids;
     }
 
-    /// Ends the walk at the limit.
+    /// Ends the walk at the limit, or when the caller wants to stop.
     #[inline]
-    pub(super) fn room_left(&self) -> Walk {
-        if self.ids.len() < self.limit { Ok(()) } else { Err(Ended::Full) }
+    pub(super) fn room_left(&mut self) -> Walk {
+        if self.ids.len() < self.next_look { Ok(()) } else { self.look() }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Walk {
+        if self.ids.len() >= self.limit {
+            return Err(Ended::Full);
+        }
+        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(Error::Cancelled.into());
+        }
+        self.next_look = self.ids.len().saturating_add(IDS_BETWEEN_LOOKS).min(self.limit);
+        Ok(())
     }
 
     /// Pushes an added token found as `text`.

@@ -141,6 +141,14 @@ impl Model {
             Self::Unigram(model) => {
                 let kept = |id: &usize| new_id(*id as TokenId).is_some();
                 let ids = || (0..model.vocab().id_limit()).filter(kept);
+                if model.least_id().is_none() && model.vocab().iter().any(|(id, _)| new_id(id).is_none()) {
+                    return Err(Error::NotRepresentable {
+                        format: "a smaller vocabulary",
+                        reason: "the model has no normal piece, so an unknown character costs less than any \
+                                 piece, and a text whose characters are taken out changes; keep all of it"
+                            .to_owned(),
+                    });
+                }
                 let options = UnigramOptions {
                     unk_id: model.unk_id().and_then(new_id),
                     kinds: ids().filter_map(|id| model.options().kinds.get(id).copied()).collect(),

@@ -3,6 +3,8 @@
 //! What comes from outside goes in as text, in which nothing is special; what
 //! frames it goes in as special tokens. No string is ever searched for them.
 
+use std::sync::atomic::AtomicBool;
+
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
@@ -28,12 +30,12 @@ impl<'a> Segment<'a> {
 
 impl Tokenizer {
     /// Encodes segments end to end. Spans lie in the segments joined, the texts
-    /// of special tokens included; no template is put around.
+    /// of special tokens included; no template is put around. `stop` is as in [`EncodeOptions`].
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token there is not; else as [`Tokenizer::encode`].
-    pub fn encode_segments(&self, segments: &[Segment<'_>]) -> Result<Encoding> {
-        let options = EncodeOptions { add_special_tokens: false, ..EncodeOptions::default() };
+    pub fn encode_segments(&self, segments: &[Segment<'_>], stop: Option<&AtomicBool>) -> Result<Encoding> {
+        let options = EncodeOptions { add_special_tokens: false, stop, ..EncodeOptions::default() };
         let mut encoding = Encoding::default();
         let mut base = 0;
         for segment in segments {

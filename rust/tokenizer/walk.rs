@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_full_output_is_no_request_to_stop() {
-        let mut output = Output::new(false, Some(1));
+        let mut output = Output::new(false, Some(1), None);
         assert!(output.room_left().is_ok());
         output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>");
         assert!(matches!(output.room_left(), Err(Ended::Full)));

@@ -1,9 +1,11 @@
 //! The whole pipeline: what text becomes, and what it must not become.
 
+use std::sync::atomic::AtomicBool;
+
 use sentitok::added_tokens::Specials;
 use sentitok::bpe::trainer::{Alphabet, BpeTrainer};
 use sentitok::format::tiktoken;
-use sentitok::{EncodeOptions, PreTokenizer, Progress, TokenId, Tokenizer, WordCounts};
+use sentitok::{EncodeOptions, Error, PreTokenizer, Progress, TokenId, Tokenizer, WordCounts};
 use serde_json::{Value, json};
 
 /// A tokenizer without splitter over characters.
@@ -156,5 +158,51 @@ fn numbers_no_one_means_are_refused() {
     for id in [1 << 21, u32::MAX] {
         let error = read(id).err().unwrap().to_string();
         assert!(error.contains("ids without a token"), "{error}");
+    }
+}
+
+#[test]
+fn a_caller_who_wants_to_stop_is_heard_in_the_midst_of_a_text() {
+    let lowered = "abcdefghijklmnopqrstuvwxyz".chars().enumerate();
+    let mut vocab = json!({"[UNK]": 0, ",": 1, "film": 2});
+    for (place, letter) in lowered {
+        vocab[letter.to_string()] = json!(3 + 2 * place);
+        vocab[format!("##{letter}")] = json!(4 + 2 * place);
+    }
+    let model = json!({
+        "type": "WordPiece", "vocab": vocab, "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+    });
+    let bert = json!({
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": model, "added_tokens": [],
+    });
+    let gpt2 = PreTokenizer::from_name("gpt2").unwrap();
+    let gpt2 = tiktoken::read(ranks(&["film"]).as_bytes(), gpt2, &[]).and_then(Tokenizer::new).unwrap();
+    let bert = Tokenizer::from_bytes(bert.to_string().as_bytes()).unwrap();
+    // Blanks of every kind where a part may end.
+    let text = "Of a film  of the\nman, \u{301}told  \t often; é ".repeat(30_000);
+    let texts = [text.as_bytes()];
+    for (name, tokenizer) in [("gpt2", &gpt2), ("bert", &bert)] {
+        let plain = EncodeOptions::default();
+        let [go, stop] = [false, true].map(AtomicBool::new);
+        let [asked, stopped] = [&go, &stop].map(|stop| EncodeOptions { stop: Some(stop), ..plain });
+        let whole = tokenizer.encode(texts[0], plain).unwrap();
+        assert_eq!(tokenizer.encode(texts[0], asked).unwrap(), whole, "{name}");
+        assert_eq!(tokenizer.count(texts[0], asked).unwrap(), whole.ids.len(), "{name}");
+        assert!(matches!(tokenizer.encode(texts[0], stopped), Err(Error::Cancelled)), "{name}");
+        assert!(matches!(tokenizer.count(texts[0], stopped), Err(Error::Cancelled)), "{name}");
+        for threads in [Some(1), Some(3)] {
+            for (specials, spans) in [(Specials::None, false), (Specials::All, true)] {
+                let with = |options| EncodeOptions { threads, spans, specials, ..options };
+                let batch = tokenizer.encode_batch(&texts, with(asked)).unwrap();
+                assert_eq!(batch.ids, whole.ids, "{name}");
+                assert!(
+                    matches!(tokenizer.encode_batch(&texts, with(stopped)), Err(Error::Cancelled)),
+                    "{name}"
+                );
+            }
+        }
     }
 }

@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from sentimodels.config import Section
 from sentimodels.errors import ConfigError
-from sentimodels.layers.ngrams import NgramTable
 from sentimodels.models import ARCHITECTURES, Fits, Inputs, architecture, build
-from sentimodels.section import Section
+from sentimodels.text.ngrams import NgramTable
 
 V, C = 40, 3
 TEXTS = ["", *(f"word{i}" for i in range(1, V))]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sentimodels.class_weights import given, settled
-from sentimodels.config import RunConfig, TrainConfig, read_toml, resolve, set_value
+from sentimodels.config import RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
+from sentimodels.runs.config import read_toml, resolve, set_value
+from sentimodels.training.class_weights import given, settled
 
 
 def test_what_wins() -> None:

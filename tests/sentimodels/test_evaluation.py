@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 import fake_run
 from fake_run import LABELS, some_predictions
-from sentimodels.calibration import softmax
-from sentimodels.checkpoint import manifest_hash
 from sentimodels.data import Labels, Table, TrainingRecord, read_table
 from sentimodels.data.folding import fold
-from sentimodels.ensemble import Ensemble, fit_weights, load_predictor, members_of
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.evaluation import evaluate, report
-from sentimodels.memory import MODEL_SHARE, PhraseMemory, WithMemory
-from sentimodels.metrics import scores
-from sentimodels.predictions import Predictions, binary_view, predict
+from sentimodels.evaluation.calibration import softmax
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.phrase_memory import MODEL_SHARE, PhraseMemory, WithMemory
+from sentimodels.evaluation.predictions import Predictions, binary_view, predict
+from sentimodels.predictor import load_predictor
+from sentimodels.runs.directory import manifest_hash
+from sentimodels.runs.ensemble import Ensemble, fit_weights, members_of
+from sentimodels.runs.report import evaluate, report
 
 
 @given(st.lists(st.text(max_size=20), max_size=6), st.booleans())
@@ -108,7 +109,7 @@ def test_labels_of_the_file_must_be_the_models(folder: Path) -> None:
 def test_what_was_trained_on_is_refused(folder: Path) -> None:
     run = folder / "runs" / "gpt"
     train = read_table(folder / "train.csv")
-    with pytest.raises(DataError, match="the run was trained on this file"):
+    with pytest.raises(DataError, match="the run was trained on"):
         evaluate(load_predictor(run), train, run=run)
     found, _ = evaluate(load_predictor(run), train, run=run, allow_trained=True)
     assert found.seen is not None
@@ -222,7 +223,7 @@ def test_ensembles_load_again(folder: Path) -> None:
 
     assert loss(made.predict_proba(table.texts)) <= min(map(loss, probs)) + 1e-6
     # What `evaluate` knows of the runs it knows of their ensemble.
-    with pytest.raises(DataError, match="trained on this file"):
+    with pytest.raises(DataError, match="was trained on"):
         evaluate(back, read_table(folder / "train.csv"), run=folder / "both")
 
 

@@ -8,7 +8,8 @@ import pytest
 import shared_data
 from sentimodels.data import Table, check_trainable, read_table, training_table
 from sentimodels.data.folding import letters
-from sentimodels.data.guard import (
+from sentimodels.data.labels import Labels
+from sentimodels.data.sst.guard import (
     HELD_OUT_FILES,
     held_out_hashes,
     held_out_phrases,
@@ -16,11 +17,10 @@ from sentimodels.data.guard import (
     phrase_hashes,
     sentence_key,
 )
-from sentimodels.data.kaggle import submission, with_rebuilt_labels
-from sentimodels.data.labels import Labels
+from sentimodels.data.sst.kaggle import submission, with_rebuilt_labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
-from sentimodels.memory import PhraseMemory
+from sentimodels.evaluation.phrase_memory import PhraseMemory
 
 # (file, options)
 HELD_OUT: list[tuple[str, dict[str, Any]]] = [

@@ -8,14 +8,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sentimodels.errors import ConfigError
 from sentimodels.layers.attention import ATTENTION, Scope, causal_sum, pseudo_inverse, scope
-from sentimodels.layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
-from sentimodels.layers.ngrams import hash_text, hash_texts, ngrams
+from sentimodels.layers.embedding import EmbeddingConfig, TokenEmbedding
 from sentimodels.layers.pooling import Pooling, PoolingKind
 from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
 from sentimodels.layers.recurrent import Recurrent, reversal, turn
 from sentimodels.layers.ssm import scan_chunked, scan_sequential
 from sentimodels.layers.transformer import Block, FeedForward, TransformerConfig
 from sentimodels.models.encoder import Encoder, EncoderConfig
+from sentimodels.text.inputs import Inputs
+from sentimodels.text.ngrams import hash_text, hash_texts, ngrams
 
 B, H, T, K = 3, 2, 150, 8
 LENGTHS = torch.tensor([150, 97, 1])
@@ -161,8 +162,8 @@ def test_block_is_torchs_encoder_layer() -> None:
         theirs = nn.TransformerEncoderLayer(16, 4, 64, 0.0, "gelu", batch_first=True, norm_first=first).eval()
         theirs.load_state_dict(
             {
-                "self_attn.in_proj_weight": ours.attention.project_in.weight,
-                "self_attn.in_proj_bias": ours.attention.project_in.bias,
+                "self_attn.in_proj_weight": ours.attention.qkv_proj.weight,
+                "self_attn.in_proj_bias": ours.attention.qkv_proj.bias,
                 "self_attn.out_proj.weight": ours.attention.project_out.weight,
                 "self_attn.out_proj.bias": ours.attention.project_out.bias,
                 "linear1.weight": ours.feed_forward.project_in.weight,

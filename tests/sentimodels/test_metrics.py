@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics as sk
 
-from sentimodels.calibration import (
+from sentimodels.data import Labels
+from sentimodels.errors import DataError
+from sentimodels.evaluation.calibration import (
     brier,
     ece,
     fit_temperature,
@@ -19,11 +21,17 @@ from sentimodels.calibration import (
     softmax,
     with_temperature,
 )
-from sentimodels.data import Labels
-from sentimodels.errors import DataError
-from sentimodels.intervals import holm, intervals, mcnemar, paired
-from sentimodels.metrics import by_length, confusion, is_ordinal, majority, per_class, scores, worst
-from sentimodels.predictions import Predictions
+from sentimodels.evaluation.intervals import holm, intervals, mcnemar, paired
+from sentimodels.evaluation.metrics import (
+    by_length,
+    confusion,
+    is_ordinal,
+    majority,
+    per_class,
+    scores,
+    worst,
+)
+from sentimodels.evaluation.predictions import Predictions
 
 
 def predictions_of(
@@ -160,7 +168,7 @@ def test_intervals_are_those_of_the_slow_definition(n_groups: int | None, n_clas
 def test_intervals_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     p = random_predictions(5, 50, 3)
     whole = intervals(p, n_replicates=40)
-    monkeypatch.setattr("sentimodels.intervals._CELLS_AT_ONCE", 120)
+    monkeypatch.setattr("sentimodels.evaluation.intervals._CELLS_AT_ONCE", 120)
     assert intervals(p, n_replicates=40) == whole
 
 

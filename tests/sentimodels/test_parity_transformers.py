@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import resolve
-from sentimodels.layers.embedding import Inputs
 from sentimodels.layers.ssm import SelectiveMixer
 from sentimodels.layers.transformer import Block
 from sentimodels.models import build
 from sentimodels.models.bert import Bert
 from sentimodels.models.gpt import Gpt
+from sentimodels.runs.config import resolve
+from sentimodels.text.inputs import Inputs
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -86,7 +86,7 @@ def test_a_causal_gpt_is_llama() -> None:
     }
     for i, block in enumerate(blocks_of(ours)):
         at = f"layers.{i}."
-        q, k, v = block.attention.project_in.weight.chunk(3)
+        q, k, v = block.attention.qkv_proj.weight.chunk(3)
         gate, up = block.feed_forward.project_in.weight.chunk(2)
         weights |= {
             f"{at}self_attn.q_proj.weight": q,
@@ -133,8 +133,8 @@ def test_bert_is_bert() -> None:
         at = f"encoder.layer.{i}."
         for name, weight, bias in zip(
             ("query", "key", "value"),
-            block.attention.project_in.weight.chunk(3),
-            block.attention.project_in.bias.chunk(3),
+            block.attention.qkv_proj.weight.chunk(3),
+            block.attention.qkv_proj.bias.chunk(3),
             strict=True,
         ):
             weights |= {
@@ -179,7 +179,7 @@ def test_a_mixer_is_mamba_2() -> None:
         "in_proj.weight": ours.project_in.weight,
         "conv1d.weight": ours.convolution.weight,
         "conv1d.bias": ours.convolution.get_parameter("bias"),
-        "dt_bias": ours.step_bias,
+        "dt_bias": ours.dt_bias,
         "A_log": ours.log_decay,
         "D": ours.skip,
         "norm.weight": ours.norm.get_parameter("weight"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fake_run import some_predictions
-from sentimodels import plots
 from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.evaluation import plots
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

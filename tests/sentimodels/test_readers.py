@@ -15,7 +15,7 @@ import shared_data
 from sentimodels.data import Table, read_table
 from sentimodels.data.columns import as_text
 from sentimodels.data.readers import FORMATS
-from sentimodels.data.trees import phrases, unescape
+from sentimodels.data.sst.trees import phrases, unescape
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 
@@ -105,7 +105,12 @@ REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
     ("a.csv", "a,b,c\nx,1,2\n", {}, "--text-column"),
     ("a.csv", "text,label\nx,1\n", {"label_column": "lable"}, "no column 'lable'; it has 'text', 'label'"),
     ("a.csv", "text,label\nx,1\ny,\n", {}, "line 3 has no label"),
-    ("a.csv", "", {}, "--text-column"),
+    ("a.csv", "text,label\nx,1\ny,NaN\n", {}, "line 3 has no label ('NaN')"),
+    ("a.csv", "text,label\nx,n/a\n", {}, "line 2 has no label ('n/a')"),
+    ("a.csv", "", {}, "the file is empty"),
+    ("mixed.csv", "text,label\ncafé,1\n".encode() + b"na\xefve,0\n", {}, "two encodings: line 2"),
+    ("mixed.csv", b"text,label\nna\xefve,1\n" + "café,0\n".encode(), {}, "byte 13 (line 2) is not UTF-8"),
+    ("latin.csv", b"text,label\nna\xefve,1\n", {}, "--encoding latin-1"),
     ("a.csv", "text,label\n", {}, "no rows"),
     ("a.csv", "text,label\nx,1\n", {"limit": 0}, "at least 1 row"),
     ("a.csv", "text,label\nx,1\n", {"format": "xml"}, "one of phrases"),

@@ -15,13 +15,14 @@ from safetensors import safe_open
 import sentitok
 from labelled_reviews import rows, tree, write
 from sentimodels import Classifier
-from sentimodels.checkpoint import load_run, verify, write_manifest
-from sentimodels.config import resolve
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.open_words import OpenWords
-from sentimodels.run import Tables, plan, resume, train
-from sentimodels.seeds import spread
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import load_run, verify, write_manifest
+from sentimodels.runs.seeds import spread
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import plan, resume, train
+from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
 
@@ -68,8 +69,8 @@ def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, t
 def test_what_a_run_directory_holds(trained: Path) -> None:
     names = {path.name for path in trained.iterdir()}
     assert names == {
-        "model.safetensors", "config.toml", "open-words.json", "labels.json", "run.json", "metrics.jsonl",
-        "training_data.json", "training_texts.npz", "manifest.json",
+        "model.safetensors", "config.toml", "open-vocabulary.json", "labels.json", "run.json",
+        "metrics.jsonl", "training_data.json", "training_texts.npz", "manifest.json",
     }  # fmt: skip
     assert json.loads((trained / "labels.json").read_text())["labels"] == ["neg", "pos"]
     about = json.loads((trained / "run.json").read_text())
@@ -77,7 +78,7 @@ def test_what_a_run_directory_holds(trained: Path) -> None:
     assert about["temperature"] > 0
     assert "git" in about
     assert set(about["baselines"]) == {"majority", "tfidf"}
-    words = OpenWords.from_bytes((trained / "open-words.json").read_bytes())
+    words = OpenVocabulary.from_bytes((trained / "open-vocabulary.json").read_bytes())
     with safe_open(trained / "model.safetensors", framework="pt") as file:
         metadata = json.loads(file.metadata()["sentimodels"])
     assert metadata["tokenizer_sha256"] == words.fingerprint
@@ -152,7 +153,7 @@ def test_altered_files_are_refused(name: str, data: bytes, message: str, copy: P
 
 def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
     """Ids of two words swapped, weights untouched, hashes made anew."""
-    path = copy / "open-words.json"
+    path = copy / "open-vocabulary.json"
     value = json.loads(path.read_text("utf-8"))
     words = value["words"]
     first, second = words.index("film"), words.index("the")
@@ -428,7 +429,7 @@ def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
     part.write_text(f"text,label\n{text} bad,neg\n", "utf-8")
     config = resolve(tree("tfidf", data, data={"valid": str(part)}))
     assert "1 rows of valid are nearly training texts" in Tables(config.data).notes
-    monkeypatch.setattr("sentimodels.training_tables._NEAR_AT_MOST", 10)
+    monkeypatch.setattr("sentimodels.runs.tables._NEAR_AT_MOST", 10)
     notes = Tables(config.data).notes
     assert not any("rows of valid are nearly" in note for note in notes)
     assert any("rows of valid that are nearly training texts were not looked for" in note for note in notes)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sentimodels.checkpoint import load_run, verify
-from sentimodels.config import read_toml
+from commands import run
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
-from sentimodels.ensemble import load_predictor
 from sentimodels.errors import CheckpointError, DataError, SentiError
+from sentimodels.predictor import load_predictor
+from sentimodels.runs.config import read_toml
+from sentimodels.runs.directory import load_run, verify
 from sentimodels.training.progress import write_record
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")
@@ -51,12 +52,49 @@ def test_a_quote_that_never_closes_is_found_where_it_opens(name: str, separator:
     assert read_table(path).texts == ["two\nlines", "closed"]
 
 
-def test_a_long_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentitok.rows.lines.__defaults__", (100, "divide it"))
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "x", "label": 1}\n{"text": "' + "x" * 200 + '", "label": 1}\n')
-    with pytest.raises(DataError, match="line 2: the line is longer than 100 characters"):
-        read_table(path)
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("a.jsonl", "", '{"text": "%s", "label": 1}\n'),
+        ("a.csv", "text,label\n", "%s,1\n"),
+        ("a.tsv", "text\tlabel\n", "%s\t1\n"),
+        ("pairs.txt", "", "%s\t1\n"),
+        ("a.pos", "", "%s\n"),
+    ],
+)
+def test_a_long_line_is_refused(name: str, head: str, row: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(head + row % "short" + row % ("x" * 200))
+    number = 3 if head else 2
+    with pytest.raises(
+        DataError, match=rf"line {number}: the line is longer than 100 characters.*--max-line-bytes"
+    ):
+        read_table(path, max_line_bytes=100)
+    assert len(read_table(path, max_line_bytes=1000).texts) == 2
+
+
+def test_the_option_of_long_lines_is_one_of_all_commands(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nshort,1\n" + "x" * 3000 + ",0\n")
+    told = "a.csv, line 3: the line is longer than 2048 characters, the most that is held at once"
+    for line in (
+        "data check a.csv --max-line-bytes 2K",
+        "data stats a.csv --max-line-bytes 2K",
+        "data split a.csv -o parts --max-line-bytes 2K",
+        "train a.csv --arch cnn --out runs/x --max-line-bytes 2K",
+    ):
+        code, out, err = run(line, program="senti", cwd=tmp_path)
+        assert (code, out) == (2, ""), err
+        assert told in err, line
+    code, _, err = run("data stats a.csv --max-line-bytes none", program="senti", cwd=tmp_path)
+    assert (code, err) == (2, "senti: --max-line-bytes none: expected a size in bytes, as in 512M or 2G\n")
+
+
+def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(f'[data]\n{"x" * 5_000} = "{"y" * 5_000}"\n')
+    code, _, err = run("train --config a.toml --out runs/x", program="senti", cwd=tmp_path)
+    assert code == 2
+    assert len(err) < 1_500
+    assert "xxx" in err
 
 
 @posix

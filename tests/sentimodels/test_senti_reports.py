@@ -13,8 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sentimodels.cli import build
-from sentimodels.predictions import Predictions
+from sentimodels.cli.app import build
+from sentimodels.evaluation.predictions import Predictions
 
 OURS = ["data check", "data stats", "data split", "data sst"]
 OURS += ["evaluate", "errors", "submit", "compare", "ensemble", "plot"]
@@ -76,7 +76,7 @@ WRONG_CALLS = [
     ("no such file", ["evaluate", "runs/gpt", "none.csv"], 2, "none.csv"),
     ("no labels", ["evaluate", "runs/gpt", "test.csv"], 2, "--label-column"),
     ("no column", ["evaluate", "runs/gpt", "valid.csv", "--label-column", "mood"], 2, "no column 'mood'"),
-    ("trained on", ["evaluate", "runs/gpt", "train.csv"], 2, "trained on this file"),
+    ("trained on", ["evaluate", "runs/gpt", "train.csv"], 2, "was trained on"),
     ("both modes", ["evaluate", "runs/gpt", "valid.csv", "--json", "-q"], 2, "exclude each other"),
     ("not five classes", ["evaluate", "runs/gpt", "valid.csv", "--binary"], 2, "needs labels 0 to 4"),
     ("unknown label", ["errors", "runs/gpt", "valid.csv", "--true", "good"], 2, "unknown label 'good'"),

@@ -21,14 +21,14 @@ from unittest.mock import patch
 import pytest
 
 from labelled_reviews import write
-from sentimodels.checkpoint import load_run, write_manifest
 from sentimodels.classifier import Classifier
-from sentimodels.cli import build
+from sentimodels.cli.app import build
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
-from sentimodels.ensemble import Ensemble
-from sentimodels.run import Tables
-from sentimodels.words import WordNgrams
+from sentimodels.runs.directory import load_run, write_manifest
+from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.tables import Tables
+from sentimodels.text.words import WordNgrams
 
 SMALL = [
     "--set",
@@ -238,6 +238,9 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["predict", "runs/none"], 2, "runs/none"),
     (["predict", "runs/first", "missing.csv"], 2, "missing.csv"),
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
+    (["predict", "runs/first", "reviews.csv", "--threshold", "high"], 2, "expected a probability"),
+    (["predict", "runs/first", "reviews.csv", "--threshold", "1.5"], 2, "expected a probability"),
+    (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "no label 'good'"),
     (["verify", "."], 2, "not a run directory"),
     (["init", "--arch", "gpt", "--preset", "huge"], 2, "gpt has no preset 'huge'"),
 ]  # fmt: skip
@@ -261,6 +264,36 @@ def test_predict_from_stdin(folder: Path) -> None:
     assert abs(float(found[0]["p_pos"]) + float(found[0]["p_neg"]) - 1) < 1e-5
     done = senti("predict", "runs/first", "--quiet", cwd=folder, stdin="a great lovely film\n")
     assert done.out == "pos\n"
+
+
+def test_predict_the_most_probable(folder: Path) -> None:
+    text = "a great lovely film\n"
+    whole = senti("predict", "runs/first", "--json", cwd=folder, stdin=text)
+    record = json.loads(whole.out)
+    ranked = sorted(record["probs"].items(), key=lambda pair: -pair[1])
+    done = senti("predict", "runs/first", "--top-k", "1", cwd=folder, stdin=text)
+    header, row = done.out.splitlines()
+    assert header == "text,label,label_1,p_1"
+    assert row == f"a great lovely film,{record['label']},{ranked[0][0]},{ranked[0][1]:.6f}"
+    done = senti("predict", "runs/first", "--top-k", "9", "--json", cwd=folder, stdin=text)
+    assert list(json.loads(done.out)["probs"].items()) == ranked
+
+
+def test_unsure_answers_are_blank(folder: Path) -> None:
+    text = "a great lovely film\n"
+    record = json.loads(senti("predict", "runs/first", "--json", cwd=folder, stdin=text).out)
+    (label, _), (other, _) = sorted(record["probs"].items(), key=lambda pair: -pair[1])
+    for asked, answer in (
+        (["0"], label),
+        (["1"], ""),
+        ([f"{label}=1"], other),
+        ([f"{other}=1"], label),
+        (["1", f"{other}=0"], other),
+    ):
+        flags = [word for value in asked for word in ("--threshold", value)]
+        assert senti("predict", "runs/first", "-q", *flags, cwd=folder, stdin=text).out == f"{answer}\n"
+    done = senti("predict", "runs/first", "--json", "--threshold", "1", cwd=folder, stdin=text)
+    assert json.loads(done.out)["label"] is None
 
 
 def test_predict_a_file(folder: Path) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sentimodels.baselines import gain
 from sentimodels.cli.display import drawn
 from sentimodels.cli.summary import seeds_summary, verdict
+from sentimodels.runs.baselines import gain
 
 
 def screen(width: int, records: list[dict[str, Any]]) -> list[str]:

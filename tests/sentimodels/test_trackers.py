@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from labelled_reviews import tree, write
-from sentimodels.checkpoint import verify
-from sentimodels.cli import build
-from sentimodels.config import RunConfig, resolve
+from sentimodels.cli.app import build
+from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
-from sentimodels.run import resume, train
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import verify
+from sentimodels.runs.train import resume, train
 
 Told = list[tuple[int, dict[str, float]]]
 

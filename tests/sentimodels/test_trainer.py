@@ -11,15 +11,16 @@ import torch
 from torch import nn
 
 from labelled_reviews import rows, tree
-from sentimodels.config import RunConfig, resolve
+from sentimodels.config import RunConfig
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
-from sentimodels.logits import text_logits
+from sentimodels.inference import text_logits
 from sentimodels.models import build
-from sentimodels.trainer import Record, Trainer
+from sentimodels.runs.config import resolve
+from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.training.optimizer import Optimizers
 from sentimodels.training.progress import Fit
-from sentimodels.vocabulary import TextEncoder, encoder_for
+from sentimodels.training.trainer import Record, Trainer
 
 N_TRAIN = 160
 
@@ -92,7 +93,7 @@ def assert_equal(first: nn.Module, second: nn.Module) -> None:
 RESUMED: list[tuple[str, dict[str, dict[str, Any]]]] = [
     ("lstm", {}),
     ("gpt", {"optim": {"name": "muon", "lr": 0.003}}),
-    ("cnn", {"optim": {"lazy_rows": False, "lr": 0.01}, "train": {"ema": 0.0}}),
+    ("cnn", {"optim": {"sparse_embeddings": False, "lr": 0.01}, "train": {"ema": 0.0}}),
     ("encoder", {"optim": {"name": "sgd", "lr": 0.1}, "train": {"accumulate": 2}}),
     ("mamba", {"train": {"evaluate_every": 3, "sampler": "balanced"}}),
     ("lstm", {"train": {"mixup": 0.3, "r_drop": 0.5, "label_smoothing": 0.1}}),

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.training.average import Average
+from sentimodels.training.ema import EMA
 from sentimodels.training.loss import distance, mixed, one_hot, summed
-from sentimodels.training.optimizer import Optimizers, RowAdamW, clip, depth_of
+from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of
 from sentimodels.training.schedule import rate
 
 
@@ -20,7 +20,7 @@ def _seeded_torch() -> None:
     torch.set_num_threads(1)
 
 
-# (schedule, step of 100 with 10 of warm-up and a floor of 0.1, factor)
+# (schedule, step of 100 with 10 of warm-up and a least ratio of 0.1, factor)
 RATES = [
     ("cosine", 0, 0.1),
     ("cosine", 9, 1.0),
@@ -36,7 +36,7 @@ RATES = [
 
 @pytest.mark.parametrize(("schedule", "step", "factor"), RATES)
 def test_rates(schedule: str, step: int, factor: float) -> None:
-    config = OptimConfig(schedule=schedule, warmup=0.1, floor=0.1)  # type: ignore[arg-type]
+    config = OptimConfig(schedule=schedule, warmup=0.1, min_lr_ratio=0.1)  # type: ignore[arg-type]
     assert rate(step, 100, config) == pytest.approx(factor)
 
 
@@ -94,7 +94,7 @@ def test_row_adamw_moves_met_rows_as_adam_would() -> None:
     """A row that is met at some steps only is as if Adam had been run on those steps."""
     table = nn.Parameter(torch.randn(4, 3))
     start = table.detach().clone()
-    optimizer = RowAdamW([table], 0.1, (0.9, 0.98), 1e-8)
+    optimizer = RowAdam([table], 0.1, (0.9, 0.98), 1e-8)
     steps = [([0, 2], torch.randn(2, 3)), ([2, 2], torch.randn(2, 3)), ([0], torch.randn(1, 3))]
     for rows, values in steps:
         sparse(table, rows, values)
@@ -140,7 +140,7 @@ def test_average_of_met_rows_is_that_of_all_rows() -> None:
     """Catching up late gives what averaging every row at every step gives."""
     toy = Toy()
     plain = {name: value.detach().clone().double() for name, value in toy.named_parameters()}
-    average = Average(toy, 0.9, {"embedding.weight"})
+    average = EMA(toy, 0.9, {"embedding.weight"})
     optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=True)
     optimizers.set_rate(1.0)
     for step in range(30):
@@ -165,7 +165,7 @@ def test_average_of_met_rows_is_that_of_all_rows() -> None:
 DEPTHS = [
     ("embedding.weight", 0),
     ("transformer.positions.weight", 0),
-    ("transformer.blocks.0.attention.project_in.weight", 1),
+    ("transformer.blocks.0.attention.qkv_proj.weight", 1),
     ("recurrent.layers.2.0.weight_ih_l0", 3),
     ("head.network.1.weight", 4),
     ("transformer.norm.weight", 4),
@@ -178,7 +178,7 @@ def test_depth(name: str, depth: int) -> None:
 
 
 def test_lower_layers_move_slower() -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, rows_factor=3), sparse=True)
+    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, embedding_lr_scale=3), sparse=True)
     optimizers.set_rate(0.1)
     rates = {
         optimizers.names[id(p)]: group["lr"]

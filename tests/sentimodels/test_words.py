@@ -15,16 +15,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from labelled_reviews import rows
-from sentimodels.config import resolve
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.hashed_words import HashedWords
-from sentimodels.layers.ngrams import ngrams
-from sentimodels.logits import text_logits
+from sentimodels.inference import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig
-from sentimodels.vocabulary import encoder_for
-from sentimodels.words import NgramConfig, WordNgrams
+from sentimodels.runs.config import resolve
+from sentimodels.text.encoder import encoder_for
+from sentimodels.text.hashed_ngrams import HashedNgrams
+from sentimodels.text.ngrams import ngrams
+from sentimodels.text.words import NgramConfig, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
 LABELS = np.array([label == "pos" for _, label in rows(120)] + [0, 1, 0, 1], dtype=np.int64)
@@ -127,7 +127,7 @@ HASHED = BowConfig(word_ngrams=3, char_ngrams=(3, 4), buckets=1 << 20)
 
 
 def plain_bag(
-    words: HashedWords, text: str, known: set[tuple[str, ...]]
+    words: HashedNgrams, text: str, known: set[tuple[str, ...]]
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Known words, and the n-grams with their ends that the training texts had, by loops."""
     import re
@@ -143,7 +143,7 @@ def plain_bag(
     return [p for p in pieces if p in words.words], [g for g in grams if g in known]
 
 
-def test_hashed_words_are_words_and_ngrams_with_their_ends() -> None:
+def test_hashed_ngrams_are_words_and_ngrams_with_their_ends() -> None:
     words = HASHED.features(TEXTS)
     known = {gram for text in TEXTS for gram in plain_bag(words, text, _all(text))[1]}
     assert len({*words.buckets.tolist()}) == words.vocab_size - 1 - len(words.words)
@@ -188,7 +188,7 @@ def test_a_batch_is_its_texts_one_by_one(texts: list[str]) -> None:
 @pytest.mark.parametrize("arch", ["tfidf", "bow"])
 def test_saved_words_encode_alike(arch: str) -> None:
     words = encoder_for(resolve({"arch": arch}), TEXTS).encoder
-    assert isinstance(words, WordNgrams | HashedWords)
+    assert isinstance(words, WordNgrams | HashedNgrams)
     kind = type(words)
     again = kind.from_bytes(words.to_bytes())
     assert again.fingerprint == words.fingerprint
@@ -204,13 +204,13 @@ BROKEN = [
     (WordNgrams, b"{}"),
     (WordNgrams, b"\xff"),
     (WordNgrams, json.dumps({"format": "sentimodels.words/9"}).encode()),
-    (HashedWords, b"[]"),
-    (HashedWords, json.dumps({"format": "sentimodels.words/1"}).encode()),
+    (HashedNgrams, b"[]"),
+    (HashedNgrams, json.dumps({"format": "sentimodels.words/1"}).encode()),
 ]
 
 
 @pytest.mark.parametrize(("kind", "data"), BROKEN)
-def test_broken_files_are_refused(kind: type[WordNgrams] | type[HashedWords], data: bytes) -> None:
+def test_broken_files_are_refused(kind: type[WordNgrams] | type[HashedNgrams], data: bytes) -> None:
     with pytest.raises(CheckpointError):
         kind.from_bytes(data)
 
@@ -219,7 +219,7 @@ def test_buckets_out_of_range_are_refused() -> None:
     tree = json.loads(HASHED.features(["a b"]).to_bytes())
     tree["n_buckets"] = 1
     with pytest.raises(CheckpointError, match="out of range"):
-        HashedWords.from_bytes(json.dumps(tree).encode())
+        HashedNgrams.from_bytes(json.dumps(tree).encode())
 
 
 def test_a_bad_pattern_is_named() -> None:

@@ -18,7 +18,7 @@ import typer
 
 import sentitok
 from commands import environment
-from sentitok.cli import app
+from sentitok.cli.app import app
 from sentitok.datasets import TokenDataset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -536,7 +536,7 @@ def test_closed_pipe_is_quiet(folder: Path) -> None:
 
 
 def test_start_is_quick_and_light() -> None:
-    code = "import sys; from sentitok.cli import app; print(*sorted(sys.modules))"
+    code = "import sys; from sentitok.cli.app import app; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {name.split(".")[0] for name in done.stdout.split()} & {"rich", "pydantic", "numpy", "pandas"}
     code = "import sys; from sentitok.cli import main\ntry: main()\nfinally: print('pydantic' in sys.modules)"

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from commands import run
-from sentitok import FormatError, Tokenizer, TrainError, encode_files
+from sentitok import FormatError, PreTokenizer, Tokenizer, TrainError, encode_files
 from sentitok.datasets import TokenDataset
+from sentitok.messages import shown, told
 
 # Damaged folders that run by default, and those of the slow variant.
 DAMAGES = 600
@@ -251,3 +252,43 @@ def test_a_damaged_folder_is_not_gone_on_from(
     assert texts.is_file()
     with pytest.raises(TrainError, match="another dataset"):
         encode_files(texts, shards, tokenizer, shard_tokens=301)
+
+
+LONG = "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    "spoil", ["version", "schema", "dtype", "file", "sha256", "tokenizer_sha256", "layout"]
+)
+def test_messages_are_short_whatever_a_manifest_holds(
+    spoil: str, copied: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    if spoil in ("file", "sha256"):
+        manifest["shards"][0][spoil] = LONG
+    else:
+        manifest[spoil] = LONG
+    (copied / "manifest.json").write_text(json.dumps(manifest))
+    said = []
+    with pytest.raises(FormatError) as refused:  # noqa: PT012  (opening refuses some, verifying the rest)
+        TokenDataset(copied).verify()
+        raise FormatError("not looked at by reading")
+    said.append(str(refused.value))
+    (tmp_path / "texts.txt").write_text("A film.\n")
+    tokenizer.save(tmp_path / "tokenizer.json")
+    code, _, message = run(f"encode texts.txt -t tokenizer.json -o {copied}", cwd=tmp_path)
+    assert code == 2
+    said.append(message)
+    code, _, message = run(f"decode {copied} -t {tmp_path / 'tokenizer.json'}")
+    said.append(message)
+    place = len(str(copied))
+    assert [text for text in said if len(text) > 2 * place + 1_500] == []
+
+
+def test_python_and_rust_cut_messages_by_one_rule() -> None:
+    for text in ["x" * 1_200, "é" * 1_201, "0123456789" * 500 + "; pass less"]:
+        with pytest.raises(FormatError) as refused:
+            PreTokenizer(pattern="(" + text)
+        assert f'pattern "{shown("(" + text)[1:-1]}"' in str(refused.value), text
+        assert told(text) == text or text.endswith(told(text)[-300:])
+    assert "too long to show" in shown(10**5_000)

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from commands import environment, run, start
-from sentitok import Tokenizer, atomic, encode_files
+from sentitok import Tokenizer, atomic, encode_files, train_bpe
 from sentitok.datasets import TokenDataset
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
@@ -137,10 +139,12 @@ def test_sigterm_is_heard_where_nothing_comes(folder: Path) -> None:
 
 def test_a_second_sigterm_ends_at_once(folder: Path) -> None:
     code = (
-        "import signal, time\nfrom sentitok.cli import process\n"
+        "import signal, time\nfrom sentitok.cli import process, signals\n"
         "def app():\n"
-        "    try:\n        print('ready', flush=True); time.sleep(60)\n"
-        "    finally:\n        print('tidying', flush=True); time.sleep(60)\n"
+        "    with signals.working():\n"
+        "        try:\n            print('ready', flush=True); time.sleep(60)\n"
+        "        finally:\n            print('tidying', flush=True); time.sleep(60)\n"
+        "signals.listen('x')\n"
         "process.run(app, 'x')"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment())
@@ -151,6 +155,104 @@ def test_a_second_sigterm_ends_at_once(folder: Path) -> None:
         assert process.stdout.readline() == b"tidying\n"
         process.terminate()
         assert process.wait(PATIENCE) == -signal.SIGTERM
+
+
+# A command to which a signal comes when it imports a module.
+INTERRUPTED = """
+import signal, sys
+module, number, package = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+class Moment:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            signal.raise_signal(number)
+sys.meta_path.insert(0, Moment())
+del sys.argv[1:4]
+if package == "sentitok":
+    from sentitok.cli import main
+else:
+    from sentimodels.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGTERM, 143, "stopped by SIGTERM"), (signal.SIGINT, 130, "stopped by Ctrl-C")],
+)
+@pytest.mark.parametrize(
+    ("package", "module", "line"),
+    [
+        ("sentitok", "sentitok.cli.process", "--version"),
+        ("sentitok", "sentitok.cli.app", "--version"),
+        ("sentitok", "typer", "--version"),
+        ("sentitok", "typer.core", "--version"),
+        ("sentitok", "sentitok.cli.bench", "--version"),
+        ("sentitok", "sentitok._sentitok", "--version"),
+        ("sentitok", "sentitok._sentitok", "show film"),
+        ("sentimodels", "sentitok.cli.process", "--version"),
+        ("sentimodels", "sentimodels.cli.app", "--version"),
+        ("sentimodels", "typer", "archs"),
+        ("sentimodels", "sentimodels.cli.train", "archs"),
+    ],
+)
+def test_a_signal_is_answered_from_the_first_line_on(
+    number: signal.Signals, code: int, words: str, package: str, module: str, line: str
+) -> None:
+    program = {"sentitok": "sentitok", "sentimodels": "senti"}[package]
+    if package == "sentimodels":
+        pytest.importorskip("torch", reason="the extra `models` is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module, str(int(number)), package, *line.split()],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{program}: {words}\n")
+
+
+def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
+    code = "import signal\nfor n in (signal.SIGINT, signal.SIGTERM): signal.signal(n, signal.SIG_IGN)\n"
+    raised = "signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGTERM)"
+    code += "from sentitok.cli import process, signals\nsignals.listen('x')\n"
+    code += f"process.run(lambda: [{raised}, print('done')], 'x')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"done\n", b"")
+
+
+def test_signals_are_answered_in_the_midst_of_a_text() -> None:
+    tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
+    text = "A film of the whole man, told 12 times; " * (1 << 20)
+    heard: list[str] = []
+    calls: dict[str, Callable[[], object]] = {
+        "encode": lambda: tokenizer.encode(text),
+        "encode_batch": lambda: tokenizer.encode_batch([text]),
+        "count": lambda: tokenizer.count(text),
+    }
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        for name, call in calls.items():
+            signal.signal(signal.SIGALRM, partial(lambda name, *_: heard.append(name), name))
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            call()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # Answered at the end alone, all signals of a call would be one.
+    assert all(heard.count(name) >= 2 for name in calls), heard
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("stop")
+
+    signal.signal(signal.SIGALRM, stop)
+    try:
+        for call in calls.values():
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            with pytest.raises(RuntimeError, match="stop"):
+                call()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_python_writers_keep_the_same_rules(tmp_path: Path) -> None:

@@ -127,6 +127,19 @@ def check_json_file(seed: int, folder: Path) -> None:
     check_prune(tokenizer, texts, ids, rng)
 
 
+def test_pruning_is_refused_where_no_piece_is_normal(tmp_path: Path) -> None:
+    """There an unknown character costs less than any piece: without `a` the text `ab` changes."""
+    kinds = ["unknown", "user_defined", "user_defined", "user_defined"]
+    model = Model(["<unk>", "a", "b", "ab"], [0.0, -1.0, -1.0, -1.0], kinds, single=True)
+    path = tmp_path / "a.model"
+    path.write_bytes(model.file())
+    tokenizer = Tokenizer.from_file(path)
+    with pytest.raises(FormatError, match="a smaller vocabulary: the model has no normal piece"):
+        tokenizer.prune([3])
+    pruned, _ = tokenizer.prune([0, 1, 2, 3])
+    assert pruned.encode("ab").ids.tolist() == tokenizer.encode("ab").ids.tolist()
+
+
 CHECKS = {"model": check_model_file, "tokenizer.json": check_json_file}
 
 

@@ -1,82 +1,24 @@
 """The command `senti`: classifiers on top of sentitok, one file per group of commands.
 
 Not for work: each command is one or two calls into the library, and a page of
-output. The commands belong to the extra `models`; without what the extra installs,
-`senti` says what to type. torch and its kin are imported by the command that runs,
-so that `senti --help` starts at once.
+output. Nothing is imported here but what answers signals (`signals.py`): all else
+comes after.
 """
 
-import sys
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from sentitok.cli.signals import listen
 
-if TYPE_CHECKING:
-    import typer
-
-__all__ = ["build", "main"]
-
-# What every command of `senti` needs, and the extra installs.
-_NEEDED = ("torch", "sklearn", "pydantic", "safetensors")
-# The files that hold commands, in the order of `senti --help`.
-_GROUPS = ("train", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
-
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # a module blocked by an entry in sys.modules
-        return False
-
-
-def build() -> "typer.Typer":
-    """Builds the command line."""
-    import typer
-
-    from .command import Group, examples, on_terminal
-
-    # Boxes and colours are for people: in a pipe or a log, plain text.
-    app = typer.Typer(
-        cls=Group,
-        no_args_is_help=True,
-        rich_markup_mode="rich" if on_terminal() else None,
-        pretty_exceptions_enable=False,
-        epilog=examples("senti train reviews.csv --arch lstm --out runs/lstm", "senti archs"),
-        help="Train, judge and run text classifiers, from data to honest numbers.",
-    )
-
-    def version(wanted: bool) -> None:
-        if wanted:
-            from sentitok import __version__
-
-            print(f"senti {__version__}")
-            raise typer.Exit
-
-    @app.callback()
-    def senti(
-        version: bool = typer.Option(
-            False, "--version", help="Print the version.", callback=version, is_eager=True
-        ),
-    ) -> None:
-        """Train, judge and run text classifiers, from data to honest numbers."""
-
-    for name in _GROUPS:
-        if find_spec(f"{__name__}.{name}") is not None:
-            import_module(f"{__name__}.{name}").register(app)
-    return app
+__all__ = ["main"]
 
 
 def main() -> None:
     """Runs `senti`."""
+    listen("senti")
     from sentitok.cli.process import run
 
     run(_main, "senti")
 
 
 def _main() -> None:
-    missing = [name for name in _NEEDED if not _installed(name)]
-    if missing:
-        print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
-        print('  pip install "sentitok[models]"', file=sys.stderr)
-        sys.exit(1)
-    build()()
+    from .app import start
+
+    start()

@@ -14,6 +14,7 @@ from sentitok.cli.command import (
     UsageError,
     examples,
     on_terminal,
+    size,
 )
 from sentitok.cli.command import Command as _Command
 from sentitok.cli.output import Output
@@ -29,6 +30,7 @@ __all__ = [
     "UsageError",
     "examples",
     "on_terminal",
+    "size",
 ]
 
 

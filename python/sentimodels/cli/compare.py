@@ -11,10 +11,10 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import SCORES, EvenIfTrained, Replicates, Seed, answers
-from .tables import Format, GroupColumn, LabelColumn, TextColumn, Where, grid, page, read, shown
+from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..evaluation.predictions import Predictions
 
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories, or files of predictions (.npz).")
@@ -29,7 +29,7 @@ def predictions_of(
     output: Output, runs: list[Path], data: Path | None, *, even_if_trained: bool = False, **flags: Any
 ) -> "dict[str, Predictions]":
     """Returns the predictions of each run under a name of its own."""
-    from ..predictions import Predictions
+    from ..evaluation.predictions import Predictions
 
     found: dict[str, Predictions] = {}
     table = None if data is None else read(output, data, blank_labels="drop", **flags)
@@ -60,6 +60,7 @@ def compare(
     group_column: GroupColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -70,8 +71,8 @@ def compare(
     by Holm's method. McNemar's test takes rows as independent: where rows have groups,
     trust the bootstrap.
     """
-    from ..intervals import holm, intervals, paired
-    from ..metrics import scores
+    from ..evaluation.intervals import holm, intervals, paired
+    from ..evaluation.metrics import scores
 
     if len(runs) < 2:
         raise UsageError("give two runs or more; `senti evaluate` scores one")
@@ -81,6 +82,7 @@ def compare(
     found = predictions_of(
         output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
         label_column=label_column, group_column=group_column, format=format, where=where,
+        max_line_bytes=max_line_bytes,
     )  # fmt: skip
     names = list(found)
     value: dict[str, Any] = {

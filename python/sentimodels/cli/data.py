@@ -20,6 +20,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -48,6 +49,7 @@ def check(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -69,7 +71,7 @@ def check(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "skip": skip, "clean": clean,
+        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = [read(output, path, **flags) for path in files]
     value: dict[str, Any] = {"files": [], "leaks": []}
@@ -120,7 +122,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where train, valid (test) go.")],
     shares: Annotated[
         str, typer.Option("--shares", help="Shares of train, valid and perhaps test.")
-    ] = "0.8,0.2",
+    ] = "0.9,0.1",
     by: Annotated[
         str | None, typer.Option("--by", help="group, hash or row; group where there are groups.")
     ] = None,
@@ -135,6 +137,7 @@ def split(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -163,6 +166,7 @@ def split(
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+        max_line_bytes=max_line_bytes,
     )  # fmt: skip
     parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]  # checked above
     rows, written = [], {}
@@ -173,7 +177,7 @@ def split(
         written[name] = {
             "file": str(path), "rows": len(part), "groups": groups or None, "labels": label_counts(part),
         }  # fmt: skip
-        rows.append([name, number(len(part)), number(groups) if groups else "-", str(path)])
+        rows.append([name, number(len(part)), *([number(groups)] if table.groups else []), str(path)])
     for note in next(iter(parts.values())).notes[len(table.notes) :]:
         output.note(f"{file}: {note}")
     train, *others = parts.values()
@@ -181,8 +185,8 @@ def split(
     for line in found:
         output.note(f"{line}; --by hash keeps equal texts on one side")
     text = page(
-        grid("", ["part", "rows", "groups", "file"], rows),
-        f"next: senti train {rows[0][3]} --valid {rows[1][3]}",
+        grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
+        f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",
     )
     output.result({"parts": written, "leaks": found}, text, str(out))
 
@@ -206,7 +210,7 @@ def sst(
     What holds sentences of SST dev or test stays refused for training, whatever its format.
     """
     from ..data import read_table
-    from ..data.kaggle import with_rebuilt_labels
+    from ..data.sst.kaggle import with_rebuilt_labels
     from ..data.writers import write_table
 
     if phrases and binary:

@@ -19,6 +19,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -52,6 +53,7 @@ def stats(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -65,7 +67,7 @@ def stats(
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "skip": skip, "clean": clean,
+        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip
     tables = {_name(path, files): read(output, path, **flags) for path in files}
     lengths = {name: _lengths(table, tokenizer_file) for name, table in tables.items()}
@@ -96,7 +98,9 @@ def _lengths(table: "Table", tokenizer_file: Path | None) -> "NDArray[Any]":
     import numpy as np
 
     if tokenizer_file is None:
-        return np.array([len(text.split()) for text in table.texts])
+        from ..data.scripts import n_words
+
+        return np.array([n_words(text) for text in table.texts])
     from sentitok import Tokenizer
 
     return Tokenizer.from_file(tokenizer_file).count_batch(table.texts).astype(np.int64)
@@ -153,7 +157,7 @@ def _draw(
     unit: str,
     limit: int | None,
 ) -> list[str]:
-    from .. import plots
+    from ..evaluation import plots
 
     made = []
     labelled = {name: one for name, one in counts.items() if one}

@@ -11,7 +11,7 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import EvenIfTrained
-from .tables import Format, GroupColumn, LabelColumn, TextColumn, Where, grid, page, read, shown
+from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
 
 
 def ensemble(
@@ -26,6 +26,7 @@ def ensemble(
     group_column: GroupColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -38,9 +39,10 @@ def ensemble(
     from dataclasses import replace
 
     from ..data import check_trainable
-    from ..ensemble import Ensemble, load_predictor, members_of
-    from ..evaluation import evaluate
-    from ..metrics import scores
+    from ..evaluation.metrics import scores
+    from ..predictor import load_predictor
+    from ..runs.ensemble import Ensemble, members_of
+    from ..runs.report import evaluate
 
     if len(runs) < 2:
         raise UsageError("give two runs or more")
@@ -50,7 +52,7 @@ def ensemble(
     output = Output("senti.ensemble/1", as_json=as_json, quiet=quiet)
     table = read(
         output, dev, text_column=text_column, label_column=label_column, group_column=group_column,
-        format=format, where=where, blank_labels="drop",
+        format=format, where=where, max_line_bytes=max_line_bytes, blank_labels="drop",
     )  # fmt: skip
     check_trainable(table, "fit weights")
     table.labelled()

@@ -22,6 +22,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Where,
@@ -34,8 +35,8 @@ from .tables import (
 
 if TYPE_CHECKING:
     from ..data import Table
-    from ..memory import PhraseMemory
-    from ..predictions import Predictions, Predictor
+    from ..evaluation.phrase_memory import PhraseMemory
+    from ..evaluation.predictions import Predictions, Predictor
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")]
@@ -69,7 +70,7 @@ def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "Phr
     """Reads the training file whose phrases are to be remembered."""
     if path is None:
         return None
-    from ..memory import PhraseMemory
+    from ..evaluation.phrase_memory import PhraseMemory
 
     return PhraseMemory(read(output, path), predictor.labels)
 
@@ -84,8 +85,8 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
-    from ..ensemble import load_predictor
-    from ..evaluation import evaluate
+    from ..predictor import load_predictor
+    from ..runs.report import evaluate
 
     predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)
@@ -114,6 +115,7 @@ def evaluate(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -126,13 +128,14 @@ def evaluate(
 
     Rows whose label is blank are left out. A file the run was trained on is refused.
     """
-    from ..evaluation import report
-    from ..predictions import binary_view
+    from ..evaluation.predictions import binary_view
+    from ..runs.report import report
 
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
+        max_line_bytes=max_line_bytes,
         blank_labels="drop",
     )  # fmt: skip
     table.labelled()
@@ -156,9 +159,9 @@ def evaluate(
 
 
 def _draw(folder: Path, name: str, found: "Predictions") -> list[str]:
-    from .. import plots
     from ..data.writers import write_atomically
-    from ..metrics import confusion
+    from ..evaluation import plots
+    from ..evaluation.metrics import confusion
 
     found = found.labelled()
     made = {"confusion.png": plots.confusion_matrices, "calibration.png": plots.calibration}
@@ -192,6 +195,11 @@ def _page(value: dict[str, Any]) -> list[Any]:
         f"temperature {calibration['temperature']:.3f}: before it log loss {shown(before['log_loss'])}, "
         f"ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
     ]
+    if n_validation := value["about"].get("n_validation"):
+        lines.append(
+            f"{number(n_validation)} rows are validation rows of the run: its best step and its temperature "
+            "were chosen on them, so these scores flatter it"
+        )
     if "n_unlabelled" in value:
         lines.append(f"{number(value['n_unlabelled'])} rows without label are not scored")
     if "unseen" in value and value["unseen"]["n_seen"]:
@@ -222,6 +230,8 @@ def _score_grid(value: dict[str, Any]) -> Any:
     rows.append(["rows", number(value["n"]), "", *counts])
     title = (
         f"Scores; 95 % bootstrap intervals over {number(value['n_groups'])} groups"
+        if value.get("n_groups", value["n"]) != value["n"]
+        else "Scores; 95 % bootstrap intervals over rows"
         if "n_groups" in value
         else "Scores"
     )
@@ -272,18 +282,19 @@ def errors(
     label_column: LabelColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the wrong answers that the model was surest of."""
-    from ..metrics import worst
+    """Show the worst errors: those whose true label got the lowest probability, worst first."""
+    from ..evaluation.metrics import worst
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
-        limit=limit, blank_labels="drop",
+        max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
     )  # fmt: skip
     table.labelled()
     found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
@@ -299,7 +310,9 @@ def errors(
             found.labels.index(name)
     text = page(
         error_grid(
-            f"{number(n_wrong)} of {number(len(found))} rows wrong, {number(len(chosen))} of them asked for",
+            f"{number(n_wrong)} of {number(len(found))} rows wrong"
+            + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
+            + (f"; the first {number(top)}" if len(chosen) > top else ""),
             chosen[:top],
         )
     )
@@ -315,18 +328,27 @@ def submit(
     text_column: TextColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
     """Write the answers as a Kaggle submission: PhraseId,Sentiment or Id,Category."""
-    from ..data.kaggle import SUBMISSIONS, submission
+    from ..data.sst.kaggle import SUBMISSIONS, submission
     from ..data.writers import write_atomically
 
     if form not in SUBMISSIONS:
         raise UsageError(f"--form {form}: one of {', '.join(SUBMISSIONS)}")
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
-    table = read(output, file, text_column=text_column, format=format, where=where, blank_labels="keep")
+    table = read(
+        output,
+        file,
+        text_column=text_column,
+        format=format,
+        where=where,
+        max_line_bytes=max_line_bytes,
+        blank_labels="keep",
+    )
     found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or found
     named = chosen.labels.decode(chosen.predicted.tolist())

@@ -47,8 +47,8 @@ def init(
     traceback: Traceback = False,
 ) -> None:
     """Write a configuration with all defaults and what they mean, as TOML."""
-    from ..config import resolve
     from ..data.writers import write_atomically
+    from ..runs.config import resolve
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
     config = resolve({"arch": arch} | ({"preset": preset} if preset else {}))
@@ -73,12 +73,12 @@ def verify(
 
     Of an ensemble, every run it is made of, and that it is still that run.
     """
-    from .. import checkpoint
-    from ..ensemble import members_of, verify_ensemble
+    from ..runs.directory import verify
+    from ..runs.ensemble import members_of, verify_ensemble
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
     members = members_of(run)
-    wrong = checkpoint.verify(run) if members is None else verify_ensemble(run)
+    wrong = verify(run) if members is None else verify_ensemble(run)
     there = [path for folder in members or [run] for path in folder.iterdir() if path.is_file()]
     text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files as they were written"
     output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))

@@ -12,7 +12,7 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
-from .tables import Format, LabelColumn, TextColumn, Where, read
+from .tables import Format, LabelColumn, MaxLineBytes, TextColumn, Where, read
 
 KINDS = {
     "curves": "loss and a validation score against the step, one axis for all runs",
@@ -45,12 +45,14 @@ def plot(
     label_column: LabelColumn = None,
     format: Format = None,
     where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
     """Draw curves, rates, confusion matrices, calibration, labels or lengths."""
-    from .. import plots
+    from ..data.scripts import n_words
+    from ..evaluation import plots
     from .data_stats import label_counts
 
     if kind not in KINDS:
@@ -61,6 +63,7 @@ def plot(
         "label_column": label_column,
         "format": format,
         "where": where,
+        "max_line_bytes": max_line_bytes,
     }
     names = {_name(source, sources): source for source in sources}
     match kind:
@@ -79,7 +82,7 @@ def plot(
                     table.labelled()
                 figure = plots.label_histogram({name: label_counts(one) for name, one in tables.items()})
             else:
-                lengths = {name: [len(text.split()) for text in one.texts] for name, one in tables.items()}
+                lengths = {name: [n_words(text) for text in one.texts] for name, one in tables.items()}
                 figure = plots.length_histogram(lengths)
     plots.save(figure, out)
     output.result({"file": str(out), "kind": kind, "drawn": list(names)}, f"wrote {out}", str(out))

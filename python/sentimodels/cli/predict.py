@@ -6,8 +6,9 @@ from stdin; every line of output stands for one text, in their order.
 
 import csv
 import io
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +16,14 @@ import typer
 
 from sentitok.cli.output import json_line
 from sentitok.cli.process import stdin, to_stdout
-from sentitok.rows import lines
+from sentitok.rows import MAX_LINE, lines
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .tables import Clean, Device, Encoding, Format, Limit, Skip, TextColumn, read
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
 
 if TYPE_CHECKING:
-    from ..predictions import Predictor
+    from ..data import Labels
+    from ..evaluation.predictions import Predictor
 
 # Texts answered at a time, so that a long stream needs little memory.
 _AT_ONCE = 4096
@@ -35,9 +37,23 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .csv, .tsv or .jsonl.")
     ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", min=1, metavar="K", help="Write the K most probable labels, not all."),
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="[LABEL=]P",
+            help="Answer only labels of at least this probability; without one the label is blank. "
+            "For one label: pos=0.8. May be repeated.",
+        ),
+    ] = None,
     text_column: TextColumn = None,
     format: Format = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -51,19 +67,20 @@ def predict(
     With --json one line for each text; with --quiet the labels alone.
     """
     from ..data.writers import write_atomically
-    from ..ensemble import load_predictor
+    from ..predictor import load_predictor
 
     output = Output("senti.predict/1", as_json=as_json, quiet=quiet)
     suffix = "" if out is None else out.suffix
     if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     predictor = load_predictor(run, device)
+    least = thresholds(threshold or [], predictor.labels)
     if file == "-":
-        texts = _lines_of_stdin()
+        texts = _lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
         found = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
-            skip=skip, clean=clean, blank_labels="keep",
+            max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
         texts = iter(found.texts)
     if out is None:
@@ -71,42 +88,88 @@ def predict(
     else:  # a file is what its name says, whatever is printed of it
         form = "json" if suffix == ".jsonl" else suffix
     if out is None:
-        for part, _ in _written(predictor, texts, form):
+        for part, _ in _written(predictor, texts, form, least, top_k):
             with to_stdout():
                 sys.stdout.write(part)
         return
-    parts = list(_written(predictor, texts, form))
+    parts = list(_written(predictor, texts, form, least, top_k))
     write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
     n_rows = sum(n for _, n in parts)
     output.result({"out": str(out), "rows": n_rows}, f"{n_rows:,} answers in {out}", str(out))
 
 
-def _written(predictor: "Predictor", texts: Iterator[str], form: str) -> Iterator[tuple[str, int]]:
+def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
+    """Returns the least probability of each label, as `--threshold` gives them.
+
+    Raises:
+        UsageError: if one is no probability, or names no label.
+    """
+    least = [0.0] * len(labels)
+    for value in asked:
+        name, equals, number = value.rpartition("=")
+        try:
+            p = float(number)
+        except ValueError:
+            p = math.nan
+        if not 0 <= p <= 1:
+            raise UsageError(f"--threshold {value}: expected a probability, as in 0.8 or {labels[0]}=0.8")
+        if equals and name not in labels.names:
+            raise UsageError(f"--threshold {value}: no label {name!r}; there are {', '.join(labels.names)}")
+        for place, label in enumerate(labels.names):
+            if not equals or label == name:
+                least[place] = p
+    return least
+
+
+def _written(
+    predictor: "Predictor", texts: Iterator[str], form: str, least: list[float], top_k: int | None
+) -> Iterator[tuple[str, int]]:
     """Yields the output in parts, with how many texts each answers."""
+    import numpy as np
+
     names = predictor.labels.names
+    n_shown = len(names) if top_k is None else min(top_k, len(names))
     if form in (".csv", ".tsv"):
-        yield _separated([["text", "label", *(f"p_{name}" for name in names)]], form), 0
+        ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
+        columns = [f"p_{name}" for name in names] if top_k is None else ranked
+        yield _separated([["text", "label", *columns]], form), 0
     for some in _chunks(texts):
         probs = predictor.predict_proba(some)
-        answers = [names[place] for place in probs.argmax(1).tolist()]
-        rows = zip(some, answers, probs.tolist(), strict=True)
-        if form == "json":
-            for text, answer, shares in rows:
-                record = {"schema": "senti.predict/1", "text": text, "label": answer}
-                record["probs"] = {n: round(p, 6) for n, p in zip(names, shares, strict=True)}
-                yield json_line(record) + "\n", 1
-        elif form == "quiet":
+        allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
+        answers = [
+            names[place] if row[place] >= 0 else ""
+            for place, row in zip(allowed.argmax(1).tolist(), allowed.tolist(), strict=True)
+        ]
+        if form == "quiet":
             yield "".join(f"{answer}\n" for answer in answers), len(some)
+            continue
+        # Of equal probabilities the first label comes first, as in the answer.
+        order = np.tile(np.arange(len(names)), (len(some), 1))
+        if top_k is not None:
+            order = np.argsort(-probs, axis=1, kind="stable")[:, :n_shown]
+        rows = zip(some, answers, order.tolist(), probs.tolist(), strict=True)
+        if form == "json":
+            for text, answer, places, shares in rows:
+                record = {"schema": "senti.predict/1", "text": text, "label": answer or None}
+                record["probs"] = {names[place]: round(shares[place], 6) for place in places}
+                yield json_line(record) + "\n", 1
         else:
-            cells = [[text, answer, *(f"{p:.6f}" for p in shares)] for text, answer, shares in rows]
+            cells = []
+            for text, answer, places, shares in rows:
+                row = [text, answer]
+                for place in places:
+                    row += (
+                        [f"{shares[place]:.6f}"] if top_k is None else [names[place], f"{shares[place]:.6f}"]
+                    )
+                cells.append(row)
             yield _separated(cells, form), len(some)
 
 
-def _lines_of_stdin() -> Iterator[str]:
+def _lines_of_stdin(longest: int | None) -> Iterator[str]:
     """The lines of stdin, which are UTF-8 whatever the terminal is."""
     text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
     try:
-        for line in lines(text, "stdin", remedy="divide it; one text a line"):
+        for line in lines(text, "stdin", MAX_LINE if longest is None else longest):
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8 ({error.reason}); give a file and its --encoding") from error
@@ -140,6 +203,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             'echo "great fun" | senti predict runs/first',
             "senti predict runs/first reviews.csv -o answers.csv",
-            'echo "great fun" | senti predict runs/first --json',
+            'echo "great fun" | senti predict runs/first --json --top-k 1 --threshold 0.8',
         ),
     )(predict)

@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.output import colour
 
-from .command import Output
+from .command import Output, size
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -33,6 +33,10 @@ Clean = Annotated[bool, typer.Option("--clean", help="Write <br /> as a space.")
 Unescape = Annotated[bool, typer.Option("--unescape", help="Write ( for -LRB- and / for \\/.")]
 Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, ...")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of the text; UTF-8 without it.")]
+MaxLineBytes = Annotated[
+    str | None,
+    typer.Option("--max-line-bytes", metavar="SIZE", help="Refuse longer lines and rows. [256M]"),
+]
 
 
 def read(
@@ -46,9 +50,10 @@ def read(
     limit: int | None = None,
     where: str | None = None,
     encoding: str | None = None,
+    max_line_bytes: str | None = None,
     **more: Any,
 ) -> "Table":
-    """Reads a table and says what was guessed."""
+    """Reads a table and says what was guessed; `max_line_bytes` is as in `--max-line-bytes`."""
     from ..data import read_table
 
     table = read_table(
@@ -60,6 +65,7 @@ def read(
         limit,
         where=where,
         encoding=encoding,
+        max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         **more,
     )
     say_notes(output, table)

@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import lines, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
 from .display import display
 from .stopping import Stopper
 from .summary import seeds_summary, summary
@@ -24,6 +24,7 @@ from .tables import (
     GroupColumn,
     LabelColumn,
     Limit,
+    MaxLineBytes,
     Skip,
     TextColumn,
     Unescape,
@@ -66,6 +67,7 @@ def train(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
@@ -121,21 +123,22 @@ def train(
     if resume is not None:
         if data or config or set_ or out:
             raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
-        from ..seeds import is_group
+        from ..runs.seeds import is_group
 
         if is_group(resume):
             _run_seeds(output, resume, baseline, 0, None)
         else:
             _run(output, resume, baseline, None)
         return
-    from ..class_weights import given as given_weights
+    from ..training.class_weights import given as given_weights
 
     given: dict[str, Any] = {
         "arch": arch, "preset": preset,
         "data.train": data, "data.valid": valid, "data.test": test, "data.tokenizer": tokenizer,
         "data.vectors": vectors, "data.text_column": text_column, "data.label_column": label_column,
         "data.group_column": group_column, "data.format": format, "data.where": where,
-        "data.encoding": encoding, "data.limit": limit, "data.skip": skip or None,
+        "data.encoding": encoding, "data.max_line_bytes": size(max_line_bytes, "--max-line-bytes"),
+        "data.limit": limit, "data.skip": skip or None,
         "data.clean": clean or None, "data.unescape": unescape or None,
         "train.epochs": epochs, "train.batch_size": batch_size, "train.seed": seed, "train.device": device,
         "train.class_weights": None if class_weights is None else given_weights(class_weights),
@@ -167,7 +170,7 @@ def _pair(flag: str, text: str | None) -> list[int] | None:
 
 def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]) -> "RunConfig":
     """Merges file, assignments and flags."""
-    from ..config import read_toml, resolve, set_value
+    from ..runs.config import read_toml, resolve, set_value
 
     trees: list[dict[str, Any]] = [] if config is None else [read_toml(config)]
     assigned: dict[str, Any] = {}
@@ -185,7 +188,7 @@ def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]
 
 
 def _plan(output: Output, config: "RunConfig") -> None:
-    from ..run import plan
+    from ..runs.train import plan
 
     found = plan(config)
     rows = [(key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()]
@@ -194,7 +197,7 @@ def _plan(output: Output, config: "RunConfig") -> None:
 
 def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None") -> None:
     """Trains one run, or goes on with one, and prints its summary."""
-    from .. import run
+    from ..runs import train as run
 
     with Stopper() as stopper, display(output) as on_record:
         more: dict[str, Any] = {
@@ -207,7 +210,7 @@ def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None
 
 def _run_seeds(output: Output, folder: Path, baseline: bool, n: int, config: "RunConfig | None") -> None:
     """Trains one run for each seed, or goes on with them, and prints mean and spread."""
-    from .. import seeds
+    from ..runs import seeds
 
     with Stopper() as stopper, display(output) as on_record:
         more: dict[str, Any] = {

@@ -9,12 +9,12 @@ that `evaluate` can tell which rows were seen.
 
 from .batches import Batch, batches, padding_share, plan
 from .encoded import Encoded, encode_texts
-from .guard import check_trainable, training_table
 from .labels import Labels
 from .leaks import LeakReport, leaks
-from .readers import read_table
+from .readers import read_table, training_table
 from .record import TrainingRecord
 from .split import split
+from .sst.guard import check_trainable
 from .table import Table
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import DataError
 from .lines import without_breaks
 from .opening import TextFile, hash_file
-from .rows import Rows, listed
+from .row_buffer import Rows, listed
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
@@ -102,6 +102,7 @@ class _Adder:
 
     def add(self, record: dict[str, Any], line: int | None) -> bool:
         if self.where is not None and as_text(record.get(self.where[0])) != self.where[1]:
+            self.rows.pass_over()
             return True
         chosen = self.chosen
         text = as_text(record.get(chosen.text))

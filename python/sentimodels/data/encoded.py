@@ -9,7 +9,7 @@ attend to and an empty text has one defined answer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ..errors import ConfigError
 if TYPE_CHECKING:
     from sentitok import Tokenizer
 
-Long = Literal["truncate", "head-tail", "windows"]
+    from ..config import Long
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def encode_texts(
     texts: Sequence[str],
     tokenizer: "Tokenizer",
     max_tokens: int = 512,
-    long: Long = "truncate",
+    long: "Long" = "truncate",
     *,
     stride: int = 0,
     pad_id: int = 0,
@@ -117,7 +117,7 @@ def encode_texts(
 
 
 def _fit(
-    text: str, ids: NDArray[np.uint32], tokenizer: "Tokenizer", limit: int, long: Long, stride: int
+    text: str, ids: NDArray[np.uint32], tokenizer: "Tokenizer", limit: int, long: "Long", stride: int
 ) -> list[NDArray[Any]]:
     """The rows of one text that is too long."""
     if long == "windows":

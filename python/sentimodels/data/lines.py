@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import DataError
 from .opening import TextFile, hash_hashes, open_text, plain_suffix
-from .rows import Rows
+from .row_buffer import Rows
 
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
@@ -61,7 +61,7 @@ def read_pairs(file: TextFile, rows: Rows, label_at: int) -> None:
             return
 
 
-def read_polarity(path: Path, rows: Rows, encoding: str) -> str:
+def read_polarity(path: Path, rows: Rows, encoding: str, max_line_bytes: int | None = None) -> str:
     """Reads `NAME.pos` and `NAME.neg` of a folder, or the one file given; returns the hash.
 
     Raises:
@@ -74,7 +74,7 @@ def read_polarity(path: Path, rows: Rows, encoding: str) -> str:
     hashes = []
     more = True
     for side, file in sides:
-        with open_text(file, encoding) as opened:
+        with open_text(file, encoding, max_line_bytes) as opened:
             for number, line in enumerate(opened.lines(), 1):
                 # Every line of the release ends in a space.
                 more = more and rows.add(line.removesuffix(" "), side, id=f"{side}/{number}")

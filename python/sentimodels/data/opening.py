@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
-from sentitok.rows import lines, separated
+from sentitok.rows import MAX_LINE, lines, separated
 
 from ..errors import DataError
 
@@ -27,8 +27,6 @@ _MAGIC: dict[bytes, Callable[..., Any]] = {
 }
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
-# What to do about a line that is too long.
-_REMEDY = "divide it, or check the format"
 # Byte order marks of encodings that are not UTF-8; the longer one first.
 _OTHER_MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
@@ -99,8 +97,9 @@ class _Hashing(io.RawIOBase):
 class TextFile:
     """An open text file: `lines` or `stream`, once; then `sha256`."""
 
-    def __init__(self, path: Path, source: IO[bytes], encoding: str) -> None:
+    def __init__(self, path: Path, source: IO[bytes], encoding: str, max_line_bytes: int) -> None:
         self.path = path
+        self._longest = max_line_bytes
         self._raw = _Hashing(source)
         buffered = io.BufferedReader(self._raw, _BLOCK)
         mark = buffered.peek(4)[:4]
@@ -118,12 +117,12 @@ class TextFile:
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""
         text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
-        for line in lines(text, str(self.path), remedy=_REMEDY):
+        for line in lines(text, str(self.path), self._longest):
             yield line.removesuffix("\n").removesuffix("\r")
 
     def separated(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the rows of CSV or TSV, each with the line it begins on."""
-        yield from separated(self.stream(), str(self.path), delimiter, strict=True, remedy=_REMEDY)
+        yield from separated(self.stream(), str(self.path), delimiter, strict=True, limit=self._longest)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""
@@ -133,8 +132,13 @@ class TextFile:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
+def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> Iterator[TextFile]:
     """Opens a text file; what goes wrong while it is read becomes a `DataError`.
+
+    Args:
+        path: the file; gz, xz and bz2 are unpacked.
+        encoding: of the text.
+        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
 
     Raises:
         DataError: if the bytes are not in the encoding, or the compressed data ends early.
@@ -142,7 +146,7 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
     """
     with open_bytes(path) as source:
         try:
-            yield TextFile(path, source, encoding)
+            yield TextFile(path, source, encoding, MAX_LINE if max_line_bytes is None else max_line_bytes)
         except FormatError as error:
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
@@ -156,17 +160,25 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextFile]:
 
 
 def _locate(path: Path, encoding: str) -> str:
-    """Says where the first bytes lie that are not in the encoding."""
-    offset = 0
+    """Says where the first bytes lie that are not in the encoding, and what they may be."""
+    offset, other, where = 0, None, ""
     with open_bytes(path) as source:
         for number, line in enumerate(source, 1):
             try:
-                line.decode(encoding)
+                if not line.decode(encoding).isascii() and other is None:
+                    other = number
             except UnicodeDecodeError as error:
-                where = f"byte {offset + error.start} (line {number})"
-                return f"{path}: {where} is not {encoding}; give its encoding, as in --encoding latin-1"
+                if not where:
+                    where = f"byte {offset + error.start} (line {number})"
+            if other is not None and where and encoding == "utf-8":
+                # Read as one encoding, the lines of the other would turn into nonsense.
+                return (
+                    f"{path}: two encodings: line {other} has characters of UTF-8, and {where} is not UTF-8, "
+                    "perhaps Windows-1252 (cp1252); write the whole file as UTF-8 first"
+                )
             offset += len(line)
-    return f"{path}: not {encoding}; give its encoding, as in --encoding latin-1"
+    place = f"{where} is not" if where else "not"
+    return f"{path}: {place} {encoding}; give its encoding, as in --encoding latin-1"
 
 
 def hash_file(path: Path) -> str:

@@ -1,27 +1,21 @@
 """`read_table`: any labelled file, recognised by folder, suffix and first lines.
 
-Not for the formats themselves (`lines.py`, `trees.py`, `columns.py`). What was
+Not for the formats themselves (`lines.py`, `columns.py`, `sst/trees.py`). What was
 recognised and guessed stands in the table's notes; `format` overrides it. Reading
 never refuses a file for what it is: `training_table` does, for training.
 """
 
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError
 from .columns import Columns, read_json_lines, read_parquet, read_separated
-from .guard import guarded
-from .lines import (
-    KAGGLE_HEADER,
-    label_side,
-    read_pairs,
-    read_phrases,
-    read_polarity,
-    read_review_folder,
-)
+from .lines import KAGGLE_HEADER, label_side, read_pairs, read_phrases, read_polarity, read_review_folder
 from .opening import TextFile, open_text, plain_suffix
-from .rows import Blank, Rows, listed
+from .row_buffer import Blank, Rows, listed
+from .sst.guard import check_trainable, guarded
+from .sst.trees import Nodes, read_trees
 from .table import Table
-from .trees import Nodes, read_trees
 
 # Name: what it is. The names are those of `--format`.
 FORMATS = {
@@ -42,7 +36,7 @@ FORMATS = {
 _PEEKED = 50
 
 
-def recognise(path: Path, encoding: str = "utf-8") -> str:
+def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> str:
     """Returns the name of a file's or folder's format.
 
     Raises:
@@ -60,7 +54,7 @@ def recognise(path: Path, encoding: str = "utf-8") -> str:
         return "polarity"
     if suffix == ".csv":
         return "csv"
-    first = _first_lines(path, encoding)
+    first = _first_lines(path, encoding, max_line_bytes)
     head = first[0] if first else ""
     fields = tuple(head.split("\t"))
     if fields[:3] == KAGGLE_HEADER:
@@ -85,9 +79,9 @@ def _recognise_folder(path: Path) -> str:
     raise DataError(f"{path}: a folder without pos/ and neg/, and without .pos and .neg files")
 
 
-def _first_lines(path: Path, encoding: str) -> list[str]:
+def _first_lines(path: Path, encoding: str, max_line_bytes: int | None) -> list[str]:
     found: list[str] = []
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding, max_line_bytes) as file:
         for line in file.lines():
             found.append(line)
             if len(found) == _PEEKED:
@@ -106,6 +100,7 @@ def read_table(
     id_column: str | None = None,
     where: str | None = None,
     encoding: str | None = None,
+    max_line_bytes: int | None = None,
     skip: int = 0,
     clean: bool = False,
     unescape: bool = False,
@@ -123,6 +118,7 @@ def read_table(
         id_column: the rows' own ids.
         where: keep the rows whose column has a value, as in `split=train`.
         encoding: of the text; UTF-8, for `polarity` Latin-1.
+        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
         skip: rows left out at the beginning.
         clean: write `<br />` as a space.
         unescape: undo the escapes of trees.
@@ -135,7 +131,9 @@ def read_table(
     path = Path(path)
     if limit is not None and limit < 1:
         raise DataError(f"limit {limit}: at least 1 row")
-    found = format or recognise(path, encoding or "utf-8")
+    if path.is_file() and not path.stat().st_size:
+        raise DataError(f"{path}: the file is empty")
+    found = format or recognise(path, encoding or "utf-8", max_line_bytes)
     if found not in FORMATS:
         raise DataError(f"format {found!r}: one of {', '.join(FORMATS)}")
     rows = Rows(path, limit=limit, skip=skip, blank=blank_labels)
@@ -144,25 +142,35 @@ def read_table(
     if named and found not in ("csv", "tsv", "jsonl", "parquet"):
         raise DataError(f"{path}: format {found!r} has fixed columns, not {listed(named)}")
     if found == "polarity":
-        sha256 = read_polarity(path, rows, encoding or "latin-1")
+        sha256 = read_polarity(path, rows, encoding or "latin-1", max_line_bytes)
     elif found == "reviews":
         sha256 = read_review_folder(path, rows, encoding or "utf-8", clean=clean)
     elif found == "parquet":
         sha256 = read_parquet(path, rows, asked, clean=clean)
     else:
-        sha256 = _read_text(path, rows, asked, found, encoding or "utf-8", clean=clean, unescape=unescape)
+        sha256 = _read_text(
+            path, rows, asked, found, encoding or "utf-8", max_line_bytes, clean=clean, unescape=unescape
+        )
     if format is None:
         rows.notes.insert(0, f"read as {found}: {FORMATS[found]}")
     return guarded(rows.finish(sha256, found))
 
 
 def _read_text(
-    path: Path, rows: Rows, asked: Columns, format: str, encoding: str, *, clean: bool, unescape: bool
+    path: Path,
+    rows: Rows,
+    asked: Columns,
+    format: str,
+    encoding: str,
+    max_line_bytes: int | None,
+    *,
+    clean: bool,
+    unescape: bool,
 ) -> str:
-    side = label_side(_first_lines(path, encoding)) if format == "pairs" else None
+    side = label_side(_first_lines(path, encoding, max_line_bytes)) if format == "pairs" else None
     if format == "pairs" and side is None:
         raise DataError(f"{path}: expected two columns, one of them whole numbers")
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding, max_line_bytes) as file:
         _read_rows(file, rows, asked, format, side, clean=clean, unescape=unescape)
         return file.sha256()
 
@@ -192,3 +200,14 @@ def _condition(where: str | None) -> tuple[str, str] | None:
     if not (name and equals):
         raise DataError(f"where {where!r}: expected COLUMN=VALUE, as in split=train")
     return name, value
+
+
+def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
+    """Reads a table to train, tune or stop on; the arguments are those of `read_table`.
+
+    Raises:
+        DataError: if the rows are held out, or the file is not what it should be.
+    """
+    table = read_table(path, *args, **kwargs)
+    check_trainable(table)
+    return table

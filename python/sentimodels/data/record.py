@@ -1,12 +1,14 @@
 """`TrainingRecord`: what a run directory keeps of its data, without the data.
 
 Not a copy of the texts: hashes of the files, and a 64-bit hash of each training text,
-so that `evaluate` can refuse a file that was trained on and tell seen rows from
-unseen ones. Two files: `training_data.json` and `training_texts.npz` (no pickle).
+so that `evaluate` can refuse rows that were trained on and tell seen texts from unseen
+ones. Rows of one file are told apart by their places in it, so its parts may be trained
+and scored on. Two files: `training_data.json` and `training_texts.npz` (no pickle).
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -43,11 +45,13 @@ class TrainingRecord:
         sources: the tables used.
         exact: sorted hashes of the training texts, letter for letter.
         folded: sorted hashes of the training texts without case and spacing.
+        rows: the places of each table's rows in its file, sorted, by role.
     """
 
     sources: tuple[Source, ...]
     exact: NDArray[np.uint64]
     folded: NDArray[np.uint64]
+    rows: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, train: Table, **others: Table | None) -> "TrainingRecord":
@@ -61,6 +65,11 @@ class TrainingRecord:
             ),
             exact=np.unique(text_hashes(train.texts)),
             folded=np.unique(text_hashes(map(fold, train.texts))),
+            rows={
+                role: np.unique(np.array(table.numbers, dtype=np.int64))
+                for role, table in tables.items()
+                if table is not None and table.numbers is not None
+            },
         )
 
     def files(self) -> dict[str, bytes]:
@@ -68,7 +77,8 @@ class TrainingRecord:
         import io
 
         arrays = io.BytesIO()
-        np.savez(arrays, exact=self.exact, folded=self.folded)
+        rows = {f"rows_{role}": places for role, places in self.rows.items()}
+        np.savez(arrays, exact=self.exact, folded=self.folded, **rows)  # type: ignore[arg-type]  # of arrays
         text = json.dumps({"schema": "senti.training-data/1", "sources": [asdict(s) for s in self.sources]})
         return {JSON_NAME: (text + "\n").encode(), TEXTS_NAME: arrays.getvalue()}
 
@@ -89,17 +99,36 @@ class TrainingRecord:
             sources = tuple(Source(**source) for source in value["sources"])
             with (folder / TEXTS_NAME).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 exact, folded = arrays["exact"], arrays["folded"]
+                rows = {
+                    source.role: arrays[f"rows_{source.role}"]
+                    for source in sources
+                    if f"rows_{source.role}" in arrays
+                }
         except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{folder}: its record of the training data is unreadable: {error}"
             ) from error
         if exact.dtype != np.uint64 or folded.dtype != np.uint64:
             raise CheckpointError(f"{folder}: {TEXTS_NAME} holds {exact.dtype}, expected uint64")
-        return cls(sources, np.sort(exact), np.sort(folded))
+        return cls(sources, np.sort(exact), np.sort(folded), rows)
 
     def trained_on(self, table: Table) -> Source | None:
-        """Returns the training source that is this very file, if one is."""
-        return next((s for s in self.sources if s.role == "train" and s.sha256 == table.sha256), None)
+        """Returns the training source that has rows of this table, if one has."""
+        return self._source("train", table) if self.shared("train", table).any() else None
+
+    def shared(self, role: str, table: Table) -> NDArray[np.bool_]:
+        """Returns which rows are those very rows of a file that the run used as `role`."""
+        source = self._source(role, table)
+        if source is None:
+            return np.zeros(len(table), dtype=np.bool_)
+        places = self.rows.get(role)
+        # Rows of another format are other rows: the file as a whole is compared.
+        if places is None or table.numbers is None or source.format != table.format:
+            return np.ones(len(table), dtype=np.bool_)
+        return np.isin(np.array(table.numbers, dtype=np.int64), places)
+
+    def _source(self, role: str, table: Table) -> Source | None:
+        return next((s for s in self.sources if s.role == role and s.sha256 == table.sha256), None)
 
     def seen(self, table: Table) -> NDArray[np.bool_]:
         """Returns which rows are training texts, compared without case and spacing."""

@@ -29,6 +29,8 @@ class Table:
         format: the name of the reader, such as `phrases` or `csv`.
         notes: what was guessed or is odd, one sentence each.
         held_out: why nothing may train, tune or stop on it, or `None`.
+        numbers: the place of each row in its file, counted from 0 over all rows there, or `None`
+            for rows that are from no file.
     """
 
     texts: list[str]
@@ -40,9 +42,10 @@ class Table:
     format: str = "memory"
     notes: tuple[str, ...] = ()
     held_out: str | None = None
+    numbers: list[int] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labels", "groups", "ids"):
+        for name in ("labels", "groups", "ids", "numbers"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self.texts):
                 raise DataError(f"{self.source}: {len(self.texts)} texts, but {len(column)} {name}")
@@ -59,6 +62,7 @@ class Table:
             labels=None if self.labels is None else _pick(self.labels, chosen),
             groups=None if self.groups is None else _pick(self.groups, chosen),
             ids=None if self.ids is None else _pick(self.ids, chosen),
+            numbers=None if self.numbers is None else _pick(self.numbers, chosen),
         )
 
     def labelled(self) -> list[str]:

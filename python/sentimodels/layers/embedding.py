@@ -10,7 +10,6 @@ alone make their vectors.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,40 +17,19 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from ..config import CharNgrams, Section
 from ..errors import ConfigError
-from ..section import CharNgrams, Section
-from .ngrams import NgramTable, ngram_table
+from ..text.inputs import Inputs
+from ..text.ngrams import NgramTable, ngram_table
 
 __all__ = [
     "EmbeddingConfig",
-    "Inputs",
     "Mixing",
     "StaticEmbedding",
     "TokenEmbedding",
     "known",
     "start_vectors",
 ]
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a model is built for.
-
-    Attributes:
-        vocab_size: ids run below this.
-        n_classes: classes.
-        token_texts: the text of each id, for character n-grams; empty for special tokens.
-        vectors: a vector for each id (V, D) to start from, rows of zeros where there is none.
-        grams: for a bag of n-grams, the ids that each id is also made of.
-        n_words: for a bag of n-grams, where words end: ids from here on are n-grams.
-    """
-
-    vocab_size: int
-    n_classes: int
-    token_texts: Sequence[str] | None = None
-    vectors: Tensor | None = None
-    grams: NgramTable | None = None
-    n_words: int | None = None
 
 
 class EmbeddingConfig(Section):

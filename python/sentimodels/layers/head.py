@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..section import Section
+from ..config import Section
 from .pooling import Pooling, PoolingKind
 
 __all__ = ["Head", "HeadConfig"]

@@ -71,7 +71,7 @@ class SelectiveMixer(nn.Module):
         self.convolution = nn.Conv1d(mixed, mixed, d_conv, groups=mixed, padding=d_conv - 1)
         # Steps start spread over 0.001 to 0.1, decays over 1 to 16, as in the paper's code.
         step = torch.exp(torch.linspace(-6.9, -2.3, self.n_heads))
-        self.step_bias = nn.Parameter(step + torch.log(-torch.expm1(-step)))
+        self.dt_bias = nn.Parameter(step + torch.log(-torch.expm1(-step)))
         self.log_decay = nn.Parameter(torch.linspace(1, 16, self.n_heads).log())
         self.skip = nn.Parameter(torch.ones(self.n_heads))
         self.norm = nn.RMSNorm(self.d_inner, eps=1e-5)
@@ -85,7 +85,7 @@ class SelectiveMixer(nn.Module):
         xbc = F.silu(self.convolution(xbc.transpose(1, 2))[..., :n_tokens].transpose(1, 2))
         x, b, c = torch.split(xbc, [self.d_inner, self.d_state, self.d_state], -1)
         x = x.view(*x.shape[:2], self.n_heads, -1)  # (B, T, H, P)
-        step = F.softplus(step + self.step_bias)  # (B, T, H)
+        step = F.softplus(step + self.dt_bias)  # (B, T, H)
         y = scan_chunked(x * step[..., None], -self.log_decay.exp() * step, b, c)
         y = y + self.skip[:, None] * x
         out: Tensor = self.project_out(self.norm(y.flatten(-2) * F.silu(gate)))

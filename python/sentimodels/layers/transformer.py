@@ -130,7 +130,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.n_heads = config.n_heads
         self.kernel = ATTENTION[config.attention]
-        self.project_in = nn.Linear(config.d_model, 3 * config.d_model, bias=config.biases)
+        self.qkv_proj = nn.Linear(config.d_model, 3 * config.d_model, bias=config.biases)
         self.project_out = nn.Linear(config.d_model, config.d_model, bias=config.biases)
         self.norms: nn.ModuleList | None = None
         if config.qk_norm:
@@ -138,7 +138,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, scope: Scope, angles: tuple[Tensor, Tensor] | None) -> Tensor:
         """Attends over `x` (B, T, D)."""
-        qkv = self.project_in(x).unflatten(-1, (3, self.n_heads, -1))  # (B, T, 3, H, K)
+        qkv = self.qkv_proj(x).unflatten(-1, (3, self.n_heads, -1))  # (B, T, 3, H, K)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, K)
         if self.norms is not None:
             q, k = self.norms[0](q), self.norms[1](k)

@@ -7,15 +7,15 @@ To add one: write `models/x.py` with a config and a module, and add a row here; 
 module with `fit(encoded, labels, seed)` learns by itself before the first step, if any.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from torch import nn
 
+from ..config import Section
 from ..errors import ConfigError
-from ..layers.embedding import Inputs
-from ..section import Section
+from ..text.inputs import Inputs
 from .bert import Bert, BertConfig
 from .bow import Bow, BowConfig
 from .cnn import Cnn, CnnConfig
@@ -32,17 +32,9 @@ if TYPE_CHECKING:
 
     from ..data.encoded import Encoded
 
-__all__ = ["ARCHITECTURES", "Architecture", "Fits", "HasFeatures", "Inputs", "architecture", "build"]
+__all__ = ["ARCHITECTURES", "Architecture", "Fits", "Inputs", "architecture", "build"]
 
 Values = Mapping[str, Any]
-
-
-@runtime_checkable
-class HasFeatures(Protocol):
-    """A config that encodes texts its own way."""
-
-    def features(self, texts: "Sequence[str]") -> Any:
-        """Returns the encoder of these training texts."""
 
 
 @runtime_checkable

@@ -10,9 +10,10 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..layers.embedding import Inputs, TokenEmbedding
+from ..layers.embedding import TokenEmbedding
 from ..layers.head import Head
 from ..layers.transformer import Transformer, TransformerConfig
+from ..text.inputs import Inputs
 
 __all__ = ["Bert", "BertConfig"]
 

@@ -15,10 +15,11 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..hashed_words import HashedWords
+from ..config import CharNgrams, Section
 from ..layers.bag import bag
-from ..layers.embedding import Inputs
-from ..section import CharNgrams, Section
+from ..text.hashed_ngrams import HashedNgrams
+from ..text.inputs import Inputs
+from ..text.words import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,9 @@ class BowConfig(Section):
     )
     buckets: int = Field(default=1 << 22, ge=1, le=1 << 28, description="Hash buckets of the n-grams.")
     min_count: int = Field(default=1, ge=1, description="Occurrences a word must have.")
-    token_pattern: str = Field(default=r"'?\w+(?:'\w+)*|[^\w\s]", description="Regular expression of a word.")
+    token_pattern: str = Field(
+        default=WORD, description="Regular expression of a word; a character of Chinese is one."
+    )
     lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
     fit_epochs: int = Field(default=2, ge=1, description="Passes of its own training.")
     fit_batch: int = Field(
@@ -51,9 +54,9 @@ class BowConfig(Section):
     )
     fit_lr: float = Field(default=1.0, gt=0, description="Rate of its own training.")
 
-    def features(self, texts: "Sequence[str]") -> HashedWords:
+    def features(self, texts: "Sequence[str]") -> HashedNgrams:
         """Finds words and n-grams of the training texts."""
-        return HashedWords.fit(
+        return HashedNgrams.fit(
             texts,
             word_ngrams=self.word_ngrams,
             char_ngrams=self.char_ngrams,

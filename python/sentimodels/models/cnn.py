@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, StaticEmbedding, TokenEmbedding, start_vectors
+from ..layers.embedding import EmbeddingConfig, StaticEmbedding, TokenEmbedding, start_vectors
 from ..layers.head import Head, HeadConfig
 from ..layers.pooling import PoolingKind
+from ..text.inputs import Inputs
 
 __all__ = ["Cnn", "CnnConfig"]
 

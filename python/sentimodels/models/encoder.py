@@ -6,9 +6,10 @@ segments see `bert`; for RMSNorm and SwiGLU `gpt`.
 
 from torch import Tensor, nn
 
-from ..layers.embedding import Inputs, TokenEmbedding
+from ..layers.embedding import TokenEmbedding
 from ..layers.head import Head
 from ..layers.transformer import Transformer, TransformerConfig
+from ..text.inputs import Inputs
 
 __all__ = ["Encoder", "EncoderConfig"]
 

@@ -12,10 +12,11 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..layers.embedding import Inputs, TokenEmbedding
+from ..layers.embedding import TokenEmbedding
 from ..layers.head import Head
 from ..layers.position import PositionKind
 from ..layers.transformer import Activation, Transformer, TransformerConfig
+from ..text.inputs import Inputs
 
 __all__ = ["Gpt", "GptConfig"]
 

@@ -9,10 +9,11 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding
 from ..layers.head import Head, HeadConfig
 from ..layers.recurrent import reversal, turn
 from ..layers.ssm import SelectiveMixer
+from ..text.inputs import Inputs
 
 __all__ = ["Mamba", "MambaConfig"]
 

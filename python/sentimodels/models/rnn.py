@@ -7,9 +7,10 @@ Reading both ways, pooling over all states and gradient clipping are what makes 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, Inputs, TokenEmbedding
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding
 from ..layers.head import Head, HeadConfig
 from ..layers.recurrent import CellKind, Recurrent
+from ..text.inputs import Inputs
 
 __all__ = ["GruConfig", "LstmConfig", "RecurrentClassifier", "RnnConfig"]
 

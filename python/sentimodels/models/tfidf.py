@@ -14,8 +14,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..layers.bag import bag
-from ..layers.embedding import Inputs
-from ..words import NgramConfig
+from ..text.inputs import Inputs
+from ..text.words import NgramConfig
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

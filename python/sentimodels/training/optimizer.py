@@ -1,6 +1,6 @@
 """The optimisers of a model: which parameter is moved by which, at what rate.
 
-Sparse gradients (embedding rows) go to `RowAdamW`; matrices between layers to torch's Muon if
+Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to torch's Muon if
 asked; all else to torch's fused AdamW or SGD. Decay applies to matrices between layers, never
 to embeddings, norms or biases. `layer_decay` lowers the rate of each layer further from the
 head (Howard and Ruder 2018).
@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from ..config import OptimConfig
-from .rows import put, take
+from .table_rows import put, take
 
-__all__ = ["Optimizers", "RowAdamW", "depth_of", "is_table"]
+__all__ = ["Optimizers", "RowAdam", "depth_of", "is_table"]
 
 
 def is_table(name: str) -> bool:
@@ -32,8 +32,8 @@ def depth_of(name: str, n_layers: int) -> int:
     return n_layers + 1 if re.match(r"head\.|norm\.|transformer\.norm\.", name) else 0
 
 
-class RowAdamW(torch.optim.Optimizer):
-    """AdamW for sparse gradients: only rows with a gradient move, each by its own clock.
+class RowAdam(torch.optim.Optimizer):
+    """Adam for sparse gradients, without weight decay: only rows with a gradient move, each by its own clock.
 
     A row's moments are corrected for the steps that the row has seen, not for all steps, so a
     rare row's first step is as long as any other's. Rows without a gradient cost nothing.
@@ -91,14 +91,14 @@ class Optimizers:
             between = parameter.ndim == 2 and not is_table(name) and ".segments." not in f".{name}"
             group = {"params": [parameter], "factor": factor, "base": config.lr}
             if sparse and is_table(name):
-                rows.append(group | {"base": config.lr * config.rows_factor})
+                rows.append(group | {"base": config.lr * config.embedding_lr_scale})
             elif config.name == "muon" and between and not name.startswith("head."):
                 matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})
             else:
                 others.append(group | {"weight_decay": config.weight_decay if between else 0.0})
         self.all: dict[str, torch.optim.Optimizer] = {}
         if rows:
-            self.all["rows"] = RowAdamW(rows, config.lr, config.betas, config.eps)
+            self.all["rows"] = RowAdam(rows, config.lr, config.betas, config.eps)
         if matrices:
             self.all["muon"] = torch.optim.Muon(matrices, lr=config.muon_lr)
         if others and config.name == "sgd":

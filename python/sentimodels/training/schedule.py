@@ -1,4 +1,4 @@
-"""The rate of each step: a rise over the warm-up, then constant, linear or cosine to a floor.
+"""The rate of each step: a rise over the warm-up, then constant, linear or cosine down to `min_lr_ratio`.
 
 Its length is that of the run, so no run ends before its schedule or after it.
 """
@@ -19,4 +19,4 @@ def rate(step: int, total: int, config: OptimConfig) -> float:
         return 1.0
     done = min(1.0, (step - n_warmup) / max(1, total - 1 - n_warmup))
     left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
-    return config.floor + (1 - config.floor) * left
+    return config.min_lr_ratio + (1 - config.min_lr_ratio) * left

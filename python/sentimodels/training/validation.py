@@ -1,6 +1,6 @@
 """`validation_scores`: what a line of `metrics.jsonl` says of the validation texts.
 
-Not for reports (`metrics.py`): these three decide which weights are best, at each evaluation.
+Not for reports (`evaluation/metrics.py`): these three decide which weights are best, at each evaluation.
 """
 
 from typing import Any

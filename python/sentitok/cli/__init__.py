@@ -1,55 +1,24 @@
 """The command `sentitok`: one file per group of commands.
 
 Not for work: each command is one or two calls into the library, and a page of
-output. The libraries for numbers and tables are imported by the command that
-needs them, so that `sentitok train-bpe` starts at once.
+output. Nothing is imported here but what answers signals (`signals.py`): all else
+comes after.
 """
 
-import typer
+from .signals import listen
 
-from . import bench, compare, counts, doctor, encode, inspect, train_bpe, train_unigram, train_wordpiece
-from .command import Group, examples, on_terminal
-from .process import run
-
-__all__ = ["app", "main"]
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from sentitok import __version__
-
-        print(f"sentitok {__version__}")
-        raise typer.Exit
-
-
-def _build() -> typer.Typer:
-    # Boxes and colours are for people: in a pipe or a log, plain text.
-    built = typer.Typer(
-        cls=Group,
-        no_args_is_help=True,
-        rich_markup_mode="rich" if on_terminal() else None,
-        pretty_exceptions_enable=False,
-        epilog=examples("sentitok train-bpe corpus.txt --vocab 2000", 'sentitok show "A gripping film."'),
-        help="Train and run tokenizers: exact, deterministic, fast.",
-    )
-
-    @built.callback()
-    def sentitok(
-        version: bool = typer.Option(
-            False, "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ) -> None:
-        """Train and run tokenizers: exact, deterministic, fast."""
-
-    trainers = (train_bpe, train_wordpiece, train_unigram)
-    for group in (*trainers, counts, encode, inspect, compare, doctor, bench):
-        group.register(built)
-    return built
-
-
-app = _build()
+__all__ = ["main"]
 
 
 def main() -> None:
     """Runs the command line; `sentitok` is this."""
-    run(app, "sentitok")
+    listen("sentitok")
+    from .process import run
+
+    run(_main, "sentitok")
+
+
+def _main() -> None:
+    from .app import app
+
+    app()

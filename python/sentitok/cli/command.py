@@ -16,7 +16,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ..messages import told
 from .process import complain, drop_stdout, to_stdout
+from .signals import INTERRUPTED, working
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path or the number.")]
@@ -149,9 +151,10 @@ class Command(TyperCommand):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
-                result = super().invoke(ctx)
-            with to_stdout():
-                sys.stdout.flush()
+                with working():
+                    result = super().invoke(ctx)
+                    with to_stdout():
+                        sys.stdout.flush()
             return result
         except BrokenPipeError:
             # Nobody reads any more, so there is nobody to tell.
@@ -159,7 +162,7 @@ class Command(TyperCommand):
             ctx.exit(0)
         except KeyboardInterrupt:
             complain(f"{self.program}: stopped by Ctrl-C")
-            ctx.exit(130)
+            ctx.exit(INTERRUPTED)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
@@ -168,7 +171,7 @@ class Command(TyperCommand):
 
                 complain(traceback.format_exc().rstrip())
             else:
-                complain(f"{self.program}: {self.line(error)}")
+                complain(f"{self.program}: {told(self.line(error))}")
             ctx.exit(self.code(error))
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:

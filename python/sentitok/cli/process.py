@@ -1,42 +1,33 @@
-"""What a command owes the process it runs in: its streams, signals and end.
+"""What a command owes the process it runs in: its streams and its end.
 
-Not for what a command prints (`output.py`) nor for its errors (`command.py`).
-A stream that is closed, full or not UTF-8 is no reason for a traceback, and a
-command that is asked to end by SIGTERM takes away what it has half written.
+Not for what a command prints (`output.py`), for its errors (`command.py`) nor for
+what signals do (`signals.py`). A stream that is closed, full or not UTF-8 is no
+reason for a traceback.
 """
 
 import contextlib
 import errno
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import BinaryIO
 
-__all__ = ["STOPPED", "complain", "drop_stdout", "run", "stdin", "to_stdout"]
+from .signals import INTERRUPTED, STOPPED, TerminatedError
 
-# What the shell gives for a process that SIGTERM ended.
-STOPPED = 143
-
-
-class TerminatedError(BaseException):
-    """SIGTERM came; no `Exception`, so that nothing takes it for an error of its own."""
+__all__ = ["complain", "drop_stdout", "run", "stdin", "to_stdout"]
 
 
 def run(app: Callable[[], object], program: str) -> None:
     """Runs a command line to the end of the process.
 
     Args:
-        app: parses `sys.argv` and ends by `SystemExit`.
+        app: imports what it needs, parses `sys.argv` and ends by `SystemExit`.
         program: its name, for messages.
     """
     _open_missing()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _on_sigterm)
     code: object = 0
     try:
         try:
@@ -49,6 +40,10 @@ def run(app: Callable[[], object], program: str) -> None:
         complain(f"{program}: stopped by SIGTERM")
         drop_stdout()
         code = STOPPED
+    except KeyboardInterrupt:
+        complain(f"{program}: stopped by Ctrl-C")
+        drop_stdout()
+        code = INTERRUPTED
     except BrokenPipeError:
         drop_stdout()
     except OSError as error:
@@ -56,12 +51,6 @@ def run(app: Callable[[], object], program: str) -> None:
         drop_stdout()
         code = code or 1
     sys.exit(code)  # type: ignore[arg-type]  # what SystemExit held, it may hold again
-
-
-def _on_sigterm(_: int, __: FrameType | None) -> None:
-    # A second one ends the process at once.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise TerminatedError
 
 
 def _open_missing() -> None:

@@ -22,7 +22,7 @@ impl PyTokenizer {
     fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, skip_special_tokens: bool) -> PyResult<String> {
         entry(|| {
             let ids = ids::extract(ids, self.tokenizer.max_id())?;
-            off(py, ids.len() * 4, || self.tokenizer.decode(&ids, skip_special_tokens))
+            off(py, ids.len() * 4, |_| self.tokenizer.decode(&ids, skip_special_tokens))
         })
     }
 
@@ -36,7 +36,7 @@ impl PyTokenizer {
     ) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| {
             let ids = ids::extract(ids, self.tokenizer.max_id())?;
-            let bytes = off(py, ids.len() * 4, || self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
+            let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
             Ok(PyBytes::new(py, &bytes))
         })
     }

@@ -1,0 +1,187 @@
+"""How each library encodes: its fastest documented call from Python, on a number of threads.
+
+One row of `LIBRARIES` each. Not for measuring (`passes.py`) nor for training
+(`trainers.py`). It runs in environments without sentitok too: standard library
+and NumPy alone are imported here.
+
+A loader gets the job and returns two functions: one that encodes documents, and
+one that turns what it returned into arrays of ids, which is not timed. Threads
+are limited by the call where it has an argument for them, else by
+`RAYON_NUM_THREADS`, which the measuring process sets.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Job = dict[str, Any]
+Encode = Callable[[list[str]], Any]
+Rows = Callable[[Any], Sequence[Any]]
+
+
+class CannotLoadError(Exception):
+    """This library cannot run this tokenizer."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library.
+
+    Attributes:
+        package: what is installed, with its version where it must be one.
+        module: what is imported.
+        load: makes the functions of a job.
+        apart: whether it needs an environment of its own.
+    """
+
+    package: str
+    module: str
+    load: Callable[[Job], tuple[Encode, Rows]]
+    apart: bool = False
+
+
+def _cut(ids: Any, starts: Any) -> list[Any]:
+    """One array a document from all ids and the places where documents start and the last ends."""
+    return np.split(np.asarray(ids), np.asarray(starts)[1:-1].astype(np.int64))
+
+
+def _sentitok(job: Job) -> tuple[Encode, Rows]:
+    from sentitok import Tokenizer
+
+    if "ranks" in job:
+        tokenizer = Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
+    else:
+        tokenizer = Tokenizer.from_file(job["file"])
+    threads = job["threads"]
+    return (
+        lambda texts: tokenizer.encode_batch(texts, threads=threads, add_special_tokens=False),
+        list,
+    )
+
+
+def _gigatoken(job: Job) -> tuple[Encode, Rows]:
+    import gigatoken
+
+    if "ranks" in job:
+        tokenizer = gigatoken.Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
+    elif job["file"].endswith(".model"):
+        tokenizer = gigatoken.Tokenizer.from_sentencepiece(job["file"])
+    else:
+        tokenizer = gigatoken.Tokenizer(job["file"])
+    parallel = job["threads"] > 1
+    return (
+        lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
+        lambda found: [np.asarray(row) for row in found],
+    )
+
+
+def _tokenizers(job: Job) -> tuple[Encode, Rows]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(_json(job))
+    # The fast call leaves offsets out, as ours does; 1.0 has one call that is fast.
+    encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+    return (
+        lambda texts: encode(texts, add_special_tokens=False),
+        lambda found: [encoding.ids for encoding in found],
+    )
+
+
+def _fastokens(job: Job) -> tuple[Encode, Rows]:
+    from fastokens import Tokenizer
+
+    tokenizer = Tokenizer.from_file(_json(job))
+    return (
+        lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
+        lambda found: _cut(np.frombuffer(found[0], np.uint32), np.frombuffer(found[1], np.uint64)),
+    )
+
+
+def _tokie(job: Job) -> tuple[Encode, Rows]:
+    from tokie import Tokenizer
+
+    tokenizer: Any = Tokenizer.from_json(_json(job))  # its stub lacks the call
+    return (
+        lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
+        lambda found: _cut(found[0], np.concatenate([[0], np.cumsum(found[1])])),
+    )
+
+
+def _quicktok(job: Job) -> tuple[Encode, Rows]:
+    import quicktok
+
+    bundled = {"cl100k": "cl100k_base", "o200k": "o200k_base"}
+    if job["name"] not in bundled:
+        raise CannotLoadError("it bundles no such encoding")
+    tokenizer = quicktok.get_encoding(bundled[job["name"]])
+    threads = job["threads"]
+    return (
+        lambda texts: tokenizer.encode_batch(texts, threads=threads),
+        lambda found: _cut(found[0], found[1]),
+    )
+
+
+def _kitoken(job: Job) -> tuple[Encode, Rows]:
+    from kitoken import Kitoken
+
+    if job["file"].endswith(".model"):
+        tokenizer = Kitoken.from_sentencepiece_file(job["file"])
+    else:
+        tokenizer = Kitoken.from_tokenizers_file(job["file"])
+    return (lambda texts: tokenizer.encode_all(texts, False), lambda found: found)
+
+
+def _tiktoken(job: Job) -> tuple[Encode, Rows]:
+    import tiktoken
+
+    if "ranks" not in job:
+        raise CannotLoadError("it reads only ranks")
+    with open(job["ranks"], "rb") as file:
+        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file)}
+    encoding = tiktoken.Encoding(
+        "bench", pat_str=job["pattern"], mergeable_ranks=ranks, special_tokens=job["specials"]
+    )
+    threads = job["threads"]
+    if threads == 1:
+        # Its batch call starts a pool of threads even for one.
+        return (lambda texts: [encoding.encode_ordinary(text) for text in texts], lambda found: found)
+    return (lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads), lambda found: found)
+
+
+def _sentencepiece(job: Job) -> tuple[Encode, Rows]:
+    import sentencepiece
+
+    if not job["file"].endswith(".model"):
+        raise CannotLoadError("it reads only .model files")
+    processor = sentencepiece.SentencePieceProcessor(model_file=job["file"])
+    threads = job["threads"]
+    return (lambda texts: processor.encode(texts, num_threads=threads), lambda found: found)
+
+
+def _json(job: Job) -> str:
+    """The tokenizer.json of a job.
+
+    Raises:
+        CannotLoadError: if it has none.
+    """
+    path: str = job["file"]
+    if not path.endswith(".json"):
+        raise CannotLoadError("it reads only tokenizer.json")
+    return path
+
+
+LIBRARIES = {
+    "sentitok": Library("sentitok", "sentitok", _sentitok),
+    "gigatoken": Library("gigatoken", "gigatoken", _gigatoken),
+    "tokenizers 1.0rc": Library("tokenizers==1.0.0rc3", "tokenizers", _tokenizers, apart=True),
+    "fastokens": Library("fastokens", "fastokens", _fastokens),
+    "tokie": Library("tokie", "tokie", _tokie),
+    "quicktok": Library("quicktok-v1", "quicktok", _quicktok),
+    "kitoken": Library("kitoken", "kitoken", _kitoken),
+    "tokenizers": Library("tokenizers", "tokenizers", _tokenizers),
+    "tiktoken": Library("tiktoken", "tiktoken", _tiktoken),
+    "sentencepiece": Library("sentencepiece", "sentencepiece", _sentencepiece),
+}

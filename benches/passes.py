@@ -1,0 +1,94 @@
+"""Times one library over one text, in a process of its own: `python benches/passes.py < job.json`.
+
+Four things, apart: *ready* (load, and a first call on 12 bytes, in which some
+libraries allocate), the *first pass* over text that the process has never seen,
+the *repeat* (the median of three passes more), and the peak memory of the first pass,
+Python and texts included. Ids of the last pass go to a file; whether libraries
+agree is decided there, outside the timing.
+
+It imports the standard library and NumPy alone, so that it runs in an environment
+of a library's own.
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from libraries import LIBRARIES, CannotLoadError
+
+REPEATS = 3
+# More than this for a first pass, and the repeat is one pass.
+SLOW_S = 2.0
+WARM_UP = "twelve bytes"
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held.
+
+    On Linux not by `getrusage`, which counts what the process had before it became this program.
+    """
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def measure(job: dict[str, Any]) -> dict[str, Any]:
+    """Loads the library of a job, and encodes its documents again and again."""
+    library = LIBRARIES[job["library"]]
+    with open(job["documents"], encoding="utf-8") as file:
+        texts: list[str] = json.load(file)
+
+    def seconds(action: Any) -> tuple[float, Any]:
+        started = time.perf_counter()
+        result = action()
+        return time.perf_counter() - started, result
+
+    try:
+        load_s, (encode, rows) = seconds(lambda: library.load(job))
+        first_call_s, _ = seconds(lambda: encode([WARM_UP]))
+    except CannotLoadError as error:
+        return {"refused": str(error)}
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+    first_s, found = seconds(lambda: encode(texts))
+    peak = peak_bytes()
+    repeats = []
+    for _ in range(REPEATS if first_s < SLOW_S else 1):
+        found = None  # a second result beside the first is no part of a pass
+        repeat_s, found = seconds(lambda: encode(texts))
+        repeats.append(repeat_s)
+    ids = [np.asarray(row, dtype=np.uint32) for row in rows(found)]
+    lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
+    np.savez(job["ids"], ids=np.concatenate([*ids, np.empty(0, np.uint32)]), lengths=lengths)
+    return {
+        "version": version(library.package.split("==")[0]),
+        "ready_s": load_s + first_call_s,
+        "first_s": first_s,
+        "repeat_s": statistics.median(repeats),
+        "peak_bytes": peak,
+    }
+
+
+def main() -> None:
+    """Reads the job from stdin, does it, writes the result."""
+    job = json.load(sys.stdin)
+    # Some libraries print while they work.
+    result_fd = os.dup(1)
+    os.dup2(2, 1)
+    result = measure(job)
+    with os.fdopen(result_fd, "w") as out:
+        json.dump(result, out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""The sections of a run's configuration: which keys there are, their defaults and limits.
+
+On the ground: they know values, neither files nor architectures nor training. `runs/config.py`
+reads and merges them.
+"""
+
+from .data import DataConfig, Long
+from .optim import OptimConfig
+from .run import RunConfig
+from .section import CharNgrams, NgramRange, Section
+from .train import Course, TrainConfig
+
+__all__ = [
+    "CharNgrams",
+    "Course",
+    "DataConfig",
+    "Long",
+    "NgramRange",
+    "OptimConfig",
+    "RunConfig",
+    "Section",
+    "TrainConfig",
+]

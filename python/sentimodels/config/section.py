@@ -1,0 +1,47 @@
+"""`Section`: the base of every configuration: frozen, and an unknown key is an error.
+
+Not for reading files (`runs/config.py`). Each field of a section carries a description
+with its unit; `senti init` writes them as comments. Validators check and never
+rewrite; what follows from other fields is a property. Beside it are the kinds of values that
+several sections have.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+__all__ = ["CharNgrams", "NgramRange", "Section"]
+
+
+def _in_order(value: tuple[int, int]) -> tuple[int, int]:
+    if not 1 <= value[0] <= value[1]:
+        raise ValueError(f"{list(value)}: expected 1 <= shortest <= longest")
+    return value
+
+
+def _in_order_or_none(value: tuple[int, int]) -> tuple[int, int]:
+    if value != (0, 0) and not 1 <= value[0] <= value[1]:
+        raise ValueError(f"{list(value)}: expected 1 <= shortest <= longest, or [0, 0]")
+    return value
+
+
+# Shortest and longest n-gram: of words; of characters, where (0, 0) is none.
+NgramRange = Annotated[tuple[int, int], AfterValidator(_in_order)]
+CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
+
+
+class Section(BaseModel):
+    """One table of the configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, validate_default=True)
+
+    @classmethod
+    def documented(cls) -> Iterator[tuple[str, str]]:
+        """Yields each key with what it means, in the order of the file."""
+        for name, field in cls.model_fields.items():
+            yield name, field.description or ""
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the section as values that TOML and JSON know, without unset ones."""
+        return self.model_dump(mode="json", exclude_none=True)

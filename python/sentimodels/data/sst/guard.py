@@ -1,0 +1,129 @@
+"""What nothing may train, tune or stop on: the sentences of SST dev and test.
+
+The same sentences are in the Kaggle test file, in SST-2 dev and test, and some in
+rt-polarity; a model that has seen them cannot be scored on any of these. Files are
+known by the hash of their bytes, and copies in another format by their sentences:
+`held_out.txt` holds a 64-bit hash of the letters of each (no text). A table of phrases,
+perhaps without the sentences they are from, is known by `held_out_phrases.txt`: hashes of
+one in eight of the phrases that are no sentence and not in SST train. A table of which a
+part only overlaps, as rt-polarity, may be trained on; the note says what for.
+"""
+
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..folding import among, letters, text_hashes
+from ..table import Table
+from .trees import unescape
+
+# SHA-256 of the files' bytes after decompression.
+HELD_OUT_FILES = {
+    "0e9336aed6e4730e19f58d00a77b3f0297efdb755f7b5e598c98a05e3f97ea40": "the trees of SST dev",
+    "6e54806dee95cf80cd918e7dfb3f6770f6df24bf826f289a4d1f709e1c8f6761": "the trees of SST test",
+    "eddea6b39e601dd4e7a672b53cc40fdf6019fa80522f351206c24340ca5d9359": "SST-2 dev",
+    "831169c7e2e429d6026e1bdbb542f33b636e3e596caad9602ebc953c205928b7": "SST-2 test",
+    "76a0d0337b4da8d02bbce9c43bc6519515d186c9f6ba768838106fd017952f41": "the Kaggle movie-review test",
+}
+
+# Shorter sentences are said by anyone ("A joy to watch."); the longest has 265 letters.
+MIN_LETTERS = 20
+MAX_CHARACTERS = 600
+# A file of the treebank with this share of the held-out sentences holds one of the parts.
+_SHARE_OF_HELD_OUT = 0.01
+# So has one with this share of the bundled phrases; other texts have none of them.
+_SHARE_OF_PHRASES = 0.01
+# Any other file is a copy when this share of its longest rows is held out.
+_SHARE_OF_ROWS = 0.5
+_TREEBANK = ("phrases", "sst", "sst-phrases", "sst-binary", "pairs")
+
+
+@cache
+def held_out_hashes() -> NDArray[np.uint64]:
+    """Returns the sorted hashes of the held-out sentences."""
+    return _bundled("held_out.txt")
+
+
+@cache
+def phrase_hashes() -> NDArray[np.uint64]:
+    """Returns the sorted hashes of one in eight of the phrases that only held-out sentences have."""
+    return _bundled("held_out_phrases.txt")
+
+
+def _bundled(name: str) -> NDArray[np.uint64]:
+    lines = files(__package__).joinpath(name).read_text("ascii").split()
+    return np.sort(np.array([int(line, 16) for line in lines], dtype=np.uint64))
+
+
+def sentence_key(text: str) -> str | None:
+    """Returns what a sentence is compared by, or `None` if it is too short or too long."""
+    if not MIN_LETTERS <= len(text) <= MAX_CHARACTERS:
+        return None
+    key = letters(unescape(text))
+    return key if len(key) >= MIN_LETTERS else None
+
+
+def _sentences(table: Table) -> list[str]:
+    """The longest text of each group, or all texts; keys without those too short."""
+    texts = table.texts
+    if table.groups is not None:
+        longest: dict[str, str] = {}
+        for text, group in zip(texts, table.groups, strict=True):
+            if len(text) > len(longest.get(group, "")):
+                longest[group] = text
+        texts = list(longest.values())
+    return [key for key in map(sentence_key, texts) if key is not None]
+
+
+def held_out_sentences(table: Table) -> tuple[int, int]:
+    """Returns how many distinct held-out sentences a table has, and how many sentences in all."""
+    keys = set(_sentences(table))
+    return int(among(text_hashes(keys), held_out_hashes()).sum()), len(keys)
+
+
+def held_out_phrases(table: Table) -> int:
+    """Returns how many of the bundled phrases a table has."""
+    keys = {key for key in map(sentence_key, table.texts) if key is not None}
+    return int(among(text_hashes(keys), phrase_hashes()).sum())
+
+
+def guarded(table: Table) -> Table:
+    """Returns the table with `held_out` filled in, or with a note where it only overlaps."""
+    name = HELD_OUT_FILES.get(table.sha256)
+    if name is not None:
+        return replace(table, held_out=f"it is {name}")
+    phrases = held_out_phrases(table)
+    if phrases >= _SHARE_OF_PHRASES * len(phrase_hashes()):
+        known = f"{phrases:,} of the {len(phrase_hashes()):,} phrases it is known by"
+        return replace(table, held_out=f"it has phrases of the sentences in SST dev and test ({known})")
+    found, of = held_out_sentences(table)
+    if not found:
+        return table
+    said = f"{found:,} of its {of:,} sentences are in SST dev and test"
+    of_treebank = table.format in _TREEBANK and found >= _SHARE_OF_HELD_OUT * len(held_out_hashes())
+    if of_treebank or found > _SHARE_OF_ROWS * of:
+        return replace(table, held_out=said)
+    note = f"{said}: do not score a model of it on SST, SST-2 or the Kaggle movie reviews"
+    return replace(table, notes=(*table.notes, note))
+
+
+def check_trainable(table: Table, purpose: str = "train") -> None:
+    """Refuses what nothing may train, tune or stop on.
+
+    Args:
+        table: the rows.
+        purpose: what they were for, in the message.
+
+    Raises:
+        DataError: if they are held out.
+    """
+    reason = table.held_out or guarded(table).held_out
+    if reason is not None:
+        raise DataError(
+            f"{table.source}: nothing may {purpose} on it: {reason}. "
+            "Use it with `senti evaluate`; choose models on a part of the training data (senti data split)"
+        )

@@ -1,0 +1,226 @@
+"""`Predictions`: a model's probabilities for the rows of one file, with what is known of them.
+
+The one source of every table and figure: `evaluate` writes it, reports, comparisons
+and plots read it. On disk it is an `.npz` of plain arrays (never pickled objects);
+texts are UTF-8 bytes with offsets, so that one long text does not widen all rows.
+"""
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.labels import Labels
+from ..data.table import Table
+from ..data.writers import write_atomically
+from ..errors import DataError
+from .calibration import softmax
+
+SCHEMA = "senti.predictions/1"
+
+
+class Predictor(Protocol):
+    """What can be evaluated: `Classifier`, an ensemble, a model with memory."""
+
+    @property
+    def labels(self) -> Labels:
+        """The classes, in the order of the columns of `predict_proba`."""
+
+    def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
+        """Returns `(n, n_classes)` probabilities."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities and truth, row by row.
+
+    Attributes:
+        labels: the classes.
+        probs: `(n, n_classes)` float32, rows add up to 1.
+        truth: `(n,)` int64 class indices; -1 where unknown.
+        texts: the texts.
+        groups: rows of one group are drawn together by the bootstrap, or `None`.
+        ids: the rows' own ids, or `None`.
+        seen: which rows are training texts, or `None` if that is not known.
+        remembered: which rows a phrase memory answered, or `None` without one.
+        about: run, source, sha256, temperature: plain values.
+    """
+
+    labels: Labels
+    probs: NDArray[np.float32]
+    truth: NDArray[np.int64]
+    texts: list[str]
+    groups: list[str] | None = None
+    ids: list[str] | None = None
+    seen: NDArray[np.bool_] | None = None
+    remembered: NDArray[np.bool_] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.texts)
+        if self.probs.shape != (n, len(self.labels)):
+            raise DataError(f"probabilities {self.probs.shape} for {n} texts and {len(self.labels)} labels")
+        if not np.isfinite(self.probs).all():
+            raise DataError("some probabilities are not finite: the model is broken")
+        for name in ("truth", "groups", "ids", "seen", "remembered"):
+            column = getattr(self, name)
+            if column is not None and len(column) != n:
+                raise DataError(f"{n} texts, but {len(column)} {name}")
+        if n and (self.truth.min() < -1 or self.truth.max() >= len(self.labels)):
+            raise DataError(f"a label index is outside 0 to {len(self.labels) - 1}")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def predicted(self) -> NDArray[np.int64]:
+        """The likeliest class of each row; of equals the first."""
+        result: NDArray[np.int64] = self.probs.argmax(axis=1)
+        return result
+
+    def take(self, rows: Iterable[int] | NDArray[np.bool_] | NDArray[np.int64]) -> "Predictions":
+        """Returns the predictions of some rows (indices or a mask)."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)
+        places: list[int] = chosen.astype(np.int64).tolist()
+        return replace(
+            self,
+            probs=self.probs[places],
+            truth=self.truth[places],
+            texts=[self.texts[place] for place in places],
+            groups=None if self.groups is None else [self.groups[place] for place in places],
+            ids=None if self.ids is None else [self.ids[place] for place in places],
+            seen=None if self.seen is None else self.seen[places],
+            remembered=None if self.remembered is None else self.remembered[places],
+        )
+
+    def labelled(self) -> "Predictions":
+        """Returns the rows whose label is known.
+
+        Raises:
+            DataError: if there is none.
+        """
+        known = self.truth >= 0
+        if not known.any():
+            raise DataError(
+                f"{self.about.get('source', 'the file')}: no row has a label, so nothing can be scored"
+            )
+        return self if known.all() else self.take(known)
+
+    def save(self, path: Path) -> None:
+        """Writes the file."""
+        columns: dict[str, NDArray[Any]] = {"probs": self.probs, "truth": self.truth}
+        for name in ("seen", "remembered"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        for name in ("texts", "groups", "ids"):
+            if getattr(self, name) is not None:
+                columns[f"{name}_utf8"], columns[f"{name}_ends"] = _pack(getattr(self, name))
+        head = {"schema": SCHEMA, "labels": list(self.labels.names), "about": self.about}
+        columns["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
+        data = io.BytesIO()
+        # The stub cannot tell the columns from the flag `allow_pickle`.
+        np.savez_compressed(data, **columns)  # type: ignore[arg-type]
+        write_atomically(path, data.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> "Predictions":
+        """Reads the file.
+
+        Raises:
+            DataError: if it is no file of predictions.
+            FileNotFoundError: if there is none.
+        """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                head = json.loads(arrays["head"].tobytes())
+                if head["schema"] != SCHEMA:
+                    raise DataError(f"{path}: written as {head['schema']}, expected {SCHEMA}")
+                return cls(
+                    labels=Labels(head["labels"]),
+                    probs=arrays["probs"].astype(np.float32, copy=False),
+                    truth=arrays["truth"].astype(np.int64, copy=False),
+                    texts=_unpack(arrays, "texts") or [],
+                    groups=_unpack(arrays, "groups"),
+                    ids=_unpack(arrays, "ids"),
+                    seen=arrays.get("seen"),
+                    remembered=arrays.get("remembered"),
+                    about=head["about"],
+                )
+        except DataError:
+            raise
+        except FileNotFoundError:
+            raise
+        except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"{path}: no file of predictions ({error}); `senti evaluate` writes one"
+            ) from error
+
+
+def _pack(texts: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum(np.array([len(text) for text in encoded], dtype=np.int64))
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+
+
+def _unpack(arrays: Any, name: str) -> list[str] | None:
+    if f"{name}_utf8" not in arrays:
+        return None
+    data, ends = arrays[f"{name}_utf8"].tobytes(), arrays[f"{name}_ends"].tolist()
+    if (ends[-1] if ends else 0) != len(data) or ends != sorted(ends):
+        raise ValueError(f"{name} do not fit their offsets")
+    starts = [0, *ends][:-1]
+    return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+
+
+def of_logits(
+    labels: Labels, logits: NDArray[np.float32], table: Table, temperature: float = 1.0
+) -> Predictions:
+    """Returns what logits say of a labelled table."""
+    probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
+    return Predictions(labels, probs, labels.encode(table.labelled()), table.texts, groups=table.groups)
+
+
+def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
+    """Asks a model for its answers to a table.
+
+    Raises:
+        DataError: if a label of the table is not one of the model's.
+    """
+    labels = predictor.labels
+    truth = np.full(len(table), -1, dtype=np.int64)
+    if table.labels is not None:
+        known = [row for row, label in enumerate(table.labels) if label != ""]
+        truth[known] = labels.encode(table.labels[row] for row in known)
+    return Predictions(
+        labels=labels,
+        probs=np.asarray(predictor.predict_proba(table.texts), dtype=np.float32),
+        truth=truth,
+        texts=table.texts,
+        groups=table.groups,
+        ids=table.ids,
+        about={"source": str(table.source), "sha256": table.sha256, **about},
+    )
+
+
+def binary_view(predictions: Predictions) -> Predictions:
+    """Returns five-class predictions as two: 0 and 1 against 3 and 4, the neutral left out.
+
+    Raises:
+        DataError: if the labels are not 0 to 4.
+    """
+    if predictions.labels.names != ("0", "1", "2", "3", "4"):
+        raise DataError(f"the binary view needs labels 0 to 4, not {', '.join(predictions.labels.names)}")
+    kept = predictions.take(predictions.truth != 2)
+    sides = np.stack([kept.probs[:, :2].sum(axis=1), kept.probs[:, 3:].sum(axis=1)], axis=1)
+    total = sides.sum(axis=1, keepdims=True)
+    probs = np.where(total > 0, sides / np.maximum(total, 1e-30), 0.5).astype(np.float32)
+    truth = np.where(kept.truth < 0, -1, (kept.truth > 2).astype(np.int64))
+    return replace(kept, labels=Labels(["0", "1"]), probs=probs, truth=truth)

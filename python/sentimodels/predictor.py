@@ -1,0 +1,45 @@
+"""`load_predictor`: whatever answers, a run's `Classifier` or an `Ensemble` of several.
+
+Not for answering: both do that themselves, behind one protocol (`Predictor`).
+"""
+
+from pathlib import Path
+
+from .errors import CheckpointError
+from .evaluation.predictions import Predictor
+from .runs.directory import check_there, manifest_hash
+from .runs.ensemble import Ensemble, members_of, read_ensemble
+
+__all__ = ["load_predictor"]
+
+
+def load_predictor(path: Path, device: str | None = None) -> Predictor:
+    """Loads a run directory or an ensemble's folder.
+
+    Args:
+        path: the folder.
+        device: `cpu`, `cuda`, ... or `auto`; `None` is the CPU.
+
+    Raises:
+        CheckpointError: if it is neither, or damaged.
+    """
+    from .classifier import Classifier
+
+    check_there(path)
+    members = members_of(path)
+    if members is None:
+        return Classifier.load(path, device or "cpu")
+    value = read_ensemble(path)
+    for member, about in zip(members, value["members"], strict=True):
+        if members_of(member) is not None:
+            raise CheckpointError(f"{path}: its member {member} is an ensemble; name its runs instead")
+        if manifest_hash(member) != about["manifest_sha256"]:
+            raise CheckpointError(f"{path}: its member {member} is not the run it was made of")
+    loaded = Ensemble(
+        tuple(Classifier.load(member, device or "cpu") for member in members),
+        tuple(float(member["weight"]) for member in value["members"]),
+        float(value["temperature"]),
+    )
+    if list(loaded.labels.names) != value["labels"]:
+        raise CheckpointError(f"{path}: its runs have other labels now: {', '.join(loaded.labels)}")
+    return loaded

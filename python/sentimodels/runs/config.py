@@ -1,0 +1,140 @@
+"""`resolve`: the configuration of a run, from files, flags and defaults.
+
+Not for its sections (`config/`). Values are taken, rising in weight, from the defaults of the
+sections, those that suit the architecture, its preset, the file, and the command line. The
+resolved tree is saved beside the weights in the same shape, and is enough to run again.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..config import DataConfig, OptimConfig, RunConfig, Section, TrainConfig
+from ..data.opening import read_small
+from ..errors import ConfigError
+from ..models import architecture
+
+__all__ = ["read_toml", "resolve", "set_value"]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Reads a configuration file.
+
+    Raises:
+        ConfigError: if it is no TOML.
+    """
+    try:
+        return tomllib.loads(read_small(path))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: no TOML: {error}") from error
+
+
+def set_value(tree: dict[str, Any], assignment: str) -> None:
+    """Carries out `optim.lr=3e-4` on a tree; the value is TOML, or else a string.
+
+    Raises:
+        ConfigError: if it is no assignment.
+    """
+    path, equals, text = assignment.partition("=")
+    *parents, key = path.strip().split(".")
+    if not equals or not key or not all(parents):
+        raise ConfigError(f"--set {assignment}: expected section.key=value, as in optim.lr=3e-4")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+        if not isinstance(tree, dict):
+            raise ConfigError(f"--set {assignment}: {parent} is no section")
+    try:
+        tree[key] = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        tree[key] = text.strip()
+
+
+def resolve(*trees: Mapping[str, Any]) -> RunConfig:
+    """Merges trees, the last one winning, over the defaults, and checks the result.
+
+    Raises:
+        ConfigError: naming the key, its value, and what would be possible.
+    """
+    given = _merge(trees)
+    name = given.get("arch", RunConfig.model_fields["arch"].default)
+    row = architecture(name)
+    preset = given.get("preset")
+    if preset is not None and preset not in row.presets:
+        there = ", ".join(row.presets) or "none"
+        raise ConfigError(f"{name} has no preset {preset!r}; there are: {there}")
+    below = {"optim": row.optim, "train": row.train, "model": row.presets[preset] if preset else {}}
+    full = _merge([{"data": {}, "model": {}, "optim": {}, "train": {}}, below, given])
+    # The kind of `model` depends on `arch`, so it is checked first, by itself.
+    full["model"] = _checked(row.config, full["model"], "model.")
+    checked = _checked(RunConfig, full, "")
+    assert isinstance(checked, RunConfig)
+    _reached(checked)
+    return checked
+
+
+def _reached(config: RunConfig) -> None:
+    """Refuses rows longer than learned positions reach: training would fail at the first one."""
+    model, longest = config.model, config.data.max_tokens
+    if getattr(model, "positions", None) != "learned":
+        return
+    said = f"data.max_tokens {longest}"
+    if config.train.compile and longest % 8:
+        longest += -longest % 8
+        said += f" ({longest} once train.compile pads to a multiple of 8)"
+    reach = getattr(model, "max_len", longest)
+    if longest > reach:
+        raise ConfigError(
+            f"{said}: longer than the {reach} places that positions are learned for; raise "
+            "model.max_len, lower data.max_tokens, or take model.positions rotary, sinusoidal or alibi"
+        )
+
+
+def _merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for tree in trees:
+        for key, value in tree.items():
+            old = out.get(key)
+            out[key] = _merge([old, value]) if isinstance(old, dict) and isinstance(value, Mapping) else value
+            if isinstance(out[key], Mapping):
+                out[key] = dict(out[key])
+    return out
+
+
+def _checked(kind: type[Section], values: Any, prefix: str) -> Section:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_said(kind, item, prefix) for item in error.errors())) from error
+
+
+def _said(kind: type[Section], item: Any, prefix: str) -> str:
+    """Writes one finding of pydantic as the key, what is wrong, and what would be right."""
+    path = [str(part) for part in item["loc"]]
+    where = (prefix + ".".join(path)).rstrip(".")
+    if item["type"] != "extra_forbidden":
+        message = str(item["msg"]).removeprefix("Value error, ")
+        given = item.get("input")
+        return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
+    known = _keys(kind, path[:-1])
+    elsewhere = [name for name, section in _SECTIONS.items() if path[-1] in section.model_fields]
+    near = difflib.get_close_matches(path[-1], known, n=1)
+    if elsewhere:
+        hint = f"did you mean {elsewhere[0]}.{path[-1]}?"
+    elif near:
+        hint = f"did you mean {near[0]}?"
+    else:
+        hint = f"there are {', '.join(known)}"
+    return f"{where}: no such key; {hint}"
+
+
+_SECTIONS: dict[str, type[Section]] = {"data": DataConfig, "optim": OptimConfig, "train": TrainConfig}
+
+
+def _keys(kind: type[Section], path: list[str]) -> list[str]:
+    for name in path:
+        kind = _SECTIONS.get(name, kind)
+    return list(kind.model_fields)

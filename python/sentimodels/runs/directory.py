@@ -1,0 +1,302 @@
+"""The run directory: all that is needed to answer, to resume, and to know what was done.
+
+| file | holds |
+|---|---|
+| `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
+| `config.toml` | the resolved configuration, paths absolute; enough to run again |
+| `tokenizer.json`, `open-vocabulary.json`, `words.json` or `hashed-ngrams.json` | what turns texts into ids |
+| `labels.json` | names of the classes, in the order of the logits |
+| `run.json` | temperature, scores, baselines, versions, git commit, time |
+| `metrics.jsonl` | the course of training |
+| `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
+| `state.safetensors` | only while unfinished: what `--resume` goes on from |
+| `manifest.json` | size and SHA-256 of every other file |
+
+A run directory is data: no pickle is written or read. Every file is written under another
+name and renamed; `manifest.json` comes last, so a directory with one is whole.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import nn
+
+from ..config import RunConfig
+from ..data.labels import Labels
+from ..data.opening import read_small
+from ..data.record import TrainingRecord
+from ..data.writers import write_atomically
+from ..errors import CheckpointError
+from ..models import build
+from ..text.encoder import TextEncoder, load_encoder
+from .config import read_toml, resolve
+from .git_state import git_state
+
+__all__ = [
+    "Loaded",
+    "begin_run",
+    "check_there",
+    "finish_run",
+    "from_anywhere",
+    "load_config",
+    "load_run",
+    "manifest_hash",
+    "refuse_run",
+    "verify",
+    "versions",
+]
+
+WEIGHTS = "model.safetensors"
+STATE = "state.safetensors"
+METRICS = "metrics.jsonl"
+MANIFEST = "manifest.json"
+_FORMAT = "sentimodels.run/1"
+# What `[data]` names files by.
+_PATHS = ("train", "valid", "test", "tokenizer", "vectors")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run, as it was saved."""
+
+    config: RunConfig
+    module: nn.Module
+    encoder: TextEncoder
+    labels: Labels
+    about: dict[str, Any]
+
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by."""
+        return float(self.about.get("temperature", 1.0))
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions that a run depends on."""
+    names = ("sentitok", "torch", "numpy", "scikit-learn", "safetensors", "pydantic")
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except ImportError:  # run from a source tree
+            found[name] = "unknown"
+    return found
+
+
+def refuse_run(folder: Path) -> None:
+    """Raises if the folder holds a run.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if (folder / "config.toml").exists():
+        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+
+
+def from_anywhere(config: RunConfig) -> RunConfig:
+    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    paths = {name: getattr(config.data, name) for name in _PATHS}
+    absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
+    return config.model_copy(update={"data": config.data.model_copy(update=absolute)})
+
+
+def begin_run(
+    folder: Path, config: RunConfig, encoder: TextEncoder, labels: Labels, record: TrainingRecord
+) -> None:
+    """Writes what is known before training, so that a stopped run can be resumed.
+
+    Raises:
+        CheckpointError: if the folder holds another run.
+    """
+    refuse_run(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    encoder.save(folder)
+    write_atomically(folder / "labels.json", _json({"labels": list(labels.names)}))
+    for file, content in record.files().items():
+        write_atomically(folder / file, content)
+    write_atomically(folder / "config.toml", config.to_toml().encode())
+
+
+def finish_run(folder: Path, module: nn.Module, encoder: TextEncoder, about: Mapping[str, Any]) -> None:
+    """Writes the weights and what is known after training, and the manifest over all files."""
+    # One entry: the order of several would differ from run to run.
+    metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
+    tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    write_atomically(folder / WEIGHTS, save(tensors, metadata=metadata))
+    whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
+    write_atomically(folder / "run.json", _json(whole))
+    write_manifest(folder)
+
+
+def write_manifest(folder: Path) -> None:
+    """Writes size and hash of every file of a run directory."""
+    files = {
+        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name != MANIFEST and not path.name.startswith(".")
+    }
+    write_atomically(folder / MANIFEST, _json({"format": _FORMAT, "files": files}))
+
+
+def manifest_hash(folder: Path) -> str | None:
+    """Returns the hash of a run's manifest, which changes with any of its files; `None` without one."""
+    path = folder / MANIFEST
+    return _sha256(path) if path.is_file() else None
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(read_small(path))
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path.parent}: no {path.name}; not a run directory, or an unfinished one (--resume)"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: unreadable: {error}") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected an object")
+    return value
+
+
+def verify(folder: Path) -> list[str]:
+    """Compares a run directory with its manifest and its tokenizer with its weights.
+
+    Returns:
+        What is wrong, one sentence each; nothing if all is as it was written.
+
+    Raises:
+        CheckpointError: if it is no run directory.
+    """
+    check_there(folder)
+    wrong = []
+    files = _read_json(folder / MANIFEST).get("files")
+    if not isinstance(files, dict):
+        raise CheckpointError(f"{folder / MANIFEST}: no list of files")
+    for name, entry in files.items():
+        path = folder / name
+        if Path(name).name != name:
+            wrong.append(f"{name}: no file of a run directory")
+        elif not path.is_file():
+            wrong.append(f"{name}: missing")
+        elif _sha256(path) != entry.get("sha256"):
+            wrong.append(f"{name}: changed since it was written")
+    there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
+    wrong += [f"{name}: not in the manifest" for name in sorted(there - set(files) - {MANIFEST})]
+    if WEIGHTS in there:
+        wrong += _mismatch(folder)
+    return wrong
+
+
+def _mismatch(folder: Path) -> list[str]:
+    try:
+        expected = _metadata(folder).get("tokenizer_sha256")
+        found = load_encoder(folder, load_config(folder).data).fingerprint
+    except ValueError as error:
+        return [str(error)]
+    return [] if expected == found else ["the tokenizer is not the one the weights were trained with"]
+
+
+def _metadata(folder: Path) -> dict[str, str]:
+    try:
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            metadata: dict[str, str] = json.loads((file.metadata() or {}).get("sentimodels", "{}"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder}: no {WEIGHTS}; the run did not finish (--resume {folder})") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{folder / WEIGHTS}: unreadable: {error}") from error
+    if metadata.get("format") != _FORMAT:
+        raise CheckpointError(
+            f"{folder / WEIGHTS}: format {metadata.get('format')!r}, this version reads {_FORMAT!r}"
+        )
+    return metadata
+
+
+def load_config(folder: Path) -> RunConfig:
+    """Reads the configuration of a run.
+
+    Raises:
+        CheckpointError: if the folder holds no run.
+    """
+    check_there(folder)
+    path = folder / "config.toml"
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
+    return resolve(read_toml(path))
+
+
+def check_there(folder: Path) -> None:
+    """Refuses a folder that does not exist: a wrong name is no unfinished run.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if not folder.exists():
+        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train made it")
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train made it")
+
+
+def load_run(folder: Path) -> Loaded:
+    """Loads a run, after checking every file it reads against the manifest.
+
+    Raises:
+        CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
+    """
+    check_there(folder)
+    metadata = _metadata(folder)
+    files = _read_json(folder / MANIFEST).get("files", {})
+    config = load_config(folder)
+    encoder = load_encoder(folder, config.data)
+    for name in (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name):
+        if _sha256(folder / name) != files.get(name, {}).get("sha256"):
+            raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")
+    if metadata.get("tokenizer_sha256") != encoder.fingerprint:
+        raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
+    names = _read_json(folder / "labels.json").get("labels")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
+    labels = Labels(names)
+    module = build(config.arch, config.model, encoder.inputs(len(labels)))
+    load_weights(module, folder)
+    return Loaded(config, module.eval(), encoder, labels, _read_json(folder / "run.json"))
+
+
+def load_weights(module: nn.Module, folder: Path) -> None:
+    """Reads the weights of a run into a module of the same shape.
+
+    Raises:
+        CheckpointError: naming the first tensors that do not fit.
+    """
+    expected = module.state_dict()
+    tensors = {}
+    with safe_open(folder / WEIGHTS, framework="pt") as file:
+        names = set(file.keys())
+        wrong = sorted(names ^ set(expected))
+        for name in names & set(expected):
+            shape = tuple(file.get_slice(name).get_shape())
+            if shape != tuple(expected[name].shape):
+                wrong.append(f"{name} {shape}, expected {tuple(expected[name].shape)}")
+            else:
+                tensors[name] = file.get_tensor(name)
+    if wrong:
+        raise CheckpointError(f"{folder / WEIGHTS}: does not fit its configuration: {'; '.join(wrong[:3])}")
+    with torch.no_grad():
+        module.load_state_dict(tensors)

@@ -1,0 +1,171 @@
+"""`Ensemble`: a weighted mean of several models' probabilities, weights fitted on dev.
+
+Not for training members together. The weights are those of a mixture, fitted by
+expectation maximisation on the log loss of dev, which is convex in them; then one
+temperature. On disk it is one JSON file that names its members, with the hash of each
+one's manifest; nothing is copied.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.labels import Labels
+from ..data.opening import read_small
+from ..data.writers import write_atomically
+from ..errors import CheckpointError, ConfigError
+from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
+from ..evaluation.predictions import Predictor
+from .directory import manifest_hash, verify
+
+FILE = "ensemble.json"
+SCHEMA = "senti.ensemble/1"
+_MAX_STEPS = 2000
+_TOLERANCE = 1e-9
+
+
+def fit_weights(probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the mixture weights with the least log loss on dev.
+
+    Args:
+        probs: each model's `(n, n_classes)` probabilities of the same rows.
+        truth: `(n,)` class indices.
+
+    Raises:
+        ConfigError: if there is no model or no row.
+    """
+    if not probs or len(truth) == 0:
+        raise ConfigError("an ensemble needs models and rows with labels")
+    rows = np.arange(len(truth))
+    # (n_models, n): what each model gave the truth.
+    given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
+    weights = np.full(len(probs), 1 / len(probs))
+    for _ in range(_MAX_STEPS):
+        mixed = weights @ given
+        better = weights * (given / mixed).mean(axis=1)
+        better /= better.sum()
+        done = np.abs(better - weights).max() < _TOLERANCE
+        weights = better
+        if done:
+            break
+    return weights
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Several models as one.
+
+    Attributes:
+        members: the models.
+        weights: of each, adding up to 1.
+        temperature: applied to the mean.
+    """
+
+    members: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.members or len(self.members) != len(self.weights):
+            raise ConfigError(f"{len(self.members)} members, but {len(self.weights)} weights")
+        if any(not weight >= 0 for weight in self.weights) or abs(sum(self.weights) - 1) > 1e-6:
+            raise ConfigError(f"weights {self.weights} are not shares that add up to 1")
+        for member in self.members[1:]:
+            if member.labels != self.members[0].labels:
+                raise ConfigError(
+                    f"labels differ: {', '.join(self.members[0].labels)} and {', '.join(member.labels)}"
+                )
+
+    @property
+    def labels(self) -> Labels:
+        """The classes."""
+        return self.members[0].labels
+
+    def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
+        """Returns `(n, n_classes)` probabilities."""
+        return self.mix([member.predict_proba(texts) for member in self.members])
+
+    def mix(self, probs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Returns the mean of the members' probabilities, with the temperature."""
+        mean = sum(weight * one.astype(np.float64) for weight, one in zip(self.weights, probs, strict=True))
+        return with_temperature(np.asarray(mean), self.temperature).astype(np.float32)
+
+    @classmethod
+    def fit(
+        cls, members: Sequence[Predictor], probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]
+    ) -> "Ensemble":
+        """Fits weights and temperature to the members' probabilities of dev."""
+        weights = fit_weights(probs, truth)
+        plain = cls(tuple(members), tuple(weights.tolist()))
+        return cls(plain.members, plain.weights, fit_temperature(log_probs(plain.mix(probs)), truth))
+
+    def save(self, folder: Path, runs: Sequence[Path], dev: str) -> Path:
+        """Writes the file; members are named relative to the folder."""
+        value = {
+            "schema": SCHEMA,
+            "members": [
+                {"run": os.path.relpath(run, folder), "weight": weight, "manifest_sha256": manifest_hash(run)}
+                for run, weight in zip(runs, self.weights, strict=True)
+            ],
+            "temperature": self.temperature,
+            "labels": list(self.labels.names),
+            "dev_sha256": dev,
+        }
+        target = folder / FILE
+        write_atomically(target, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+        return target
+
+
+def members_of(folder: Path) -> list[Path] | None:
+    """Returns the runs of an ensemble's folder; `None` if it is no ensemble.
+
+    Raises:
+        CheckpointError: if its file is damaged.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    return [folder / member["run"] for member in read_ensemble(folder)["members"]]
+
+
+def verify_ensemble(folder: Path) -> list[str]:
+    """Compares an ensemble's runs with what they were, and each with its own manifest.
+
+    Returns:
+        What is wrong, one sentence each; nothing if all is as it was written.
+
+    Raises:
+        CheckpointError: if its file is damaged, or a member is no run directory.
+    """
+    wrong = []
+    for about in read_ensemble(folder)["members"]:
+        member = folder / about["run"]
+        if manifest_hash(member) != about["manifest_sha256"]:
+            wrong.append(f"{about['run']}: not the run the ensemble was made of")
+        wrong += [f"{about['run']}/{line}" for line in verify(member)]
+    return wrong
+
+
+def read_ensemble(folder: Path) -> dict[str, Any]:
+    """Reads the file of an ensemble's folder.
+
+    Raises:
+        CheckpointError: if it is damaged.
+    """
+    try:
+        value: dict[str, Any] = json.loads(read_small(folder / FILE))
+        if value["schema"] != SCHEMA:
+            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
+        for member in value["members"]:
+            float(member["weight"]), str(member["run"]), member["manifest_sha256"]
+        float(value["temperature"])
+    except CheckpointError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / FILE}: not an ensemble ({error})") from error
+    return value

@@ -1,0 +1,149 @@
+"""`evaluate` and `report`: one file of predictions in, everything worth saying out.
+
+Not for printing (`cli/evaluate.py`) nor for drawing (`evaluation/plots.py`). A report is plain
+values that JSON knows. It refuses a file that was trained on, and tells rows that
+were training texts from those that were not.
+"""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.record import JSON_NAME, TrainingRecord
+from ..data.table import Table
+from ..errors import DataError
+from ..evaluation.calibration import brier, ece, reliability, with_temperature
+from ..evaluation.intervals import N_REPLICATES, intervals
+from ..evaluation.metrics import by_length, confusion, log_loss_rows, majority, per_class, scores, worst
+from ..evaluation.phrase_memory import PhraseMemory
+from ..evaluation.predictions import Predictions, Predictor, predict
+from .ensemble import members_of
+
+COMPARED = "without case and spacing"
+
+
+def records_of(run: Path) -> list[TrainingRecord]:
+    """Returns what a run, or each run of an ensemble, recorded of its data; none if it did not."""
+    runs = members_of(run) or [run]
+    return [TrainingRecord.load(one) for one in runs if (one / JSON_NAME).is_file()]
+
+
+def evaluate(
+    predictor: Predictor,
+    table: Table,
+    *,
+    run: Path | None = None,
+    memory: PhraseMemory | None = None,
+    allow_trained: bool = False,
+) -> tuple[Predictions, Predictions | None]:
+    """Asks a model for its answers; with a memory also for those with it.
+
+    Args:
+        predictor: the model.
+        table: the rows.
+        run: its directory, whose record tells what was trained on.
+        memory: training phrases to answer from.
+        allow_trained: do not refuse a file that was trained on.
+
+    Raises:
+        DataError: if the file was trained on, or a label is unknown to the model.
+    """
+    records = records_of(run) if run is not None else []
+    for record in records:
+        trained = int(record.shared("train", table).sum())
+        if trained and not allow_trained:
+            raise DataError(
+                f"{table.source}: the run was trained on {trained:,} of these {len(table):,} rows; scores on "
+                "them say nothing. Give other rows (--where), another file, or --even-if-trained"
+            )
+    temperature = float(getattr(predictor, "temperature", 1.0))
+    found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
+    if records:
+        stopped = np.logical_or.reduce([record.shared("valid", table) for record in records])
+        found = replace(
+            found,
+            seen=np.logical_or.reduce([record.seen(table) for record in records]),
+            about={**found.about, "n_validation": int(stopped.sum())},
+        )
+    if memory is None:
+        return found, None
+    probs, known = memory.apply(found.texts, found.probs)
+    return found, replace(found, probs=probs, remembered=known)
+
+
+def report(
+    predictions: Predictions,
+    with_memory: Predictions | None = None,
+    *,
+    n_replicates: int = N_REPLICATES,
+    seed: int = 0,
+    n_errors: int = 10,
+) -> dict[str, Any]:
+    """Returns scores, intervals, tables and errors.
+
+    Args:
+        predictions: the model's.
+        with_memory: the same with a phrase memory; reported apart.
+        n_replicates: of the bootstrap; 0 for no intervals.
+        seed: of the bootstrap.
+        n_errors: how many of the worst errors.
+
+    Raises:
+        DataError: if no row has a label.
+    """
+    known = predictions.labelled()
+    found: dict[str, Any] = {"n": len(known), **scores(known)}
+    if len(known) < len(predictions):
+        found["n_unlabelled"] = len(predictions) - len(known)
+    if n_replicates:
+        found["intervals"] = {
+            name: list(ends) for name, ends in intervals(known, n_replicates=n_replicates, seed=seed).items()
+        }
+        found["n_groups"] = len(known) if known.groups is None else len(set(known.groups))
+    found["majority"] = majority(known)
+    found["per_class"] = per_class(known)
+    found["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
+    found["calibration"] = _calibration(known)
+    found["lengths"] = by_length(known)
+    if known.seen is not None:
+        found["unseen"] = _unseen(known)
+    if with_memory is not None:
+        found["memory"] = _memory(with_memory.labelled())
+    found["errors"] = worst(known, n_errors)
+    found["about"] = predictions.about
+    return found
+
+
+def _calibration(known: Predictions) -> dict[str, Any]:
+    temperature = float(known.about.get("temperature", 1.0))
+    raw = with_temperature(known.probs, 1 / temperature)
+    before = {
+        "log_loss": float(log_loss_rows(raw, known.truth).mean()),
+        "ece": ece(raw, known.truth),
+        "brier": brier(raw, known.truth),
+    }
+    bins = [asdict(one) for one in reliability(known.probs, known.truth)]
+    return {"temperature": temperature, "before": before, "reliability": bins}
+
+
+def _unseen(known: Predictions) -> dict[str, Any]:
+    seen = known.seen if known.seen is not None else np.zeros(len(known), dtype=np.bool_)
+    part = known.take(~seen)
+    found: dict[str, Any] = {
+        "n": len(part),
+        "n_seen": int(seen.sum()),
+        "share_seen": float(seen.mean()),
+        "compared": COMPARED,
+    }
+    return {**found, **scores(part)} if len(part) else found
+
+
+def _memory(known: Predictions) -> dict[str, Any]:
+    remembered = known.remembered if known.remembered is not None else np.zeros(len(known), dtype=np.bool_)
+    found: dict[str, Any] = {"n_remembered": int(remembered.sum()), "compared": COMPARED, **scores(known)}
+    if remembered.any():
+        part = known.take(remembered)
+        found["accuracy_remembered"] = float((part.predicted == part.truth).mean())
+    return found

@@ -1,0 +1,128 @@
+"""`Tables`: the training, validation and test texts of a run, checked before anything is trained.
+
+Not for reading a file (`data/readers.py`) and not for ids (`text/encoder.py`). What the user
+should know of them, such as guesses and leaks, is in `notes`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..config import DataConfig, RunConfig
+from ..data.folding import fold
+from ..data.labels import Labels
+from ..data.leaks import leaks
+from ..data.readers import read_table, training_table
+from ..data.split import split
+from ..data.table import Table
+from ..errors import ConfigError, DataError
+
+__all__ = ["Tables", "read_tables"]
+
+# Near duplicates are found in seconds up to so many rows; training should not wait longer.
+_NEAR_AT_MOST = 50_000
+
+
+class Tables:
+    """The tables of a run and what is to be said about them."""
+
+    def __init__(self, data: DataConfig) -> None:
+        if not data.train:
+            raise ConfigError(
+                "data.train: name the file of the training texts, as in senti train reviews.csv"
+            )
+        self.notes: list[str] = []
+        whole = self._read(data, data.train, training_table, data.where, limit=data.limit, skip=data.skip)
+        self.labels = Labels.from_values(whole.labelled())
+        if len(self.labels) < 2:
+            raise DataError(
+                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
+            )
+        self.valid: Table | None = None
+        if data.valid is not None or data.valid_where is not None:
+            self.valid = self._read(data, data.valid or data.train, training_table, data.valid_where)
+        elif data.valid_share:
+            parts = split(whole, {"train": 1 - data.valid_share, "valid": data.valid_share}, data.split_seed)
+            self.notes += [n for n in parts["train"].notes if n not in self.notes]
+            whole, self.valid = parts["train"], parts["valid"]
+        self.train = whole
+        self.test: Table | None = None
+        if data.test is not None or data.test_where is not None:
+            self.test = self._read(data, data.test or data.train, read_table, data.test_where)
+        others = {name: t for name, t in (("valid", self.valid), ("test", self.test)) if t is not None}
+        for name, table in others.items():
+            self._known(table)
+            if data.leaks == "drop":
+                self._drop(table, name)
+        found = [line for name, table in others.items() for line in _leaks(self.train, table, name)]
+        if data.leaks == "fail" and any(_shares(self.train, table) for table in others.values()):
+            raise DataError(
+                f"{'; '.join(found)}. Keep equal texts on one side (senti data split --by hash), or drop "
+                'them from training: data.leaks = "drop"'
+            )
+        self.notes += found
+        rare = [name for name, n in self.counts().items() if n == 1]
+        if rare:
+            self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+
+    def _drop(self, other: Table, name: str) -> None:
+        """Leaves out training rows whose text is in another table."""
+        texts = set(map(fold, other.texts))
+        kept = [row for row, text in enumerate(self.train.texts) if fold(text) not in texts]
+        dropped = len(self.train) - len(kept)
+        if not dropped:
+            return
+        self.train = self.train.take(kept)
+        self.notes.append(f"{dropped:,} training rows with a text of {name} are left out")
+        if set(self.train.labelled()) != set(self.labels.names):
+            raise DataError(
+                f"{self.train.source}: without the rows whose text is in {other.source}, a label has no row; "
+                "give other files"
+            )
+
+    def _known(self, table: Table) -> None:
+        """Refuses labels that are not in training, before anything is trained."""
+        if table.labels is not None:
+            try:
+                self.labels.encode(table.labelled())
+            except DataError as error:
+                raise DataError(f"{table.source}: {error}") from error
+
+    def _read(
+        self, data: DataConfig, path: str, reader: Callable[..., Table], where: str | None, **some: Any
+    ) -> Table:
+        columns = (data.text_column, data.label_column, data.group_column)
+        table = reader(
+            path, *columns, data.format, where=where, encoding=data.encoding,
+            max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape, **some,
+        )  # fmt: skip
+        self.notes += [note for note in table.notes if note not in self.notes]
+        return table
+
+    def counts(self) -> dict[str, int]:
+        """Returns how many training rows each label has."""
+        given = self.train.labelled()
+        found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
+        return dict(zip(self.labels.names, found.tolist(), strict=True))
+
+
+def _shares(train: Table, other: Table) -> bool:
+    """Whether a text of one table is in the other, but for case and spacing."""
+    return not set(map(fold, train.texts)).isdisjoint(map(fold, other.texts))
+
+
+def _leaks(train: Table, other: Table, name: str) -> list[str]:
+    near = len(train) + len(other) <= _NEAR_AT_MOST
+    said = leaks(train, other, near=near).lines(name)
+    if not near:
+        said.append(
+            f"rows of {name} that are nearly training texts were not looked for, there being more than "
+            f"{_NEAR_AT_MOST:,} rows: senti data check does"
+        )
+    return said
+
+
+def read_tables(config: RunConfig) -> Tables:
+    """Reads the tables that a configuration names."""
+    return Tables(config.data)

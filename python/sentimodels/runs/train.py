@@ -1,0 +1,252 @@
+"""`train`: the straight line from files to a run directory.
+
+    data     files -> tables -> ids, once
+    models   the architecture's module; what learns by itself does
+    Trainer  the loop, for what learns by steps
+    metrics  temperature on the validation texts, scores, the baselines beside them
+    save     the run directory
+
+No branch on the architecture. Not for printing: what happens is told through `on_record`.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..config import DataConfig, RunConfig
+from ..data.encoded import Encoded
+from ..data.record import TrainingRecord
+from ..data.table import Table
+from ..errors import CheckpointError, ConfigError, TrainingError
+from ..evaluation.calibration import fit_temperature
+from ..evaluation.metrics import scores
+from ..evaluation.predictions import of_logits
+from ..inference import text_logits
+from ..models import Fits, build
+from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
+from ..training.class_weights import settled
+from ..training.possible import check_possible
+from ..training.progress import write_record
+from ..training.trackers import check_tracker, tracking
+from ..training.trainer import Record, Trainer
+from ..training.validation import validation_scores
+from .baselines import baselines
+from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
+from .tables import Tables, read_tables
+
+__all__ = ["Tables", "read_tables", "resume", "train"]
+
+
+def train(
+    config: RunConfig,
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool = True,
+    tables: Tables | None = None,
+) -> dict[str, Any]:
+    """Trains a model and writes its run directory.
+
+    Args:
+        config: the run.
+        out: the directory, which must hold no run yet.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know: guesses, leaks, texts cut.
+        should_stop: asked after each step.
+        baseline: whether to train TF-IDF beside it, to tell what the model is worth.
+        tables: the tables, if they are read already.
+
+    Returns:
+        What `run.json` holds.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    refuse_run(out)  # before minutes are spent on it
+    check_tracker(config.train.track)
+    found = tables or read_tables(config)
+    encoder = encoder_for(config, found.train.texts)
+    # What was settled here must be in the run: who loads it has no training texts to settle it by.
+    weights = settled(config.train.class_weights, found.labels.names)
+    of_train = config.train.model_copy(update={"class_weights": weights})
+    config = config.model_copy(update={"data": encoder.data, "train": of_train})
+    with tracking(config, out, on_record) as told:
+        return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
+
+
+def resume(
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool = True,
+) -> dict[str, Any]:
+    """Goes on with a stopped run; the result is that of a run that was not stopped.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the data has changed.
+    """
+    config = load_config(out)
+    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    found = read_tables(config)
+    then = TrainingRecord.load(out)
+    for source in TrainingRecord.of(found.train, valid=found.valid, test=found.test).sources:
+        if source.sha256 not in {old.sha256 for old in then.sources}:
+            raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
+    encoder = load_encoder(out, config.data)
+    with tracking(config, out, on_record) as told:
+        return _train(config, out, found, encoder, True, told, on_note, should_stop, baseline)
+
+
+def _train(
+    config: RunConfig,
+    out: Path,
+    tables: Tables,
+    encoder: TextEncoder,
+    resumed: bool,
+    on_record: Callable[[Record], None] | None,
+    on_note: Callable[[str], None] | None,
+    should_stop: Callable[[], bool] | None,
+    baseline: bool,
+) -> dict[str, Any]:
+    say = on_note or (lambda _: None)
+    for note in tables.notes:
+        say(note)
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    torch.use_deterministic_algorithms(config.train.deterministic)
+    _seed(config.train.seed)
+    began = time.perf_counter()
+    n_classes = len(tables.labels)
+    encoded, labels = encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled())
+    valid = valid_labels = None
+    if tables.valid is not None:
+        valid = encoder.encode(tables.valid.texts)
+        valid_labels = tables.labels.encode(tables.valid.labelled())
+    _say_cut(say, encoded, config.data)
+    module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
+    trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    check_possible(module, config.optim, config.train)
+    # A run that ended before its first saved state begins again, its weights and metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on:
+        (out / METRICS).unlink(missing_ok=True)
+    if not resumed:  # once nothing of the data or the settings can be refused any more
+        record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
+        begin_run(out, from_anywhere(config), encoder, tables.labels, record)
+    encoded_s = time.perf_counter() - began
+    if isinstance(module, Fits) and not goes_on:
+        module.fit(encoded, labels, config.train.seed)
+    fitted_s = time.perf_counter() - began - encoded_s
+    failed = None
+    try:
+        fit = trainer.fit(
+            module,
+            encoded,
+            labels,
+            valid,
+            valid_labels,
+            n_classes=n_classes,
+            folder=out,
+            resume=goes_on,
+        )
+    except TrainingError as error:
+        if error.fit is None:
+            raise
+        fit, failed = error.fit, error
+    about: dict[str, Any] = {
+        "arch": config.arch,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "labels": tables.counts(),
+        "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
+        "fit": asdict(fit),
+        "device": str(trainer.device),
+        "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
+        "temperature": 1.0,
+    }
+    if valid is not None and valid_labels is not None and tables.valid is not None:
+        logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
+        if not fit.steps:  # it learned by itself, so no step has told how it does
+            said = {"step": 0, "epoch": 0.0, **validation_scores(logits, valid_labels)}
+            said |= {"seconds": round(fitted_s, 3), "tokens": 0}
+            write_record(out, said)
+            if on_record is not None:
+                on_record(said | {"total_steps": 0, "padding": 0.0})
+        about["temperature"] = fit_temperature(logits, valid_labels)
+        about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
+        with_tfidf = baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        answered = of_logits(tables.labels, logits, tables.valid)
+        about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
+    if tables.test is not None and tables.test.labels is not None:
+        answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
+        about["test"] = _scores(tables, tables.test, answers, about["temperature"])
+    finish_run(out, module.cpu(), encoder, about)
+    if failed is not None:  # the best weights so far are a run that answers
+        raise failed
+    return about
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))  # for libraries that draw from it
+    torch.manual_seed(seed)
+
+
+def _say_cut(say: Callable[[str], None], encoded: Encoded, data: DataConfig) -> None:
+    if encoded.n_cut:
+        share = 100 * encoded.n_cut / encoded.n_texts
+        longest = int(encoded.text_lengths.max())
+        say(
+            f"{encoded.n_cut:,} training texts ({share:.1f} %) are longer than {data.max_tokens} tokens "
+            f'(the longest {longest:,}); data.long = "{data.long}"'
+        )
+
+
+def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]) -> torch.Tensor | None:
+    path = config.data.vectors
+    static = getattr(config.model, "channels", "tuned") != "tuned"
+    if path is None:
+        if static:
+            raise ConfigError("model.channels static or both need data.vectors, a file of word vectors")
+        return None
+    texts = encoder.inputs(2).token_texts
+    if texts is None:
+        raise ConfigError(f"data.vectors: {config.arch} has no token embeddings")
+    found, n_found = vectors_for(Path(path), texts)
+    say(f"{n_found:,} of {len(texts):,} tokens have a vector in {path}")
+    return found
+
+
+def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float) -> dict[str, Any]:
+    before = scores(of_logits(tables.labels, logits, table))
+    return {**scores(of_logits(tables.labels, logits, table, temperature)), "ece_before": before["ece"]}
+
+
+def plan(config: RunConfig) -> dict[str, Any]:
+    """Returns what `train` would do, without training: rows, tokens, parameters, steps."""
+    tables = read_tables(config)
+    encoder = encoder_for(config, tables.train.texts)
+    encoded = encoder.encode(tables.train.texts)
+    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+    return {
+        "arch": config.arch,
+        "train_rows": len(tables.train),
+        "valid_rows": 0 if tables.valid is None else len(tables.valid),
+        "labels": ", ".join(f"{name} {count:,}" for name, count in tables.counts().items()),
+        "vocabulary": encoder.vocab_size,
+        "tokens": int(encoded.lengths.sum()),
+        "texts_cut": encoded.n_cut,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "steps": config.train.course(len(encoded)).steps,
+    }

@@ -1,0 +1,230 @@
+"""From texts to ids: the tokenizer of a run, what its tokens read, and vectors for them.
+
+A run's encoder is a `sentitok` tokenizer, given or trained here, or what an architecture
+brings itself (`words.py`, `hashed_ngrams.py`), or whole words (`open_vocabulary.py`). Ids of a tokenizer
+run to its size; one more stands for padding and for a text without tokens, so no token of a text
+is ever that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
+
+from ..config import DataConfig, RunConfig
+from ..data.encoded import Encoded, encode_texts
+from ..data.opening import open_text
+from ..data.writers import write_atomically
+from ..errors import CheckpointError, ConfigError, DataError
+from .hashed_ngrams import HashedNgrams
+from .inputs import Inputs
+from .open_vocabulary import OpenVocabulary, Reader
+from .words import WordNgrams
+
+__all__ = [
+    "Encoder",
+    "HasFeatures",
+    "TextEncoder",
+    "encoder_for",
+    "load_encoder",
+    "token_texts",
+    "vectors_for",
+]
+
+Encoder = Tokenizer | OpenVocabulary | WordNgrams | HashedNgrams
+# The file of each kind in a run directory.
+_FILES: dict[str, type[Any]] = {
+    "tokenizer.json": Tokenizer,
+    "open-vocabulary.json": OpenVocabulary,
+    "words.json": WordNgrams,
+    "hashed-ngrams.json": HashedNgrams,
+}
+# A bag reads a text whole.
+_WHOLE = 1 << 40
+
+
+@runtime_checkable
+class HasFeatures(Protocol):
+    """A config that encodes texts its own way."""
+
+    def features(self, texts: Sequence[str]) -> Any:
+        """Returns the encoder of these training texts."""
+
+
+@dataclass(frozen=True)
+class TextEncoder:
+    """An encoder with what a run settled about it.
+
+    Attributes:
+        encoder: the tokenizer, or what stands in its place.
+        data: the `[data]` section: lower case, lengths and what becomes of long texts.
+    """
+
+    encoder: Encoder
+    data: DataConfig
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether texts are lower-cased first."""
+        return bool(self.data.lowercase)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the encoder."""
+        return self.encoder.fingerprint
+
+    @property
+    def pad_id(self) -> int:
+        """The id of padding, and of a text without tokens."""
+        return self.encoder.vocab_size if self.in_order else 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether ids are tokens in the order of the text, and not a bag of features."""
+        return isinstance(self.encoder, Tokenizer | OpenVocabulary)
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids run below this, that of padding included."""
+        return self.encoder.vocab_size + self.in_order
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        """Encodes texts as the model reads them."""
+        prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
+        reader = Reader(self.encoder) if isinstance(self.encoder, OpenVocabulary) else self.encoder
+        encoded = encode_texts(
+            prepared,
+            reader,  # type: ignore[arg-type]  # what is used of it, all have
+            self.data.max_tokens if self.in_order else _WHOLE,
+            self.data.long,
+            stride=self.data.stride,
+            pad_id=self.pad_id,
+        )
+        return replace(encoded, unknown=tuple(reader.unknown)) if isinstance(reader, Reader) else encoded
+
+    def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
+        """Returns what a model is built for."""
+        if isinstance(self.encoder, HashedNgrams):
+            n_words = len(self.encoder.words) + 1
+            return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
+        texts = None
+        if isinstance(self.encoder, Tokenizer):
+            texts = token_texts(self.encoder)
+        elif isinstance(self.encoder, OpenVocabulary):
+            texts = [*self.encoder.words, ""]
+        return Inputs(self.vocab_size, n_classes, texts, vectors)
+
+    @property
+    def file_name(self) -> str:
+        """The file of a run directory that keeps the encoder."""
+        return next(name for name, kind in _FILES.items() if isinstance(self.encoder, kind))
+
+    def save(self, folder: Path) -> None:
+        """Writes that file."""
+        if isinstance(self.encoder, Tokenizer):
+            self.encoder.save(folder / self.file_name)
+        else:
+            write_atomically(folder / self.file_name, self.encoder.to_bytes())
+
+
+def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
+    """Returns the encoder of a run: the architecture's own, the one given, or one trained here."""
+    data = config.data
+    if isinstance(config.model, HasFeatures):
+        if data.tokenizer is not None:
+            raise ConfigError(f"{config.arch} cuts words by itself: leave out data.tokenizer")
+        settled = data.model_copy(update={"lowercase": None})  # the architecture has its own
+        return TextEncoder(config.model.features(texts), settled)
+    if data.tokenizer is not None:
+        settled = data.model_copy(update={"lowercase": bool(data.lowercase)})
+        return TextEncoder(Tokenizer.from_file(data.tokenizer), settled)
+    lowercase = data.lowercase is not False
+    prepared = [text.lower() for text in texts] if lowercase else list(texts)
+    trained: Encoder
+    if data.tokenizer_model == "words":
+        trained = OpenVocabulary.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
+    else:
+        trained = _trained(prepared, data, lowercase)
+    return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))
+
+
+def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokenizer:
+    """Trains the tokenizer of a run."""
+    size, splitter = data.vocab_size, data.pre_tokenizer
+    match data.tokenizer_model:
+        case "bpe":
+            splitter = splitter or "gpt2-prefix-space"
+            return train_bpe(texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2)
+        case "wordpiece":
+            return train_wordpiece(
+                texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2, lowercase=lowercase
+            )
+        case _:
+            return train_unigram(texts=texts, vocab_size=size, pre_tokenizer=splitter)
+
+
+def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
+    """Reads the encoder of a run directory.
+
+    Raises:
+        CheckpointError: if there is none.
+    """
+    for name, kind in _FILES.items():
+        path = folder / name
+        if path.is_file():
+            encoder: Encoder = (
+                Tokenizer.from_file(path) if kind is Tokenizer else kind.from_bytes(path.read_bytes())
+            )
+            return TextEncoder(encoder, data)
+    raise CheckpointError(f"{folder}: no tokenizer; expected one of {', '.join(_FILES)}")
+
+
+def token_texts(tokenizer: Tokenizer) -> list[str]:
+    """Returns what each token reads, without spaces around it; "" for special tokens and padding."""
+    special = {token.id for token in tokenizer.added_tokens if token.special}
+    out = []
+    for id in range(tokenizer.vocab_size):
+        data = b"" if id in special else tokenizer.id_to_bytes(id) or b""
+        text = data.decode("utf-8", "replace")
+        out.append(text.removeprefix("##").removesuffix("</w>").strip().strip("▁"))
+    return [*out, ""]
+
+
+def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:
+    """Reads word vectors (GloVe text: a word, then its numbers) for the tokens that are words.
+
+    Returns:
+        Vectors (V, D), zeros where there is none, and how many tokens have one.
+
+    Raises:
+        DataError: if a line is not as the first.
+    """
+    wanted: dict[str, list[int]] = {}
+    for id, text in enumerate(texts):
+        if text:
+            wanted.setdefault(text, []).append(id)
+    width = 0
+    rows: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
+    with open_text(path) as file:
+        for number, line in enumerate(file.lines(), 1):
+            word, _, rest = line.rstrip().partition(" ")
+            if not width:
+                width = len(rest.split())
+                if width < 2:
+                    raise DataError(f"{path}: line {number}: expected a word and its numbers")
+            for id in wanted.get(word, ()):
+                row = np.fromstring(rest, dtype=np.float32, sep=" ")
+                if len(row) != width:
+                    raise DataError(f"{path}: line {number} has {len(row)} numbers, the first {width}")
+                rows[id] = row
+    if not width:
+        raise DataError(f"{path}: no vectors")
+    table = np.zeros((len(texts), width), np.float32)
+    for id, row in rows.items():
+        table[id] = row
+    return torch.from_numpy(table), len(rows)

@@ -1,0 +1,142 @@
+"""`OpenVocabulary`: texts as whole words, those of the training texts by id, any other by its letters.
+
+It stands where a run may have a subword tokenizer. `sentitok` cuts the texts; the most frequent
+words get ids. A word that has none gets one for the time being, above all others, and
+`Encoded.unknown` holds its spelling, from which `TokenEmbedding` composes a vector by character
+n-grams (Bojanowski et al. 2017). So no word is broken into pieces that training never met.
+Not for an architecture without such n-grams: there an unknown word is nothing. Not lossless.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import PreTokenizer
+
+from ..data.scripts import WORD
+from ..errors import ConfigError
+from .words import IdBatch, IdRow, reading, saved
+
+__all__ = ["OpenVocabulary", "Reader"]
+
+_FORMAT = "sentimodels.open-vocabulary/1"
+
+
+class OpenVocabulary:
+    """The words that have ids, and how texts are cut.
+
+    Args:
+        words: the words; the place of one is its id.
+        pre_tokenizer: the name of one of sentitok's, or `None` for `pattern`.
+        pattern: regular expression of a word.
+    """
+
+    def __init__(self, words: Sequence[str], pre_tokenizer: str | None = None, pattern: str = WORD) -> None:
+        self.words = list(words)
+        self.pre_tokenizer = pre_tokenizer
+        self.pattern = pattern
+        self._cut = PreTokenizer(pattern=pattern) if pre_tokenizer is None else PreTokenizer(pre_tokenizer)
+        self.ids = {word: place for place, word in enumerate(self.words)}
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], *, vocab_size: int, pre_tokenizer: str | None = None) -> Self:
+        """Chooses the most frequent words of the texts; ties by spelling."""
+        reader = cls([], pre_tokenizer)
+        seen = Counter(word for text in texts for word in reader.cut(text))
+        kept = sorted(seen, key=lambda word: (-seen[word], word))[:vocab_size]
+        return cls(sorted(kept), pre_tokenizer)
+
+    def cut(self, text: str) -> list[str]:
+        """Returns the words of a text."""
+        found = (piece.strip() for piece in self._cut.pieces(text))
+        return [word for word in found if word]
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids of words run below this."""
+        return len(self.words)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what is saved."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """Returns the words as JSON."""
+        tree = {
+            "format": _FORMAT,
+            "pre_tokenizer": self.pre_tokenizer,
+            "pattern": self.pattern,
+            "words": self.words,
+        }
+        return json.dumps(tree, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Reads what `to_bytes` wrote.
+
+        Raises:
+            CheckpointError: if it is something else.
+        """
+        with reading("table of words"):
+            tree = saved(data, _FORMAT)
+            return cls(tree["words"], tree["pre_tokenizer"], tree["pattern"])
+
+
+class Reader:
+    """Encodes texts as a tokenizer does, and notes the words that have no id.
+
+    Args:
+        of: the words with ids.
+
+    Attributes:
+        unknown: the others met so far; the first one's id is that of padding plus 1.
+    """
+
+    def __init__(self, of: OpenVocabulary) -> None:
+        self.of = of
+        self.fingerprint = of.fingerprint
+        self.unknown: list[str] = []
+        self._ids = dict(of.ids)
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids run below this: words, padding, and the unknown words so far."""
+        return self.of.vocab_size + 1 + len(self.unknown)
+
+    def _id(self, word: str) -> int:
+        found = self._ids.get(word)
+        if found is None:
+            found = self._ids[word] = self.vocab_size
+            self.unknown.append(word)
+        return found
+
+    def encode_batch(self, texts: Sequence[str], *, threads: int | None = None) -> IdBatch:
+        """Encodes many texts; `threads` is there for the tokenizer's signature."""
+        rows = [[self._id(word) for word in self.of.cut(text)] for text in texts]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        ids = np.fromiter((id for row in rows for id in row), dtype=np.uint32, count=int(offsets[-1]))
+        return IdBatch(ids, offsets)
+
+    def encode(self, text: str, *, max_tokens: int | None = None) -> IdRow:
+        """Returns the ids of one text."""
+        return IdRow(self.encode_batch([text]).ids[:max_tokens])
+
+    def windows(self, text: str, size: int, stride: int = 0) -> list[NDArray[np.uint32]]:
+        """Cuts the ids of a text into rows of at most `size`, neighbours sharing `stride`.
+
+        Raises:
+            ConfigError: if they would not get on.
+        """
+        if not 0 <= stride < size:
+            raise ConfigError(f"data.stride {stride}: from 0 to below data.max_tokens {size}")
+        ids = self.encode(text).ids
+        last = max(0, len(ids) - stride)
+        return [ids[start : start + size] for start in range(0, max(1, last), size - stride)]

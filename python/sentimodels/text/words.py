@@ -1,0 +1,211 @@
+"""`WordNgrams`: texts as n-grams of words and of their characters, for `tfidf` and `nb`.
+
+It stands where other architectures have a tokenizer, and is saved beside the weights as
+text. The n-grams and their choice are scikit-learn's (`CountVectorizer`): words by a
+pattern, the most frequent n-grams kept; those of characters are fastText's (`ngrams.py`).
+Id 0 is no n-gram. Not lossless, not for models that read order. O(n) in the words of a text.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ..config import CharNgrams, NgramRange, Section
+from ..data.scripts import WORD, finder, stands_alone
+from ..errors import CheckpointError, ConfigError
+from .ngrams import ngrams
+
+__all__ = ["WORD", "IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
+
+_FORMAT = "sentimodels.words/3"
+# Before n-grams of characters, and for the ends of a text: no text of use has them.
+_CHARS, _BEGIN, _END = "\x01", "\x02", "\x03"
+
+
+@dataclass(frozen=True)
+class IdRow:
+    """The ids of one text."""
+
+    ids: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class IdBatch:
+    """The ids of many texts: those of text i are `ids[row_offsets[i] : row_offsets[i + 1]]`."""
+
+    ids: NDArray[np.uint32]
+    row_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.row_offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.uint32]:
+        return self.ids[self.row_offsets[row] : self.row_offsets[row + 1]]
+
+
+def saved(data: bytes, format: str) -> dict[str, Any]:
+    """Reads the JSON of a run's encoder, and checks that it is of a format."""
+    tree: dict[str, Any] = json.loads(data.decode("utf-8", "surrogatepass"))
+    if tree["format"] != format:
+        raise CheckpointError(f"words: format {tree['format']!r}, expected {format!r}")
+    return tree
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turns what goes wrong in reading a file into a `CheckpointError` that says what it should be."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"no {what}: {error!r}") from error
+
+
+class NgramConfig(Section):
+    """Which n-grams a text is read as."""
+
+    ngram_range: NgramRange = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
+    char_ngrams: CharNgrams = Field(
+        default=(0, 0), description="Shortest and longest n-gram of a word's characters; [0, 0] for none."
+    )
+    max_features: int = Field(default=1_000_000, ge=1, description="The most frequent n-grams kept.")
+    min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
+    max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
+    char_run: int = Field(
+        default=3,
+        ge=1,
+        description="Longest n-gram of characters that stand alone: those of Chinese, Japanese, Thai, ...",
+    )
+    token_pattern: str = Field(
+        default=WORD, description="Regular expression of a word; a character of Chinese is one."
+    )
+    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
+    ends: bool = Field(default=False, description="Whether the ends of a text count as words of n-grams.")
+
+    def features(self, texts: Sequence[str]) -> "WordNgrams":
+        """Chooses the n-grams of the training texts."""
+        return WordNgrams.fit(texts, NgramConfig(**self.model_dump(include=set(NgramConfig.model_fields))))
+
+
+class WordNgrams:
+    """A vocabulary of word n-grams; it encodes texts as a tokenizer does.
+
+    Args:
+        ngrams: the n-grams, words separated by one space; the place of one, plus 1, is its id.
+        config: how texts are read.
+    """
+
+    def __init__(self, ngrams: Sequence[str], config: NgramConfig) -> None:
+        self.ngrams = list(ngrams)
+        self.config = config
+        self._words = _finder(config.token_pattern)
+        self._ids = {ngram: place + 1 for place, ngram in enumerate(self.ngrams)}
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], config: NgramConfig) -> Self:
+        """Chooses the n-grams of the texts: the most frequent by occurrences, ties by spelling."""
+        reader = cls([], config)
+        seen: Counter[str] = Counter()
+        texts_with: Counter[str] = Counter()
+        spelled: dict[str, list[str]] = {}
+        for text in texts:
+            found = list(reader._found(text, spelled))
+            seen.update(found)
+            texts_with.update(set(found))
+        most = config.max_df * len(texts)
+        kept = [ngram for ngram in seen if config.min_df <= texts_with[ngram] <= most]
+        kept = sorted(sorted(kept), key=lambda ngram: -seen[ngram])[: config.max_features]
+        return cls(sorted(kept), config)
+
+    def _found(self, text: str, spelled: dict[str, list[str]]) -> Iterator[str]:
+        """The n-grams of a text; `spelled` keeps those of the characters of words seen before."""
+        words = self._words(text.lower() if self.config.lowercase else text)
+        low, high = self.config.ngram_range
+        if low == 1:
+            yield from words
+        if self.config.char_ngrams != (0, 0):
+            for word in words:
+                if word not in spelled:
+                    spelled[word] = [_CHARS + part for part in ngrams(word, *self.config.char_ngrams)]
+                yield from spelled[word]
+        if self.config.ends:
+            words = [_BEGIN, *words, _END]
+        if len(words) > 2 or not self.config.ends:  # an empty text has no n-grams
+            for size in range(max(low, 2), high + 1):
+                yield from (" ".join(words[i : i + size]) for i in range(len(words) - size + 1))
+        if self.config.char_run > high:
+            yield from self._runs(words, high)
+
+    def _runs(self, words: Sequence[str], high: int) -> Iterator[str]:
+        """N-grams longer than those of words, of characters that stand alone one after the other."""
+        for alone, run in groupby(words, lambda word: len(word) == 1 and stands_alone(word)):
+            if alone:
+                chars = list(run)
+                for size in range(high + 1, self.config.char_run + 1):
+                    yield from (" ".join(chars[i : i + size]) for i in range(len(chars) - size + 1))
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids run below this; 0 is no n-gram."""
+        return len(self.ngrams) + 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what is saved."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def encode(self, text: str, *, max_tokens: int | None = None) -> IdRow:
+        """Returns the ids of the known n-grams of a text."""
+        return IdRow(self._row(text, {})[:max_tokens])
+
+    def _row(self, text: str, spelled: dict[str, list[str]]) -> NDArray[np.uint32]:
+        known = self._ids
+        ids = [known[ngram] for ngram in self._found(text, spelled) if ngram in known]
+        return np.array(ids, dtype=np.uint32)
+
+    def encode_batch(self, texts: Sequence[str], *, threads: int | None = None) -> IdBatch:
+        """Encodes many texts; `threads` is there for the tokenizer's signature."""
+        spelled: dict[str, list[str]] = {}
+        rows = [self._row(text, spelled) for text in texts]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        return IdBatch(np.concatenate([*rows, np.zeros(0, np.uint32)]), offsets)
+
+    def windows(self, text: str, size: int, stride: int = 0) -> IdBatch:
+        """Refuses: a bag of n-grams has no windows."""
+        raise ConfigError('data.long = "windows": a bag of n-grams reads a text whole; raise data.max_tokens')
+
+    def to_bytes(self) -> bytes:
+        """Returns the vocabulary as JSON."""
+        tree = {"format": _FORMAT, "config": self.config.plain(), "ngrams": self.ngrams}
+        return json.dumps(tree, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Reads what `to_bytes` wrote.
+
+        Raises:
+            CheckpointError: if it is something else.
+        """
+        with reading("vocabulary of word n-grams"):
+            tree = saved(data, _FORMAT)
+            return cls(tree["ngrams"], NgramConfig.model_validate(tree["config"]))
+
+
+def _finder(pattern: str) -> Callable[[str], list[str]]:
+    try:
+        return finder(pattern)
+    except re.error as error:
+        raise ConfigError(f"model.token_pattern {pattern!r} is no regular expression: {error}") from error

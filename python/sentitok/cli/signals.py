@@ -1,0 +1,81 @@
+"""What Ctrl-C and SIGTERM do to a command, from its first line on.
+
+Not for streams (`process.py`) nor for what a command tidies. While nothing is half
+done (modules are imported, arguments read, the process ends) a signal ends the process
+where it stands: an exception could come up in the midst of an import, which may swallow
+it or show it. While a command works it is an exception, so that what is half written is
+taken away. Imports next to nothing: what comes before it is not covered.
+"""
+
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["INTERRUPTED", "STOPPED", "TerminatedError", "listen", "working"]
+
+# What the shell gives for a process that Ctrl-C or SIGTERM ended.
+INTERRUPTED = 130
+STOPPED = 143
+
+
+class TerminatedError(BaseException):
+    """SIGTERM came; no `Exception`, so that nothing takes it for an error of its own."""
+
+
+_program = ""
+_is_working = False
+
+
+def listen(program: str) -> None:
+    """Answers Ctrl-C and SIGTERM from now on.
+
+    A signal that whoever started the process has told it to ignore stays ignored.
+
+    Args:
+        program: its name, for messages.
+    """
+    global _program
+    _program = program
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _on_interrupt)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+class working:  # noqa: N801  (used like a function)
+    """While this lasts, a signal is an exception: there is something to tidy."""
+
+    def __enter__(self) -> None:
+        global _is_working
+        _is_working = True
+
+    def __exit__(self, *_: object) -> None:
+        global _is_working
+        _is_working = False
+
+
+def _on_interrupt(_: int, __: "FrameType | None") -> None:
+    if not _is_working:
+        _end("Ctrl-C", INTERRUPTED)
+    raise KeyboardInterrupt
+
+
+def _on_sigterm(_: int, __: "FrameType | None") -> None:
+    if not _is_working:
+        _end("SIGTERM", STOPPED)
+    # A second one ends the process at once.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise TerminatedError
+
+
+def _end(by: str, code: int) -> None:
+    """Ends the process without another line of Python."""
+    try:
+        os.write(2, f"{_program}: stopped by {by}\n".encode())
+    except OSError:  # nobody hears it
+        pass
+    finally:
+        os._exit(code)

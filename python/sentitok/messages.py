@@ -1,0 +1,33 @@
+"""What a message shows of a value or a text that may be long.
+
+Not for what a command prints in tables. One rule, that of `rust/error.rs`: the beginning,
+how long it is, and the end, where the remedy stands; a test holds the two together.
+"""
+
+__all__ = ["shown", "told"]
+
+# Characters that are shown of a value, and of what a message says.
+_SHOWN = 200
+_TOLD = 1200
+
+
+def told(text: str) -> str:
+    """Returns what a message says, cut if it is long."""
+    return _cut(text, _TOLD)
+
+
+def shown(value: object) -> str:
+    """Writes a value for a message, cut if it is long."""
+    if isinstance(value, str):
+        return repr(_cut(value, _SHOWN))
+    try:
+        return _cut(repr(value), _SHOWN)
+    except (ValueError, RecursionError):  # a number of more digits than Python writes, or lists in lists
+        return f"a {type(value).__name__} that is too long to show"
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head, tail = text[: most * 3 // 4], text[len(text) - most // 4 :]
+    return f"{head} […, {len(text)} characters in all, …] {tail}"
