@@ -78,7 +78,7 @@ def added(n: int, content: str, start: int = 4) -> list[dict[str, Any]]:
     return [{"id": start + k, "content": f"{content}{k}", **flags} for k in range(n)]
 
 
-GROWTH = "64 times the text"
+GROWTH = "16 times the text"
 LONG = "a" * 100_000
 
 FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
