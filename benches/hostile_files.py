@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 N_BYTES = 100_000
+#: Steps that a normalizer may have.
+N_STEPS = 64
 TEXT_BYTES = 100_000
 #: What is timed as use.
 USE = ("load", "encode", "count", "decode")
@@ -156,20 +158,22 @@ def _stages() -> dict[str, Callable[[], File]]:
     def staged(text: str, *args: Any, **stages: Any) -> Callable[[], File]:
         return lambda: ("tokenizer.json", _staged(*args, **stages), text)
 
-    to_and_fro = [_replace("a", "xy"), _replace("xy", "a")] * 64
+    to_and_fro = [_replace("a", "xy"), _replace("xy", "a")] * (N_STEPS // 2)
     deep: dict[str, Any] = {"type": "NFC"}
     for _ in range(50):
         deep = _steps(deep)
     look_around = r"(?<=a)b(?=a)|a(?!a)|\s+(?!\S)"
-    pairs = [_replace(f"a{chr(0x4E00 + at)}", "a") for at in range(128)]
+    pairs = [_replace(f"a{chr(0x4E00 + at)}", "a") for at in range(N_STEPS)]
     return {
-        "normalizer, 128 that replace all": staged("a", _steps(*to_and_fro)),
-        "normalizer, 128 that replace every other": staged("ab", _steps(*to_and_fro)),
-        "normalizer, 128 that find nothing": staged("a", _steps(*pairs)),
-        "normalizer, 128 letters for others": staged(
-            "a", _steps(*[_replace("a", "b"), _replace("b", "a")] * 64)
+        "normalizer, many that replace all": staged("a", _steps(*to_and_fro)),
+        "normalizer, many that replace every other": staged("ab", _steps(*to_and_fro)),
+        "normalizer, many that find nothing": staged("a", _steps(*pairs)),
+        "normalizer, many letters for others": staged(
+            "a", _steps(*[_replace("a", "b"), _replace("b", "a")] * (N_STEPS // 2))
         ),
-        "normalizer, 128 of two bytes": staged("é", _steps(*[_replace("é", "è"), _replace("è", "é")] * 64)),
+        "normalizer, many of two bytes": staged(
+            "é", _steps(*[_replace("é", "è"), _replace("è", "é")] * (N_STEPS // 2))
+        ),
         "normalizer, 16 letters for one": staged("h", _replace("h", "ab" * 8)),
         "normalizer, 60 letters for one": staged("h", _replace("h", "a" * 60)),
         "normalizer, 16 for one and 15 that replace": staged(
@@ -182,27 +186,33 @@ def _stages() -> dict[str, Callable[[], File]]:
             "ab", _steps(*[_replace("a", "xy", "Regex"), _replace("xy", "a", "Regex")] * 8)
         ),
         "normalizer, 16 patterns that read on": staged("a", _steps(*[_replace("a*b|a", "a", "Regex")] * 16)),
-        "normalizer, 128 of BERT": staged("aé\u0301\u0323", _steps(*[BERT] * 128)),
-        "normalizer, 128 of BERT with Chinese": staged(
-            "中", _steps(*[BERT | {"handle_chinese_chars": True}] * 128)
+        "normalizer, many of BERT": staged("aé\u0301\u0323", _steps(*[BERT] * N_STEPS)),
+        "normalizer, many of BERT with Chinese": staged(
+            "中", _steps(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
         ),
-        "normalizer, NFD and NFC 64 times": staged(
-            "é가\u0323", _steps(*[{"type": "NFD"}, {"type": "NFC"}] * 64)
+        "normalizer, NFD and NFC 32 times": staged(
+            "é가\u0323", _steps(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
         ),
-        "normalizer, NFKD of U+FDFA and 127 more": staged("\ufdfa", _steps(*[{"type": "NFKD"}] * 128)),
+        "normalizer, NFKD of U+FDFA and 63 more": staged("\ufdfa", _steps(*[{"type": "NFKD"}] * N_STEPS)),
         "normalizer, 64 marks on a letter": staged(
-            "a" + "\u0323\u0301" * 999, _steps(*[{"type": "NFC"}] * 128)
+            "a" + "\u0323\u0301" * 999, _steps(*[{"type": "NFC"}] * N_STEPS)
         ),
-        "normalizer, lower case 128 times": staged("ÉA", _steps(*[{"type": "Lowercase"}] * 128)),
+        "normalizer, lower case 64 times": staged("ÉA", _steps(*[{"type": "Lowercase"}] * N_STEPS)),
         "normalizer, steps in steps": staged("é", deep),
         "splitters, 16 that look around": staged("aab aba ", None, _splits(*[_split(look_around)] * 16)),
         "splitters, 16 linear": staged("aab ", None, _splits(*[_split("a|b+")] * 16)),
         "splitters, many classes": staged("aé", None, _split(r"\w\d" * 512 + r"|\p{L}{1,9}")),
         "splitters, states without end": staged("ab", None, _split("[ab]*a[ab]{200}")),
         "splitters, step limit": staged("a", None, _split(r"(?=a*a*a*b)x")),
+        "splitters, step limit on pieces": staged(
+            "a", None, _splits(_split("a{160}"), _split(r"(?=a*a*a*b)x"))
+        ),
+        "splitters, below the step limit on sections": staged(
+            "a" * 30 + "<", None, _split(r"(?=a*a*b)x"), added_tokens=_added(["<"], 0)
+        ),
         "splitters, 500 alternatives": staged("a1b", None, _split("|".join(f"a{n}b" for n in range(500)))),
         "splitters, 64 of digits": staged(
-            "a1", None, _splits(*[{"type": "Digits", "individual_digits": True}] * 64)
+            "a1", None, _splits(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
         ),
         "added tokens, nested": lambda: (
             "tokenizer.json",

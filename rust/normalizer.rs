@@ -30,6 +30,7 @@ pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::pattern::Work;
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,13 +102,13 @@ pub enum Normalizer {
 /// More patterns than any known file has; each may take megabytes.
 const MAX_PATTERNS: usize = 16;
 /// More steps than any known file has; each reads the whole text.
-const MAX_STEPS: usize = 128;
+const MAX_STEPS: usize = 64;
 
 impl Normalizer {
     /// Steps one after the other.
     ///
     /// # Errors
-    /// [`crate::Error::Format`] for more than 128 steps, or more than 16 patterns
+    /// [`crate::Error::Format`] for more than 64 steps, or more than 16 patterns
     /// in them.
     pub fn sequence(steps: impl IntoIterator<Item = Result<Self>>) -> Result<Self> {
         let (mut normalizers, mut n_patterns, mut n_steps) = (Vec::new(), 0, 0);
@@ -151,16 +152,16 @@ impl Normalizer {
     ///
     /// # Errors
     /// [`crate::Error::Encode`] when a step makes the text more than 16 times as
-    /// long as it was and 64 bytes, or all steps read more than 256 times the text
+    /// long as it was and 64 bytes, or all steps read more than 128 times the text
     /// and 1 KiB.
     pub fn normalize(&self, text: &str) -> Result<Option<Aligned>> {
-        let mut growth = Growth::of_aligned(text.len())?;
+        let (mut growth, work) = (Growth::of_aligned(text.len())?, Work::of(text.len()));
         let mut result: Option<Aligned> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
             growth.read(current.len())?;
             let mut next = Aligned::within(growth);
-            if step.step(current, &mut next)? {
+            if step.step(current, &work, &mut next)? {
                 let next = next.checked()?;
                 result = Some(match result.take() {
                     Some(first) => first.then(next).checked()?,
@@ -177,13 +178,13 @@ impl Normalizer {
     /// # Errors
     /// As [`Normalizer::normalize`].
     pub fn normalize_text(&self, text: &str) -> Result<Option<String>> {
-        let mut growth = Growth::of(text.len());
+        let (mut growth, work) = (Growth::of(text.len()), Work::of(text.len()));
         let mut result: Option<String> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_deref().unwrap_or(text);
             growth.read(current.len())?;
             let mut next = Plain::within(growth);
-            if step.step(current, &mut next)? {
+            if step.step(current, &work, &mut next)? {
                 result = Some(next.checked()?);
             }
             Ok(())
@@ -223,12 +224,12 @@ impl Normalizer {
         }
     }
 
-    /// One step, written to `out`; `false`, with `out` to be thrown away, when
+    /// One step, written to `out`, its patterns within `work`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
     ///
     /// # Errors
     /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
-    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> Result<bool> {
+    fn step<R: Rewrite>(&self, text: &str, work: &Work, out: &mut R) -> Result<bool> {
         Ok(match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
@@ -239,7 +240,7 @@ impl Normalizer {
                 true
             }
             Self::Replace { pattern, content } => replace(text, pattern, content, out),
-            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out)?,
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, work, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
             Self::Bert(bert) => bert::rewrite(bert.table(), text, out),

@@ -15,7 +15,7 @@ const TIMES: usize = 16;
 /// of two bytes may stand between two added tokens, thousands of times.
 const EXTRA: usize = 64;
 /// How many times its bytes the steps may read a text, all together.
-const TIMES_READ: usize = 256;
+const TIMES_READ: usize = 128;
 /// What is allowed on top of that.
 const EXTRA_READ: usize = 1 << 10;
 

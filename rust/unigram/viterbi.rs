@@ -146,6 +146,25 @@ const UNREACHED: TokenId = TokenId::MAX;
 /// pieces are far below.
 const UNKNOWN: TokenId = UNREACHED - 8;
 
+/// How many ends are decided at once.
+const LANES: usize = 8;
+
+/// Offers sums to neighbouring ends, without branches: in vector instructions.
+#[inline]
+fn offer_lanes<S: Sum>(
+    best: &mut [S; LANES],
+    best_ids: &mut [TokenId; LANES],
+    here: S,
+    addends: &[S; LANES],
+    ids: &[TokenId; LANES],
+) {
+    use std::array::from_fn;
+    let sums: [S; LANES] = from_fn(|at| here + addends[at]);
+    let wins: [bool; LANES] = from_fn(|at| (best_ids[at] == UNREACHED) | (sums[at] > best[at]));
+    *best = from_fn(|at| if wins[at] { sums[at] } else { best[at] });
+    *best_ids = from_fn(|at| if wins[at] { ids[at] } else { best_ids[at] });
+}
+
 /// The best way to each end so far.
 #[derive(Default)]
 struct Ends<S> {
@@ -191,12 +210,16 @@ impl<S: Sum> Ends<S> {
         else {
             return;
         };
-        // Without branches, so that several are decided at once.
-        for (((best, best_id), addend), id) in best.iter_mut().zip(best_ids).zip(addends).zip(ids) {
-            let sum = here + *addend;
-            let wins = (*best_id == UNREACHED) | (sum > *best);
-            *best = if wins { sum } else { *best };
-            *best_id = if wins { *id } else { *best_id };
+        let (best, _) = best.as_chunks_mut::<LANES>();
+        let (best_ids, _) = best_ids.as_chunks_mut::<LANES>();
+        let (many, addends) = addends.as_chunks::<LANES>();
+        let (many_ids, ids) = ids.as_chunks::<LANES>();
+        for (((best, best_ids), addends), ids) in best.iter_mut().zip(best_ids).zip(many).zip(many_ids) {
+            offer_lanes(best, best_ids, here, addends, ids);
+        }
+        let end = end + many.len() * LANES;
+        for (at, (addend, id)) in addends.iter().zip(ids).enumerate() {
+            self.offer::<false>(end + at, here + *addend, *id);
         }
     }
 
