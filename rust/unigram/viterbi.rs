@@ -151,6 +151,7 @@ const LANES: usize = 8;
 
 /// Offers sums to neighbouring ends, without branches: in vector instructions.
 #[inline]
+#[allow(clippy::needless_range_loop, reason = "five arrays side by side; of iterators no vectors are made")]
 fn offer_lanes<S: Sum>(
     best: &mut [S; LANES],
     best_ids: &mut [TokenId; LANES],
@@ -158,11 +159,15 @@ fn offer_lanes<S: Sum>(
     addends: &[S; LANES],
     ids: &[TokenId; LANES],
 ) {
-    use std::array::from_fn;
-    let sums: [S; LANES] = from_fn(|at| here + addends[at]);
-    let wins: [bool; LANES] = from_fn(|at| (best_ids[at] == UNREACHED) | (sums[at] > best[at]));
-    *best = from_fn(|at| if wins[at] { sums[at] } else { best[at] });
-    *best_ids = from_fn(|at| if wins[at] { ids[at] } else { best_ids[at] });
+    let (mut sums, mut scores, mut winners) = (*addends, *best, *best_ids);
+    for at in 0..LANES {
+        sums[at] = here + sums[at];
+        let wins = (winners[at] == UNREACHED) | (sums[at] > scores[at]);
+        winners[at] = if wins { ids[at] } else { winners[at] };
+        scores[at] = if wins { sums[at] } else { scores[at] };
+    }
+    *best = scores;
+    *best_ids = winners;
 }
 
 /// The best way to each end so far.
