@@ -29,7 +29,7 @@ impl Edit {
     }
 
     /// Where its source ends in the old text.
-    fn from_end(self) -> u32 {
+    fn source_end(self) -> u32 {
         self.from.saturating_add(self.from_len)
     }
 }
@@ -40,7 +40,7 @@ impl Edit {
 fn append(edits: &mut Vec<Edit>, edit: Edit, growth: &mut Growth) {
     match edits.last_mut() {
         Some(last) if edit.len == 0 && last.len == 0 && last.at == edit.at => {
-            last.from_len = last.from_end().max(edit.from_end()).saturating_sub(last.from);
+            last.from_len = last.source_end().max(edit.source_end()).saturating_sub(last.from);
         }
         _ => growth.push_edit(edits, edit),
     }
@@ -258,9 +258,9 @@ impl Aligned {
         let Some(edit) = n.checked_sub(1).and_then(|last| self.edits.get(last)) else { return at };
         let edit_end = edit.end();
         if at >= edit_end && !(is_end && at == edit_end) {
-            edit.from_end().saturating_add(at - edit_end)
+            edit.source_end().saturating_add(at - edit_end)
         } else if is_end {
-            edit.from_end()
+            edit.source_end()
         } else {
             edit.from
         }
@@ -307,7 +307,7 @@ impl Aligned {
         // How many edits of `self` start before the end and at the start of one of `next`.
         let (mut n_before, mut n_to) = (0, 0);
         for edit in &next.edits {
-            let end = edit.from_end();
+            let end = edit.source_end();
             n_to = self.n_from(n_to.max(n_before), |held| held.at <= edit.from);
             let mut joined = Edit { from: self.boundary_after(n_to, edit.from, false), ..*edit };
             let mut from_end = joined.from;
@@ -320,7 +320,7 @@ impl Aligned {
                     append(&mut edits, moved(held, shift), &mut growth);
                 } else {
                     joined.from = joined.from.min(held.from);
-                    from_end = from_end.max(held.from_end());
+                    from_end = from_end.max(held.source_end());
                     if held.at < edit.from {
                         let left = Edit { len: edit.from - held.at, ..held };
                         append(&mut edits, moved(left, shift), &mut growth);
