@@ -179,7 +179,7 @@ impl Unigram {
             ));
         }
         Ok(Self {
-            in_search: Scores::of(&vocab, &scores, &options, &pieces),
+            in_search: Scores::of(&vocab, &scores, &options),
             fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             max_piece_len,
             before_inner_mark,

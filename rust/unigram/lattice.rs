@@ -25,9 +25,9 @@ const UNKNOWN: TokenId = TokenId::MAX;
 
 /// Calls `each` with the start, the end and the id of all arcs, by start.
 fn for_each_arc(model: &Unigram, text: &[u8], mut each: impl FnMut(usize, usize, TokenId)) {
-    let (mut start, mut last) = (0, 0);
+    let mut start = 0;
     while start < text.len() {
-        start = model.pieces().for_each_at(text, start, &mut last, |end, id| {
+        start = model.pieces().for_each_at(text, start, |end, id| {
             each(start, end, id.unwrap_or(UNKNOWN));
         });
     }

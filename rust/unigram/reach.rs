@@ -44,11 +44,11 @@ impl Unigram {
         let scores = self.scores_in_search();
         let (best, unit, most) = match self.options.precision {
             Precision::F32 => {
-                let best = viterbi.search::<true>(self, piece, 0.0);
+                let (best, _) = viterbi.search::<true>(self, piece, 0.0);
                 (best, f64::from(f32::EPSILON) / 2.0, RESET)
             }
             Precision::F64 => {
-                let best = viterbi.search::<false>(self, piece, 0.0);
+                let (best, _) = viterbi.search::<false>(self, piece, 0.0);
                 (best, f64::EPSILON / 2.0, LONGEST_TEXT * scores.greatest)
             }
         };

@@ -201,11 +201,7 @@ impl Scratch {
         key: Option<u128>,
         output: &mut Output<'_>,
     ) -> f64 {
-        let piece = &text[start..end];
-        let (after, gap) = match key {
-            Some(_) => self.viterbi.search_with_gap::<SINGLE>(model, piece, total),
-            None => (self.viterbi.search::<SINGLE>(model, piece, total), 0.0),
-        };
+        let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
         let unknown = model.unknown_mark();
         let mut at = start;
         for &(id, len) in &self.viterbi.path {
