@@ -141,7 +141,7 @@ impl Work {
     /// The bytes that get more.
     const FIRST_BYTES: u64 = 32 << 10;
     /// Steps that any text may take.
-    const LEAST: u64 = 1 << 10;
+    const LEAST: u64 = 1 << 20;
 
     /// What a text of so many bytes may take.
     pub(crate) fn of(bytes: usize) -> Self {
