@@ -1,22 +1,30 @@
 """Tokenizer files made to be slow or large: `python benches/hostile_files.py [word]`.
 
 Each has less than 100 KB, or `n_bytes`, and comes with a text that hurts it most.
-Measured in processes of their own: loading, encoding 1 MB, and what else is done
-with a tokenizer. A file may also be refused; then the time of that counts.
+To use a file is to load it, to encode 100 KB of that text with spans, to count
+and to decode its ids; this may take a second and 200 MB in all. Measured as well:
+the doctor, pruning and saving. A file may also be refused; then the time of that
+counts. Each is measured in a process of its own.
 """
 
 import base64
 import json
+import multiprocessing
 import struct
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 N_BYTES = 100_000
-TEXT_BYTES = 1_000_000
+#: Steps that a normalizer may have.
+N_STEPS = 64
+TEXT_BYTES = 100_000
+#: What is timed as use.
+USE = ("load", "encode", "count", "decode")
 
 # The format's file name, its bytes, and the text to encode, to be repeated.
 File = tuple[str, bytes, str]
@@ -106,6 +114,148 @@ def _colliding(n: int) -> list[tuple[str, str]]:
     ]
 
 
+def _staged(normalizer: Any = None, pre_tokenizer: Any = None, **rest: Any) -> bytes:
+    """A BPE of a few letters behind other stages."""
+    letters = dict.fromkeys("<abchxy123éè▁中 ")
+    model = {"type": "BPE", "unk_token": "<", "vocab": {c: id for id, c in enumerate(letters)}, "merges": []}
+    return _json(model, pre_tokenizer, normalizer=normalizer, **rest)
+
+
+def _replace(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def _steps(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "normalizers": list(steps)}
+
+
+def _split(pattern: str, behavior: str = "Isolated") -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
+
+
+def _splits(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
+def _added(contents: Iterator[str] | list[str], first: int, **flags: bool) -> list[dict[str, Any]]:
+    names = ("special", "normalized", "single_word", "lstrip", "rstrip")
+    every = dict.fromkeys(names, False) | flags
+    return [{"id": first + at, "content": content, **every} for at, content in enumerate(contents)]
+
+
+BERT = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": False,
+    "strip_accents": False,
+    "lowercase": True,
+}
+
+
+def _stages() -> dict[str, Callable[[], File]]:
+    """Normalizers, splitters and decoders, many of them or one that makes much."""
+
+    def staged(text: str, *args: Any, **stages: Any) -> Callable[[], File]:
+        return lambda: ("tokenizer.json", _staged(*args, **stages), text)
+
+    to_and_fro = [_replace("a", "xy"), _replace("xy", "a")] * (N_STEPS // 2)
+    deep: dict[str, Any] = {"type": "NFC"}
+    for _ in range(50):
+        deep = _steps(deep)
+    look_around = r"(?<=a)b(?=a)|a(?!a)|\s+(?!\S)"
+    pairs = [_replace(f"a{chr(0x4E00 + at)}", "a") for at in range(N_STEPS)]
+    return {
+        "normalizer, many that replace all": staged("a", _steps(*to_and_fro)),
+        "normalizer, many that replace every other": staged("ab", _steps(*to_and_fro)),
+        "normalizer, many that find nothing": staged("a", _steps(*pairs)),
+        "normalizer, many letters for others": staged(
+            "a", _steps(*[_replace("a", "b"), _replace("b", "a")] * (N_STEPS // 2))
+        ),
+        "normalizer, many of two bytes": staged(
+            "é", _steps(*[_replace("é", "è"), _replace("è", "é")] * (N_STEPS // 2))
+        ),
+        "normalizer, 16 letters for one": staged("h", _replace("h", "ab" * 8)),
+        "normalizer, 60 letters for one": staged("h", _replace("h", "a" * 60)),
+        "normalizer, 16 for one and 15 that replace": staged(
+            "h", _steps(_replace("h", "a" * 16), *[_replace("a", "é"), _replace("é", "a")] * 7)
+        ),
+        "normalizer, a mark before each section": staged(
+            "h<", {"type": "Prepend", "prepend": "ab" * 32}, added_tokens=_added(["<"], 0)
+        ),
+        "normalizer, 16 patterns": staged(
+            "ab", _steps(*[_replace("a", "xy", "Regex"), _replace("xy", "a", "Regex")] * 8)
+        ),
+        "normalizer, 16 patterns that read on": staged("a", _steps(*[_replace("a*b|a", "a", "Regex")] * 16)),
+        "normalizer, many of BERT": staged("aé\u0301\u0323", _steps(*[BERT] * N_STEPS)),
+        "normalizer, many of BERT with Chinese": staged(
+            "中", _steps(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
+        ),
+        "normalizer, NFD and NFC 32 times": staged(
+            "é가\u0323", _steps(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
+        ),
+        "normalizer, NFKD of U+FDFA and 63 more": staged("\ufdfa", _steps(*[{"type": "NFKD"}] * N_STEPS)),
+        "normalizer, 64 marks on a letter": staged(
+            "a" + "\u0323\u0301" * 999, _steps(*[{"type": "NFC"}] * N_STEPS)
+        ),
+        "normalizer, lower case 64 times": staged("ÉA", _steps(*[{"type": "Lowercase"}] * N_STEPS)),
+        "normalizer, steps in steps": staged("é", deep),
+        "splitters, 16 that look around": staged("aab aba ", None, _splits(*[_split(look_around)] * 16)),
+        "splitters, 16 linear": staged("aab ", None, _splits(*[_split("a|b+")] * 16)),
+        "splitters, many classes": staged("aé", None, _split(r"\w\d" * 512 + r"|\p{L}{1,9}")),
+        "splitters, states without end": staged("ab", None, _split("[ab]*a[ab]{200}")),
+        "splitters, step limit": staged("a", None, _split(r"(?=a*a*a*b)x")),
+        "splitters, step limit on pieces": staged(
+            "a", None, _splits(_split("a{160}"), _split(r"(?=a*a*a*b)x"))
+        ),
+        "splitters, below the step limit on sections": staged(
+            "a" * 30 + "<", None, _split(r"(?=a*a*b)x"), added_tokens=_added(["<"], 0)
+        ),
+        "splitters, 500 alternatives": staged("a1b", None, _split("|".join(f"a{n}b" for n in range(500)))),
+        "splitters, 64 of digits": staged(
+            "a1", None, _splits(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
+        ),
+        "added tokens, nested": lambda: (
+            "tokenizer.json",
+            _staged(added_tokens=_added(["a" * n for n in range(2, 300)], 20, normalized=True)),
+            "a",
+        ),
+        "added tokens, with flags": lambda: (
+            "tokenizer.json",
+            _staged(
+                added_tokens=_added(
+                    ["a", "b"], 1, normalized=True, lstrip=True, rstrip=True, single_word=True
+                )
+            ),
+            "a   b   ",
+        ),
+        "added tokens, lstrip of blanks": lambda: (
+            "tokenizer.json",
+            _staged(added_tokens=_added(["b"], 2, lstrip=True, rstrip=True)),
+            " " * 999 + "a" + " " * 999 + "b",
+        ),
+        "template, 1000 tokens": staged(
+            "a",
+            post_processor={
+                "type": "TemplateProcessing",
+                "single": [{"Sequence": {"id": "A", "type_id": 0}}]
+                + [{"SpecialToken": {"id": "<", "type_id": 0}}] * 1000,
+                "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {"<": {"id": "<", "ids": [0], "tokens": ["<"]}},
+            },
+        ),
+        "decoder, replaces by much": staged(
+            "a",
+            decoder={
+                "type": "Sequence",
+                "decoders": [{"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 9999}] * 8,
+            },
+        ),
+        "decoder, one long content": staged(
+            "a", decoder={"type": "Replace", "pattern": {"String": "▁"}, "content": "b" * 90_000}
+        ),
+    }
+
+
 def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
     """Names and makers of the files, each about `n_bytes` long."""
     tokens = n_bytes * 3 // 4
@@ -154,6 +304,20 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         "Unigram, a to a^n": lambda: (
             "tokenizer.json",
             _unigram([("a" * length, -(length**0.5)) for length in _lengths(n_bytes - 12 * len(a_chain))]),
+            "a",
+        ),
+        "Unigram, a^3 to a^3n": lambda: (
+            "tokenizer.json",
+            _unigram(
+                [("a", -2.0), *(("a" * (3 * length), -(length**0.5)) for length in _lengths(n_bytes // 4))]
+            ),
+            "a",
+        ),
+        ".model, Unigram of a to a^n": lambda: (
+            "tokenizer.model",
+            _sentencepiece(
+                [("▁", -1.0), *(("a" * length, -(length**0.5)) for length in _lengths(n_bytes * 3 // 4))], 1
+            ),
             "a",
         ),
         ".model, Unigram of one long piece": lambda: (
@@ -230,6 +394,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
             ),
             "abcdef0123456789",
         ),
+        **_stages(),
     }
 
 
@@ -262,11 +427,17 @@ def use(path: str, text: str, target: str) -> dict[str, Any]:
     before = peak_memory() or 0
     tokenizer = timed("load", load)
     if tokenizer is not None:
-        timed("encode", lambda: tokenizer.encode(text))
+        encoding = timed("encode", lambda: tokenizer.encode(text))
+        timed("count", lambda: tokenizer.count(text))
+        if encoding is not None:
+            timed("decode", lambda: tokenizer.decode(encoding.ids))
+    memory = (peak_memory() or 0) - before
+    if tokenizer is not None:
         timed("doctor", tokenizer.doctor)
         timed("prune", lambda: tokenizer.prune([0]))
         timed("save", lambda: tokenizer.save(target))
-    return {**seconds, "memory": (peak_memory() or 0) - before, "refused": refused}
+    used = sum(seconds.get(name, 0.0) for name in USE)
+    return {"use": used, **seconds, "memory": memory, "refused": refused}
 
 
 def write(folder: Path, name: str, file: File, text_bytes: int = TEXT_BYTES) -> dict[str, Any]:
@@ -280,13 +451,14 @@ def write(folder: Path, name: str, file: File, text_bytes: int = TEXT_BYTES) -> 
 
 
 def main() -> None:
-    """Prints a line a file, in this process: for a quick look."""
+    """Prints a line a file: for a quick look."""
     with tempfile.TemporaryDirectory() as folder:
         for name, make in files().items():
             if any(word in name for word in sys.argv[1:]) or len(sys.argv) == 1:
                 job = write(Path(folder), name, make())
                 size = Path(job["path"]).stat().st_size
-                found = use(**job)
+                with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as one:
+                    found = one.submit(use, **job).result()
                 shown = (
                     f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
                     for key, value in found.items()

@@ -166,7 +166,7 @@ class Bench:
 
     def hostile_files(self) -> str:
         """Section: files that break quadratic algorithms."""
-        steps = ("load", "encode", "doctor", "prune", "save")
+        steps = ("use", "load", "encode", "count", "decode", "doctor", "prune", "save")
         cells = []
         for name, make in hostile_files.files().items():
             job = hostile_files.write(self.folder, name, make())
@@ -175,7 +175,11 @@ class Bench:
             seconds = (f"{found[step]:.3f}" if step in found else "-" for step in steps)
             cells.append([name, size, *seconds, megabytes(found["memory"]), found["refused"]])
         head = ["file", "KB", *(f"{step} s" for step in steps), "memory", "refused"]
-        text = f"Processor time, in a process of its own; the text has {megabytes(HOSTILE_BYTES)}.\n\n"
+        text = (
+            "Processor time, in a process of its own; the text has "
+            f"{megabytes(hostile_files.TEXT_BYTES)}. To use a file is to load it, to encode with spans, to "
+            "count and to decode; the memory is that of these.\n\n"
+        )
         return "## Hostile files\n\n" + text + markdown(head, cells)
 
     def start(self) -> str:

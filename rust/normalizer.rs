@@ -30,6 +30,7 @@ pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::pattern::Work;
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,13 +102,13 @@ pub enum Normalizer {
 /// More patterns than any known file has; each may take megabytes.
 const MAX_PATTERNS: usize = 16;
 /// More steps than any known file has; each reads the whole text.
-const MAX_STEPS: usize = 128;
+const MAX_STEPS: usize = 64;
 
 impl Normalizer {
     /// Steps one after the other.
     ///
     /// # Errors
-    /// [`crate::Error::Format`] for more than 128 steps, or more than 16 patterns
+    /// [`crate::Error::Format`] for more than 64 steps, or more than 16 patterns
     /// in them.
     pub fn sequence(steps: impl IntoIterator<Item = Result<Self>>) -> Result<Self> {
         let (mut normalizers, mut n_patterns, mut n_steps) = (Vec::new(), 0, 0);
@@ -150,10 +151,26 @@ impl Normalizer {
     /// The normalized text with its alignment; `None` when nothing changes.
     ///
     /// # Errors
-    /// [`crate::Error::Encode`] when a step makes the text more than 64 times as
-    /// long as it was and 1 KiB.
+    /// [`crate::Error::Encode`] when a step makes the text more than 16 times as
+    /// long as it was and 64 bytes, or all steps read more than 128 times the text
+    /// and 1 KiB.
     pub fn normalize(&self, text: &str) -> Result<Option<Aligned>> {
-        self.aligned(text, Growth::of(text.len()))
+        let (mut growth, work) = (Growth::of_aligned(text.len())?, Work::of(text.len()));
+        let mut result: Option<Aligned> = None;
+        self.for_each_step(&mut |step| {
+            let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
+            growth.read(current.len())?;
+            let mut next = Aligned::within(growth);
+            if step.step(current, &work, &mut next)? {
+                let next = next.checked()?;
+                result = Some(match result.take() {
+                    Some(first) => first.then(next).checked()?,
+                    None => next,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(result)
     }
 
     /// The normalized text alone; `None` when nothing changes.
@@ -161,39 +178,28 @@ impl Normalizer {
     /// # Errors
     /// As [`Normalizer::normalize`].
     pub fn normalize_text(&self, text: &str) -> Result<Option<String>> {
-        self.plain(text, Growth::of(text.len()))
-    }
-
-    fn aligned(&self, text: &str, growth: Growth) -> Result<Option<Aligned>> {
-        let Self::Sequence { normalizers } = self else {
-            let mut aligned = Aligned::within(growth);
-            return self.step(text, &mut aligned)?.then(|| aligned.checked()).transpose();
-        };
-        let mut result: Option<Aligned> = None;
-        for step in normalizers {
-            let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
-            if let Some(next) = step.aligned(current, growth)? {
-                result = Some(match result {
-                    Some(first) => first.then(next).checked()?,
-                    None => next,
-                });
-            }
-        }
-        Ok(result)
-    }
-
-    fn plain(&self, text: &str, growth: Growth) -> Result<Option<String>> {
-        let Self::Sequence { normalizers } = self else {
-            let mut plain = Plain::within(growth);
-            return self.step(text, &mut plain)?.then(|| plain.checked()).transpose();
-        };
+        let (mut growth, work) = (Growth::of(text.len()), Work::of(text.len()));
         let mut result: Option<String> = None;
-        for step in normalizers {
-            if let Some(next) = step.plain(result.as_deref().unwrap_or(text), growth)? {
-                result = Some(next);
+        self.for_each_step(&mut |step| {
+            let current = result.as_deref().unwrap_or(text);
+            growth.read(current.len())?;
+            let mut next = Plain::within(growth);
+            if step.step(current, &work, &mut next)? {
+                result = Some(next.checked()?);
             }
-        }
+            Ok(())
+        })?;
         Ok(result)
+    }
+
+    /// Calls `each` with every step that is no sequence, in order.
+    fn for_each_step(&self, each: &mut impl FnMut(&Self) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Sequence { normalizers } => {
+                normalizers.iter().try_for_each(|step| step.for_each_step(each))
+            }
+            step => each(step),
+        }
     }
 
     /// Whether a text gets a mark of a space in front.
@@ -218,12 +224,12 @@ impl Normalizer {
         }
     }
 
-    /// One step, written to `out`; `false`, with `out` to be thrown away, when
+    /// One step, written to `out`, its patterns within `work`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
     ///
     /// # Errors
     /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
-    fn step<R: Rewrite>(&self, text: &str, out: &mut R) -> Result<bool> {
+    fn step<R: Rewrite>(&self, text: &str, work: &Work, out: &mut R) -> Result<bool> {
         Ok(match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
@@ -234,7 +240,7 @@ impl Normalizer {
                 true
             }
             Self::Replace { pattern, content } => replace(text, pattern, content, out),
-            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, out)?,
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, work, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
             Self::Bert(bert) => bert::rewrite(bert.table(), text, out),
@@ -313,10 +319,16 @@ pub(crate) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out:
     if pattern.is_empty() {
         return false;
     }
+    // One byte for another leaves every boundary where it is.
+    let substitutes = pattern.len() == 1 && content.len() == 1;
     let mut end = 0;
     for at in memchr::memmem::find_iter(text.as_bytes(), pattern.as_bytes()) {
         out.copy(&text[end..at]);
-        out.replace(pattern.len(), content);
+        if substitutes {
+            out.substitute(content);
+        } else {
+            out.replace(pattern.len(), content);
+        }
         end = at + pattern.len();
     }
     if end == 0 {

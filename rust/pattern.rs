@@ -15,6 +15,7 @@ mod set;
 mod tests;
 mod tree;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ impl Pattern {
             Engine::Linear(linear) => linear.matches_empty(),
             Engine::Backtracking(program) => {
                 let mut found = false;
-                let done = backtrack::for_each_match(program, "", |_| -> Result<()> {
+                let done = backtrack::for_each_match(program, "", &Work::of(0), |_| -> Result<()> {
                     found = true;
                     Ok(())
                 });
@@ -95,23 +96,22 @@ impl Pattern {
     pub(crate) fn for_each_match<E: From<Error>>(
         &self,
         text: &str,
+        work: &Work,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let result = match &self.engine {
-            Engine::Linear(linear) => linear.for_each_match(text, f),
-            Engine::Backtracking(program) => backtrack::for_each_match(program, text, f),
+            Engine::Linear(linear) => linear.for_each_match(text, work, f),
+            Engine::Backtracking(program) => backtrack::for_each_match(program, text, work, f),
         };
         result.map_err(|stop| match stop {
             Stop::Engine(reason) => Error::Internal(reason),
             Stop::TooMuch => Error::Pattern {
                 pattern: self.source().to_owned(),
                 reason: format!(
-                    "it backtracked too often on a text of {} bytes: more than {} steps and {} for each byte, or too \
-                     many ways back at a time; make the pattern unambiguous (possessive quantifiers such as \\s++), \
-                     or split the text",
-                    text.len(),
-                    Work::STEPS,
-                    Work::STEPS_A_BYTE
+                    "it backtracked too often on a text of {} bytes: more than {} steps, with the patterns before \
+                     it, or too many ways back at a time; make the pattern unambiguous (possessive quantifiers \
+                     such as \\s++), or split the text",
+                    work.bytes, work.steps
                 ),
             },
         })?
@@ -123,26 +123,39 @@ fn innermost(reason: &str) -> &str {
     reason.trim_end().lines().next_back().unwrap_or(reason).trim_start_matches("error: ")
 }
 
-/// The steps that one text may take.
-struct Work {
-    left: u64,
+/// The steps that one text may take, by all patterns that run on it or on pieces
+/// of it. A text may be cut into thousands of pieces, so what a short one may take
+/// follows its length as well.
+pub(crate) struct Work {
+    bytes: usize,
+    steps: u64,
+    left: Cell<u64>,
 }
 
 impl Work {
-    /// Steps that any text may take.
-    const STEPS: u64 = 32 << 20;
-    /// Steps more for each byte of it.
+    /// Steps for each byte of a text.
     const STEPS_A_BYTE: u64 = 256;
+    /// Steps more for each of its first bytes: a run of blanks that is gone
+    /// through from each of its places takes as many as it has blanks, or twice.
+    const MORE_A_BYTE: u64 = 1 << 10;
+    /// The bytes that get more.
+    const FIRST_BYTES: u64 = 32 << 10;
+    /// Steps that any text may take.
+    const LEAST: u64 = 1 << 20;
 
-    fn of(bytes: usize) -> Self {
-        Self { left: Self::STEPS.saturating_add(Self::STEPS_A_BYTE.saturating_mul(bytes as u64)) }
+    /// What a text of so many bytes may take.
+    pub(crate) fn of(bytes: usize) -> Self {
+        let n = bytes as u64;
+        let more = Self::MORE_A_BYTE * n.min(Self::FIRST_BYTES);
+        let steps = Self::STEPS_A_BYTE.saturating_mul(n).saturating_add(more + Self::LEAST);
+        Self { bytes, steps, left: Cell::new(steps) }
     }
 
     #[inline]
-    fn take(&mut self, steps: u64) -> std::result::Result<(), Stop> {
-        match self.left.checked_sub(steps) {
+    fn take(&self, steps: u64) -> std::result::Result<(), Stop> {
+        match self.left.get().checked_sub(steps) {
             Some(left) => {
-                self.left = left;
+                self.left.set(left);
                 Ok(())
             }
             None => Err(Stop::TooMuch),

@@ -32,6 +32,7 @@ pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
 use crate::normalizer::{Rewrite, no_fields};
+use crate::pattern::Work;
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 const LOOK_BACK: usize = 64 << 10;
@@ -203,6 +204,17 @@ impl PreTokenizer {
     pub(crate) fn walk<E: From<Error>>(
         &self,
         text: &str,
+        f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.walk_within(text, &Work::of(text.len()), f)
+    }
+
+    /// [`PreTokenizer::walk`] with what patterns may still do on the whole text.
+    #[inline]
+    fn walk_within<E: From<Error>>(
+        &self,
+        text: &str,
+        work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
@@ -225,8 +237,8 @@ impl PreTokenizer {
             Self::Bert => between_blanks(text, bert::piece_end, f),
             Self::GoogleBert => between_blanks(text, google_bert::piece_end, f),
             Self::Metaspace { split: true, .. } | Self::MetaspaceWords => tile(text, metaspace::piece_end, f),
-            Self::Sequence { steps } => sequence::walk(steps, text, 0, &mut f),
-            Self::Regex(pattern) => pattern.walk(text, f),
+            Self::Sequence { steps } => sequence::walk(steps, text, 0, work, &mut f),
+            Self::Regex(pattern) => pattern.walk(text, work, f),
         }
     }
 

@@ -10,15 +10,45 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::growth::Growth;
 use crate::error::Result;
 
-/// A stretch of the new text that does not equal its source.
+/// A stretch of the new text that does not equal its source. Places are those
+/// of texts of at most 4 GiB: a step may make an edit of each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Edit {
     /// Where it starts in the new text, and its length there.
-    at: usize,
-    len: usize,
+    at: u32,
+    len: u32,
     /// Where its source starts in the old text, and its length there.
-    from: usize,
-    from_len: usize,
+    from: u32,
+    from_len: u32,
+}
+
+impl Edit {
+    /// Where it ends in the new text.
+    fn end(self) -> u32 {
+        self.at.saturating_add(self.len)
+    }
+
+    /// Where its source ends in the old text.
+    fn source_end(self) -> u32 {
+        self.from.saturating_add(self.from_len)
+    }
+}
+
+/// Appends an edit. What goes beside what goes is one edit, so that there are at
+/// most two for each byte of the new text, however many steps made it.
+#[inline]
+fn append(edits: &mut Vec<Edit>, edit: Edit, growth: &mut Growth) {
+    match edits.last_mut() {
+        Some(last) if edit.len == 0 && last.len == 0 && last.at == edit.at => {
+            last.from_len = last.source_end().max(edit.source_end()).saturating_sub(last.from);
+        }
+        _ => growth.push_edit(edits, edit),
+    }
+}
+
+/// A place as edits keep it. Longer texts are refused before one is looked up.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// Where a rewritten text goes, step by step through the old one.
@@ -95,7 +125,7 @@ impl Plain {
     /// # Errors
     /// [`crate::Error::Encode`] past the bound.
     pub(super) fn checked(self) -> Result<String> {
-        self.growth.check(&self.text, 0)?;
+        self.growth.check(&self.text)?;
         Ok(self.text)
     }
 }
@@ -122,7 +152,7 @@ impl Rewrite for Plain {
     }
 
     fn reserve(&mut self, len: usize) {
-        self.growth.make_room(&mut self.text, len);
+        self.growth.reserve(&mut self.text, len);
     }
 }
 
@@ -183,7 +213,7 @@ impl Rewrite for Aligned {
     }
 
     fn reserve(&mut self, len: usize) {
-        self.growth.make_room(&mut self.text, len);
+        self.growth.reserve(&mut self.text, len);
     }
 }
 
@@ -197,15 +227,15 @@ impl Aligned {
     /// # Errors
     /// [`crate::Error::Encode`] past the bound.
     pub(super) fn checked(self) -> Result<Self> {
-        self.growth.check(&self.text, self.edits.len())?;
+        self.growth.check(&self.text)?;
         Ok(self)
     }
 
     /// Notes that the next `old_len` bytes become the `len` that are written next.
     fn push_edit(&mut self, old_len: usize, len: usize) {
-        let edit = Edit { at: self.text.len(), len, from: self.read, from_len: old_len };
-        self.growth.push_edit(&mut self.edits, edit);
+        let (at, from, from_len) = (place(self.text.len()), place(self.read), place(old_len));
         self.read += old_len;
+        append(&mut self.edits, Edit { at, len: place(len), from, from_len }, &mut self.growth);
     }
 
     /// The stretch of the old text from which `range` of the new text came.
@@ -218,14 +248,19 @@ impl Aligned {
 
     fn boundary(&self, at: usize, is_end: bool) -> usize {
         // The last edit that starts before `at`, or at it when `at` starts a range.
-        let is_before = |edit: &Edit| if is_end { edit.at < at } else { edit.at <= at };
-        let after = self.n_edits(is_before);
-        let Some(edit) = after.checked_sub(1).and_then(|last| self.edits.get(last)) else { return at };
-        let edit_end = edit.at + edit.len;
+        let to = place(at);
+        let n = self.n_edits(|edit: &Edit| if is_end { edit.at < to } else { edit.at <= to });
+        self.boundary_after(n, to, is_end) as usize
+    }
+
+    /// The boundary at a place before which, or at which, so many edits start.
+    fn boundary_after(&self, n: usize, at: u32, is_end: bool) -> u32 {
+        let Some(edit) = n.checked_sub(1).and_then(|last| self.edits.get(last)) else { return at };
+        let edit_end = edit.end();
         if at >= edit_end && !(is_end && at == edit_end) {
-            edit.from + edit.from_len + (at - edit_end)
+            edit.source_end().saturating_add(at - edit_end)
         } else if is_end {
-            edit.from + edit.from_len
+            edit.source_end()
         } else {
             edit.from
         }
@@ -251,8 +286,15 @@ impl Aligned {
     }
 
     /// The alignment of `next`, made from this text, back to this one's old text.
+    /// Both lists of edits are gone through once.
     pub fn then(self, next: Aligned) -> Aligned {
-        let moved = |edit: Edit, shift| Edit { at: edit.at.saturating_add_signed(shift), ..edit };
+        if self.edits.is_empty() {
+            return Aligned { read: self.read, ..next };
+        }
+        if next.edits.is_empty() {
+            return Aligned { text: next.text, growth: next.growth, ..self };
+        }
+        let moved = |edit: Edit, shift| Edit { at: edit.at.wrapping_add(shift), ..edit };
         let mut edits = Vec::new();
         let mut growth = next.growth;
         growth.make_room_for_edits(&mut edits, self.edits.len().max(next.edits.len()));
@@ -260,36 +302,49 @@ impl Aligned {
         // of one that `next` touched what it copied does, with the whole source.
         let mut mine = self.edits.iter().copied();
         let mut earlier = mine.next();
-        let mut shift: isize = 0;
+        // By how much what follows moves; a step back is one around 32 bits.
+        let mut shift: u32 = 0;
+        // How many edits of `self` start before the end and at the start of one of `next`.
+        let (mut n_before, mut n_to) = (0, 0);
         for edit in &next.edits {
-            let end = edit.from + edit.from_len;
-            let mut joined = Edit { from: self.boundary(edit.from, false), ..*edit };
-            let mut from_end = if edit.from_len == 0 { joined.from } else { self.boundary(end, true) };
+            let end = edit.source_end();
+            n_to = self.n_from(n_to.max(n_before), |held| held.at <= edit.from);
+            let mut joined = Edit { from: self.boundary_after(n_to, edit.from, false), ..*edit };
+            let mut from_end = joined.from;
+            if edit.from_len > 0 {
+                n_before = self.n_from(n_to.max(n_before), |held| held.at < end);
+                from_end = self.boundary_after(n_before, end, true);
+            }
             while let Some(held) = earlier.filter(|held| held.at < end) {
-                let held_end = held.at + held.len;
-                if held_end <= edit.from {
-                    growth.push_edit(&mut edits, moved(held, shift));
+                if held.end() <= edit.from {
+                    append(&mut edits, moved(held, shift), &mut growth);
                 } else {
                     joined.from = joined.from.min(held.from);
-                    from_end = from_end.max(held.from + held.from_len);
+                    from_end = from_end.max(held.source_end());
                     if held.at < edit.from {
-                        growth.push_edit(&mut edits, moved(Edit { len: edit.from - held.at, ..held }, shift));
+                        let left = Edit { len: edit.from - held.at, ..held };
+                        append(&mut edits, moved(left, shift), &mut growth);
                     }
-                    if held_end > end {
-                        earlier = Some(Edit { at: end, len: held_end - end, ..held });
+                    if held.end() > end {
+                        earlier = Some(Edit { at: end, len: held.end() - end, ..held });
                         break;
                     }
                 }
                 earlier = mine.next();
             }
             joined.from_len = from_end.saturating_sub(joined.from);
-            growth.push_edit(&mut edits, joined);
-            shift += edit.len as isize - edit.from_len as isize;
+            append(&mut edits, joined, &mut growth);
+            shift = shift.wrapping_add(edit.len).wrapping_sub(edit.from_len);
         }
         for edit in earlier.into_iter().chain(mine) {
-            growth.push_edit(&mut edits, moved(edit, shift));
+            append(&mut edits, moved(edit, shift), &mut growth);
         }
         Aligned { text: next.text, edits, read: self.read, growth, asked: Asked::default() }
+    }
+
+    /// How many edits come before the first that is not `before`, of which `n` are known.
+    fn n_from(&self, n: usize, before: impl Fn(&Edit) -> bool) -> usize {
+        n + self.edits[n..].iter().take_while(|edit| before(edit)).count()
     }
 }
 
@@ -318,6 +373,29 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<(bool, usize, String)>> {
         prop::collection::vec((any::<bool>(), 0..4_usize, "[xé中]{0,3}"), 0..8)
+    }
+
+    #[test]
+    fn what_goes_step_after_step_is_one_edit() {
+        let mut whole: Option<Aligned> = None;
+        let text = "ab".repeat(50);
+        for _ in 0..20 {
+            for (from, to) in [("a", "axx"), ("x", "")] {
+                let mut next = Aligned::default();
+                let current = whole.as_ref().map_or(text.as_str(), |whole| whole.text.as_str());
+                assert!(super::super::replace(current, from, to, &mut next));
+                whole = Some(match whole.take() {
+                    Some(first) => first.then(next),
+                    None => next,
+                });
+            }
+        }
+        let whole = whole.unwrap();
+        assert_eq!(whole.text, text);
+        assert!(whole.edits.len() <= 2 * text.len(), "{}", whole.edits.len());
+        for at in 0..text.len() {
+            assert_eq!(whole.to_original(at..at + 1), at..at + 1);
+        }
     }
 
     proptest! {

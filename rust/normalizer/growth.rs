@@ -1,24 +1,31 @@
-//! How far a normalizer may make a text grow.
+//! How far a normalizer may make a text grow, and how much of it all steps may read.
 //!
 //! A file names the steps, and twenty that double a text make a megabyte of each
-//! byte. What a text becomes is therefore bounded by its own length, after each
-//! step and with the way back from the new text to the old; memory is asked for,
-//! never assumed. The greatest growth of a known normalizer is that of NFKD, 11
-//! times (U+FDFA), and with each blank of it written as `▁`, 13 times.
+//! byte. What a text becomes is therefore bounded by its own length after each
+//! step, and so is the sum of what the steps read; memory is asked for, never
+//! assumed. The greatest growth of a known normalizer is that of NFKD, 11 times
+//! (U+FDFA), and with each blank of it written as `▁`, 13 times; the longest known
+//! list has seven steps.
 
 use crate::error::{Error, Result};
 
 /// How many times a text may become longer.
-const TIMES: usize = 64;
-/// What is allowed on top, so that something may be put before a short text.
-const EXTRA: usize = 1 << 10;
+const TIMES: usize = 16;
+/// What is allowed on top, so that a mark may be put before a short text. A text
+/// of two bytes may stand between two added tokens, thousands of times.
+const EXTRA: usize = 64;
+/// How many times its bytes the steps may read a text, all together.
+const TIMES_READ: usize = 128;
+/// What is allowed on top of that.
+const EXTRA_READ: usize = 1 << 10;
 
-/// What a text of some length may become: bytes, and edits of its alignment.
+/// What a text of some length may become, and what may still be read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     original: usize,
     bytes: usize,
-    edits: usize,
+    /// Bytes that steps may still read.
+    to_read: usize,
     /// Whether something found no room and was left out.
     stopped: bool,
 }
@@ -26,7 +33,7 @@ pub struct Growth {
 impl Default for Growth {
     /// No bound.
     fn default() -> Self {
-        Self { original: 0, bytes: usize::MAX, edits: usize::MAX, stopped: false }
+        Self { original: 0, bytes: usize::MAX, to_read: usize::MAX, stopped: false }
     }
 }
 
@@ -36,9 +43,35 @@ impl Growth {
         Self {
             original,
             bytes: original.saturating_mul(TIMES).saturating_add(EXTRA),
-            edits: original.saturating_mul(TIMES / 8).saturating_add(EXTRA),
+            to_read: original.saturating_mul(TIMES_READ).saturating_add(EXTRA_READ),
             stopped: false,
         }
+    }
+
+    /// The bound for a text whose places are kept in 32 bits.
+    pub(super) fn of_aligned(original: usize) -> Result<Self> {
+        let limit = u32::MAX as usize;
+        if original > limit {
+            return Err(Error::Encode(format!(
+                "a text of {original} bytes to normalize; the limit is {limit} (4 GiB); split it into documents, \
+                 or pass lines"
+            )));
+        }
+        let growth = Self::of(original);
+        Ok(Self { bytes: growth.bytes.min(limit), ..growth })
+    }
+
+    /// Takes note that another step reads `len` bytes.
+    pub(super) fn read(&mut self, len: usize) -> Result<()> {
+        let left = self.to_read.checked_sub(len);
+        self.to_read = left.ok_or_else(|| {
+            Error::Encode(format!(
+                "the steps of the normalizer read more than {TIMES_READ} times the text of {} bytes, and \
+                 {EXTRA_READ} bytes, one after the other; join steps, or look for one that makes the text longer",
+                self.original
+            ))
+        })?;
+        Ok(())
     }
 
     /// Appends `more` to `text`, or leaves it out where there is no room.
@@ -49,16 +82,23 @@ impl Growth {
         }
     }
 
+    /// Makes room for what `more` bytes may become, if there is any.
+    pub(super) fn reserve(&self, text: &mut String, more: usize) {
+        // Memory that is missing is missed where it is written to.
+        let _ = text.try_reserve(more.min(self.bytes.saturating_sub(text.len())));
+    }
+
     /// Makes room for `more` bytes; `false` past the bound.
     #[cold]
-    pub(super) fn make_room(&mut self, text: &mut String, more: usize) -> bool {
+    fn make_room(&mut self, text: &mut String, more: usize) -> bool {
         let fits = text.len().checked_add(more).is_some_and(|len| len <= self.bytes);
         let made = fits && !self.stopped && text.try_reserve(more).is_ok();
         self.stopped |= !made;
         made
     }
 
-    /// Appends an edit, or leaves it out where there is no room.
+    /// Appends an edit, or leaves it out where there is no memory: there are
+    /// at most two for each byte of the text.
     #[inline]
     pub(super) fn push_edit<T>(&mut self, edits: &mut Vec<T>, edit: T) {
         if edits.len() < edits.capacity() || self.make_room_for_edits(edits, 1) {
@@ -66,25 +106,24 @@ impl Growth {
         }
     }
 
-    /// Makes room for `more` edits; `false` past the bound.
+    /// Makes room for `more` edits; `false` where there is no memory.
     #[cold]
     pub(super) fn make_room_for_edits<T>(&mut self, edits: &mut Vec<T>, more: usize) -> bool {
-        let fits = edits.len().checked_add(more).is_some_and(|len| len <= self.edits);
-        let made = fits && !self.stopped && edits.try_reserve(more).is_ok();
+        let made = !self.stopped && edits.try_reserve(more).is_ok();
         self.stopped |= !made;
         made
     }
 
     /// Whether all of it is there and within the bound.
-    pub(super) fn check(&self, text: &str, n_edits: usize) -> Result<()> {
-        if !self.stopped && text.len() <= self.bytes && n_edits <= self.edits {
+    pub(super) fn check(&self, text: &str) -> Result<()> {
+        if !self.stopped && text.len() <= self.bytes {
             return Ok(());
         }
         Err(Error::Encode(format!(
-            "the normalizer makes more than {} bytes or {} changes of a text of {} bytes, or there is no memory \
-             for them; the limit is {TIMES} times the text and {EXTRA} bytes; look for steps that make it longer \
-             each time, such as Replace, or split the text",
-            self.bytes, self.edits, self.original
+            "the normalizer makes more than {} bytes of a text of {} bytes, or there is no memory for them; the \
+             limit is {TIMES} times the text and {EXTRA} bytes; look for steps that make it longer, such as \
+             Replace or Prepend, or split the text",
+            self.bytes, self.original
         )))
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Rewrite;
 use crate::error::{Error, Result};
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Work};
 
 /// A compiled pattern; equal to another when the pattern is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,9 +64,15 @@ impl Matches {
     ///
     /// # Errors
     /// [`Error::Pattern`] for a text that is too much work.
-    pub(super) fn replace<R: Rewrite>(&self, text: &str, content: &str, out: &mut R) -> Result<bool> {
+    pub(super) fn replace<R: Rewrite>(
+        &self,
+        text: &str,
+        content: &str,
+        work: &Work,
+        out: &mut R,
+    ) -> Result<bool> {
         let mut end = 0;
-        self.pattern.for_each_match(text, |found| {
+        self.pattern.for_each_match(text, work, |found| {
             if !found.is_empty() {
                 out.copy(&text[end..found.start]);
                 out.replace(found.len(), content);
@@ -97,11 +103,11 @@ mod tests {
         ] {
             let matches = Matches::new(pattern).unwrap();
             let mut aligned = Aligned::default();
-            let changed = matches.replace(text, content, &mut aligned).unwrap();
+            let changed = matches.replace(text, content, &Work::of(text.len()), &mut aligned).unwrap();
             assert_eq!(changed.then_some(aligned.text.as_str()), expected, "{pattern} {text}");
         }
         let mut aligned = Aligned::default();
-        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &mut aligned).unwrap());
+        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &Work::of(5), &mut aligned).unwrap());
         assert_eq!(aligned.to_original(2..3), 4..5);
     }
 

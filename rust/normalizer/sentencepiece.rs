@@ -103,7 +103,7 @@ impl SentencePiece {
     /// # Errors
     /// As [`super::Normalizer::normalize`].
     pub fn normalize_bytes(&self, text: &[u8]) -> Result<Aligned> {
-        let mut aligned = Aligned::within(Growth::of(text.len()));
+        let mut aligned = Aligned::within(Growth::of_aligned(text.len())?);
         self.write_bytes(text, &mut aligned);
         aligned.checked()
     }

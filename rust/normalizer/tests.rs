@@ -31,7 +31,7 @@ fn growth_is_bounded_at_every_step() {
         content: content.into(),
     };
     let nested = Normalizer::Sequence { normalizers: vec![replacing(6, "hh"); 100] };
-    let prepends = vec![Normalizer::Prepend { prepend: "ab ".into() }; 2000];
+    let prepends = vec![Normalizer::Prepend { prepend: "ab ".repeat(40) }; 2000];
     for (what, normalizer) in [
         ("a bomb", replacing(5000, "hh")),
         ("a long content", replacing(1, &"h".repeat(100_000))),
@@ -47,7 +47,7 @@ fn growth_is_bounded_at_every_step() {
         for error in [normalizer.normalize(&text).unwrap_err(), normalizer.normalize_text(&text).unwrap_err()]
         {
             let error = error.to_string();
-            assert!(error.contains("64 times the text"), "{what}: {error}");
+            assert!(error.contains("16 times the text"), "{what}: {error}");
         }
     }
 }
@@ -61,10 +61,27 @@ fn known_normalizers_are_far_from_the_bound() {
         assert!(plain.len() > 10 * text.len() && plain.len() < 16 * text.len(), "{name}: {}", plain.len());
         assert_eq!(normalizer.normalize(&text).unwrap().unwrap().text, plain);
     }
-    // Six doublings are 64 times; what is put before a short text is allowed.
-    assert_eq!(replacing(6, "hh").normalize_text("hhh").unwrap().unwrap().len(), 192);
-    let prefix = Normalizer::Prepend { prepend: "x".repeat(1024) };
-    assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 1025);
+    // Four doublings are 16 times; what is put before a short text is allowed.
+    assert_eq!(replacing(4, "hh").normalize_text("hhh").unwrap().unwrap().len(), 48);
+    let prefix = Normalizer::Prepend { prepend: "x".repeat(64) };
+    assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 65);
+}
+
+#[test]
+fn what_all_steps_read_is_bounded() {
+    let text = "ab".repeat(1000);
+    let steps = |n: usize| {
+        let mut normalizers = vec![Normalizer::Replace { pattern: "b".into(), content: "bbb".into() }];
+        normalizers.extend(vec![Normalizer::Lowercase; n]);
+        Normalizer::Sequence { normalizers }
+    };
+    // Once the text, then twice the text: 63 times 2 and 1 fit into 128.
+    for n in [0, 63] {
+        assert_eq!(steps(n).normalize_text(&text).unwrap().unwrap().len(), 4000, "{n}");
+    }
+    for error in [steps(64).normalize(&text).unwrap_err(), steps(64).normalize_text(&text).unwrap_err()] {
+        assert!(error.to_string().contains("read more than 128 times the text of 2000 bytes"), "{error}");
+    }
 }
 
 #[test]

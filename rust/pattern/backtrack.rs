@@ -40,15 +40,10 @@ enum Way {
 pub(super) fn for_each_match<E>(
     program: &Program,
     text: &str,
+    work: &Work,
     mut f: impl FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<Result<(), E>, Stop> {
-    let mut machine = Machine {
-        program,
-        text,
-        ways: Vec::new(),
-        slots: vec![UNSET; program.n_slots],
-        work: Work::of(text.len()),
-    };
+    let mut machine = Machine { program, text, ways: Vec::new(), slots: vec![UNSET; program.n_slots], work };
     let (mut from, mut last_end) = (0, None);
     while from <= text.len() {
         let Some(found) = machine.search(from)? else { return Ok(Ok(())) };
@@ -72,7 +67,7 @@ struct Machine<'a> {
     text: &'a str,
     ways: Vec<Way>,
     slots: Vec<usize>,
-    work: Work,
+    work: &'a Work,
 }
 
 impl Machine<'_> {

@@ -109,7 +109,7 @@ impl Linear {
     /// Whether the pattern matches nothing at all, somewhere.
     pub(super) fn matches_empty(&self) -> bool {
         let mut found = false;
-        let stopped = self.for_each_match("", |_| -> Result<(), ()> {
+        let stopped = self.for_each_match("", &Work::of(0), |_| -> Result<(), ()> {
             found = true;
             Ok(())
         });
@@ -124,15 +124,17 @@ impl Linear {
     pub(super) fn for_each_match<E>(
         &self,
         text: &str,
+        work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
-        self.dfas.with_caches(|caches| self.search(caches, text, &mut f))
+        self.dfas.with_caches(|caches| self.search(caches, text, work, &mut f))
     }
 
     fn search<E>(
         &self,
         caches: &mut Caches,
         text: &str,
+        work: &Work,
         f: &mut impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
         let mut reported = 0;
@@ -151,7 +153,7 @@ impl Linear {
         }
         self.dfas.forward.reset_cache(&mut caches.forward);
         self.dfas.reverse.reset_cache(&mut caches.reverse);
-        let mut search = Search::new(&self.dfas, caches, text, Some(Work::of(text.len())));
+        let mut search = Search::new(&self.dfas, caches, text, Some(work));
         let done = search.run(&mut |found| {
             reported += 1;
             if reported > n_reported { f(found) } else { Ok(()) }
@@ -166,7 +168,7 @@ struct Search<'a> {
     caches: &'a mut Caches,
     text: &'a str,
     /// What is counted; `None` while there are free looks.
-    work: Option<Work>,
+    work: Option<&'a Work>,
     free: usize,
     clears: usize,
     failures: Failures,
@@ -209,7 +211,7 @@ impl Failures {
 }
 
 impl<'a> Search<'a> {
-    fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, work: Option<Work>) -> Self {
+    fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, work: Option<&'a Work>) -> Self {
         let clears = caches.forward.clear_count();
         Self { dfas, caches, text, work, free: 0, clears, failures: Failures::default() }
     }
@@ -309,7 +311,7 @@ impl<'a> Search<'a> {
     /// Counts bytes looked at, and fillings of the cache.
     fn count(&mut self, bytes: usize) -> Result<(), Stop> {
         self.free = self.free.saturating_sub(bytes);
-        let Some(work) = &mut self.work else { return Ok(()) };
+        let Some(work) = self.work else { return Ok(()) };
         let clears = self.caches.forward.clear_count();
         if clears != self.clears {
             // Other states have the names now.
@@ -344,7 +346,7 @@ mod tests {
         let linear = Linear::new(r"\w+|\s+").unwrap();
         let search = || {
             let mut n = 0;
-            let done = linear.for_each_match("one two", |_| -> Result<(), ()> {
+            let done = linear.for_each_match("one two", &Work::of(7), |_| -> Result<(), ()> {
                 n += 1;
                 Ok(())
             });

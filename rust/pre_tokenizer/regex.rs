@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Work};
 
 /// A compiled pattern; equal to another when the pattern and the engine are.
 ///
@@ -80,6 +80,7 @@ impl SplitPattern {
     pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,
+        work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut end = 0;
@@ -91,7 +92,7 @@ impl SplitPattern {
             end = found.end.max(start);
             if end > start { f(start..end) } else { Ok(()) }
         };
-        self.pattern.for_each_match(text, &mut cut)?;
+        self.pattern.for_each_match(text, work, &mut cut)?;
         cut(text.len()..text.len())
     }
 }

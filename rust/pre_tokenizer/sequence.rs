@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::PreTokenizer;
 use crate::error::{Error, Result};
+use crate::pattern::Work;
 
 /// More steps than any known file has; each is a level of nested calls.
 pub const MAX_STEPS: usize = 16;
@@ -23,19 +24,21 @@ pub(super) fn check(steps: &[PreTokenizer]) -> Result<()> {
     }
 }
 
-/// Calls `f` with the pieces of `text`, which begins at `base`.
+/// Calls `f` with the pieces of `text`, which begins at `base`; `work` is what all
+/// patterns may do on the whole text.
 pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
     base: usize,
+    work: &Work,
     f: &mut dyn FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<(), E> {
     match steps {
         [] if text.is_empty() => Ok(()),
         [] => f(base..base + text.len()),
-        [first, rest @ ..] => first.walk(text, |piece| {
+        [first, rest @ ..] => first.walk_within(text, work, |piece| {
             let start = base + piece.start;
-            walk(rest, &text[piece], start, f)
+            walk(rest, &text[piece], start, work, f)
         }),
     }
 }

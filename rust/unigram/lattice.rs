@@ -9,15 +9,28 @@ use super::{Precision, Unigram};
 use crate::vocab::TokenId;
 
 /// A piece, or an unknown character, at a place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arc {
     /// Where it starts in the text.
-    pub(super) start: usize,
+    start: u32,
     /// Its bytes.
-    pub(super) len: u32,
-    /// [`Unigram::unknown_mark`] for an unknown character.
-    pub(super) id: TokenId,
-    pub(super) score: f64,
+    len: u32,
+    /// [`UNKNOWN`] for a character that is no piece.
+    id: TokenId,
+}
+
+/// No id of a piece: an unknown character, where a model may find its unknown
+/// token as a piece with a score of its own.
+const UNKNOWN: TokenId = TokenId::MAX;
+
+/// Calls `each` with the start, the end and the id of all arcs, by start.
+fn for_each_arc(model: &Unigram, text: &[u8], mut each: impl FnMut(usize, usize, TokenId)) {
+    let mut start = 0;
+    while start < text.len() {
+        start = model.pieces().for_each_at(text, start, |end, id| {
+            each(start, end, id.unwrap_or(UNKNOWN));
+        });
+    }
 }
 
 /// All ways to cut one text.
@@ -32,29 +45,18 @@ pub struct Lattice<'a> {
 
 impl<'a> Lattice<'a> {
     pub(super) fn new(model: &'a Unigram, text: &'a [u8]) -> Self {
-        let mut found = Vec::new();
         let mut first = vec![0; text.len() + 2];
-        let scores = model.scores_in_search();
-        let mut start = 0;
-        while start < text.len() {
-            start = model.pieces().for_each_at(text, start, |end, id| {
-                let score = id.map_or(scores.unknown, |id| scores.by_id[id as usize]);
-                let id = id.unwrap_or(model.unknown_mark());
-                found.push(Arc { start, len: (end - start) as u32, id, score });
-                first[end + 1] += 1;
-            });
-        }
+        for_each_arc(model, text, |_, end, _| first[end + 1] += 1);
         for end in 1..first.len() {
             first[end] += first[end - 1];
         }
         let mut next = first.clone();
-        let mut arcs = found.clone();
         // Found by start, so those of one end stay in that order.
-        for arc in found {
-            let slot = &mut next[arc.start + arc.len as usize];
-            arcs[*slot] = arc;
-            *slot += 1;
-        }
+        let mut arcs = vec![Arc::default(); first[text.len() + 1]];
+        for_each_arc(model, text, |start, end, id| {
+            arcs[next[end]] = Arc { start: start as u32, len: (end - start) as u32, id };
+            next[end] += 1;
+        });
         Self { model, text, arcs, first }
     }
 
@@ -63,8 +65,25 @@ impl<'a> Lattice<'a> {
         self.first[end]..self.first[end + 1]
     }
 
-    pub(super) fn arc(&self, at: usize) -> &Arc {
-        &self.arcs[at]
+    /// Where an arc starts.
+    pub(super) fn start(&self, at: usize) -> usize {
+        self.arcs[at].start as usize
+    }
+
+    /// What an arc adds.
+    pub(super) fn score(&self, at: usize) -> f64 {
+        self.score_of(&self.arcs[at])
+    }
+
+    fn score_of(&self, arc: &Arc) -> f64 {
+        let scores = self.model.scores_in_search();
+        scores.by_id.get(arc.id as usize).copied().unwrap_or(scores.unknown)
+    }
+
+    /// The piece of an arc, or [`Unigram::unknown_mark`], and its length.
+    fn piece(&self, at: usize) -> (TokenId, u32) {
+        let arc = &self.arcs[at];
+        (if arc.id == UNKNOWN { self.model.unknown_mark() } else { arc.id }, arc.len)
     }
 
     /// A number for each place: `join` makes it of the numbers where the arcs
@@ -75,7 +94,8 @@ impl<'a> Lattice<'a> {
         let mut incoming = Vec::new();
         for end in 1..=self.text.len() {
             incoming.clear();
-            incoming.extend(self.arcs[self.ending_at(end)].iter().map(|arc| (values[arc.start], arc.score)));
+            let arcs = self.arcs[self.ending_at(end)].iter();
+            incoming.extend(arcs.map(|arc| (values[arc.start as usize], self.score_of(arc))));
             if !incoming.is_empty() {
                 values[end] = join(&incoming);
             }
@@ -85,7 +105,7 @@ impl<'a> Lattice<'a> {
 
     /// The ids of arcs in the order of the text.
     pub(super) fn ids(&self, arcs: impl Iterator<Item = usize>) -> Vec<TokenId> {
-        self.model.ids_of(self.text, arcs.map(|arc| (self.arcs[arc].id, self.arcs[arc].len)))
+        self.model.ids_of(self.text, arcs.map(|arc| self.piece(arc)))
     }
 
     /// The arcs of [`Unigram::encode`], last first.
@@ -96,9 +116,9 @@ impl<'a> Lattice<'a> {
             Precision::F64 => viterbi.search::<false>(self.model, self.text, 0.0),
         };
         let mut end = self.text.len();
-        let arc_of = |(id, len): (TokenId, u32)| {
-            let arc = self.ending_at(end).find(|&at| (self.arcs[at].id, self.arcs[at].len) == (id, len));
-            end -= len as usize;
+        let arc_of = |piece: (TokenId, u32)| {
+            let arc = self.ending_at(end).find(|&at| self.piece(at) == piece);
+            end -= piece.1 as usize;
             arc
         };
         viterbi.path.into_iter().rev().filter_map(arc_of).collect()

@@ -91,8 +91,8 @@ impl NBest<'_, '_> {
     /// Opens every arc that ends at `end`, before the tail `next`.
     fn extend(&mut self, end: usize, next: usize, score: f64) {
         for arc in self.lattice.ending_at(end) {
-            let score = score + self.lattice.arc(arc).score;
-            let bound = self.best_to[self.lattice.arc(arc).start] + score;
+            let score = score + self.lattice.score(arc);
+            let bound = self.best_to[self.lattice.start(arc)] + score;
             self.open.push(Open { bound, tail: self.tails.len() });
             self.tails.push(Tail { arc, next, score });
         }
@@ -112,7 +112,7 @@ impl Iterator for NBest<'_, '_> {
             let arcs = self.lattice.best();
             let path = Path {
                 ids: self.lattice.ids(arcs.iter().rev().copied()),
-                score: arcs.iter().map(|&arc| self.lattice.arc(arc).score).sum(),
+                score: arcs.iter().map(|&arc| self.lattice.score(arc)).sum(),
             };
             self.first = Some(arcs);
             return Some(path);
@@ -120,7 +120,7 @@ impl Iterator for NBest<'_, '_> {
         let first = first.clone();
         while let Some(Open { tail, .. }) = self.open.pop() {
             let Tail { arc, score, .. } = self.tails[tail];
-            match self.lattice.arc(arc).start {
+            match self.lattice.start(arc) {
                 0 if self.arcs(tail).eq(first.iter().rev().copied()) => {}
                 0 => return Some(Path { ids: self.lattice.ids(self.arcs(tail)), score }),
                 start => self.extend(start, tail, score),

@@ -51,10 +51,7 @@ impl Lattice<'_> {
         let mut arcs = Vec::new();
         let mut end = self.text.len();
         while end > 0 {
-            let weight = |at: usize| {
-                let arc = self.arc(at);
-                (sums[arc.start] + alpha * arc.score - sums[end]).exp()
-            };
+            let weight = |at: usize| (sums[self.start(at)] + alpha * self.score(at) - sums[end]).exp();
             let mut left = random.next_f64();
             // The weights sum to 1 but for rounding, which the last arc takes.
             let drawn = self.ending_at(end).find(|&at| {
@@ -63,7 +60,7 @@ impl Lattice<'_> {
             });
             let Some(at) = drawn.or_else(|| self.ending_at(end).next_back()) else { break };
             arcs.push(at);
-            end = self.arc(at).start;
+            end = self.start(at);
         }
         self.ids(arcs.into_iter().rev())
     }
@@ -77,10 +74,9 @@ impl Lattice<'_> {
             entropies[end] = self
                 .ending_at(end)
                 .map(|at| {
-                    let arc = self.arc(at);
-                    let log_p = sums[arc.start] + alpha * arc.score - sums[end];
+                    let log_p = sums[self.start(at)] + alpha * self.score(at) - sums[end];
                     let p = log_p.exp();
-                    if p > 0.0 { p * (entropies[arc.start] - log_p) } else { 0.0 }
+                    if p > 0.0 { p * (entropies[self.start(at)] - log_p) } else { 0.0 }
                 })
                 .sum();
         }

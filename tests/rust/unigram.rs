@@ -180,6 +180,37 @@ proptest! {
     }
 
     #[test]
+    fn long_pieces_that_begin_each_other_give_the_definition(
+        lens in prop::collection::btree_set(1_usize..120, 1..60),
+        dense in (1_usize..60, 0_usize..60),
+        falling: bool,
+        scores in prop::collection::vec(prop::sample::select(vec![-1.0, -2.0, -3.5, -40.0, -9e3, 1.0]), 20),
+        runs in prop::collection::vec((0_usize..150, "[abé]{0,3}"), 1..5),
+        double: bool,
+    ) {
+        let precision = if double { Precision::F64 } else { Precision::F32 };
+        let mut pieces: Pieces = vec![("<unk>".into(), -1.0, Kind::Unknown), ("b".into(), -2.0, Kind::Normal)];
+        let lens = lens.into_iter().chain(dense.0..dense.0 + dense.1).collect::<std::collections::BTreeSet<_>>();
+        for (at, len) in lens.into_iter().enumerate() {
+            let score = if falling { -(len as f64).sqrt() } else { scores[at % scores.len()] };
+            pieces.push(("a".repeat(len), score, Kind::Normal));
+            if at % 5 == 0 {
+                pieces.push((format!("{}b", "a".repeat(len)), score, Kind::Normal));
+                pieces.push((format!("b{}", "a".repeat(len)), score, Kind::Normal));
+            }
+        }
+        let model = model(&pieces, precision, false);
+        let text: String = runs.iter().map(|(n, rest)| "a".repeat(*n) + rest).collect();
+        let way = best_way(&pieces, precision, &text);
+        let expected = ids_of_way(&pieces, precision, false, &text, &way);
+        prop_assert_eq!(&model.encode(text.as_bytes()), &expected);
+        let mut ids = Vec::new();
+        model.worker().encode(text.as_bytes(), 0, text.len(), &mut ids);
+        prop_assert_eq!(&ids, &expected);
+        prop_assert_eq!(&model.n_best(text.as_bytes(), 1)[0].ids, &expected);
+    }
+
+    #[test]
     fn the_n_best_are_the_best_of_all(pieces in pieces(), text in "[abé▁c]{0,7}") {
         let model = model(&pieces, Precision::F64, false);
         let (scores, unknown) = scores(&pieces, Precision::F64);

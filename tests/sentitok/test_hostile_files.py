@@ -23,7 +23,7 @@ import hostile_files
 from pathlib import Path
 found = {}
 for name, make in hostile_files.files(int(sys.argv[3])).items():
-    job = hostile_files.write(Path(sys.argv[2]), name, make(), 200_000)
+    job = hostile_files.write(Path(sys.argv[2]), name, make(), 100_000)
     found[name] = hostile_files.use(**job)
 print(json.dumps(found))
 """

@@ -73,17 +73,21 @@ def split(pattern: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
 
+def splits(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
 def added(n: int, content: str, start: int = 4) -> list[dict[str, Any]]:
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
     return [{"id": start + k, "content": f"{content}{k}", **flags} for k in range(n)]
 
 
-GROWTH = "64 times the text"
+GROWTH = "16 times the text"
 LONG = "a" * 100_000
 
 FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "a bomb of strings": (file(normalizer=sequence(*[replace("h", "hh")] * 22)), ["hh" * 20], GROWTH),
-    "a long bomb": (file(normalizer=sequence(*[replace("h", "hh")] * 128)), ["h"], GROWTH),
+    "a long bomb": (file(normalizer=sequence(*[replace("h", "hh")] * 64)), ["h"], GROWTH),
     "a bomb of matches": (
         file(normalizer=sequence(*[replace("h+?", "hhh", "Regex")] * 16)),
         ["h" * 9],
@@ -91,13 +95,18 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     ),
     "a long content": (file(normalizer=replace("h", "h" * 90_000)), ["h" * 10_000], GROWTH),
     "long prefixes": (
-        file(normalizer=sequence(*[{"type": "Prepend", "prepend": "h" * 400}] * 128)),
+        file(normalizer=sequence(*[{"type": "Prepend", "prepend": "h" * 40}] * 64)),
         ["h"],
         GROWTH,
     ),
     "one prefix, many pieces": (
         file(normalizer={"type": "Prepend", "prepend": "h" * 1000}, added_tokens=added(3, "<a>")),
         ["h<a>1" * 20_000],
+        GROWTH,
+    ),
+    "a prefix of each section": (
+        file(normalizer={"type": "Prepend", "prepend": "a" * 64}, added_tokens=added(3, "<")),
+        ["h<1" * 33_000],
         "",
     ),
     "a bomb in an added token": (
@@ -113,17 +122,17 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "many steps": (
         file(normalizer=sequence(*[replace("h", "a"), replace("a", "h")] * 700)),
         ["h" * 2000],
-        "128 steps",
+        "64 steps",
     ),
     "nfkd many times": (
-        file(normalizer=sequence(*[{"type": "NFKD"}, {"type": "NFC"}] * 64)),
+        file(normalizer=sequence(*[{"type": "NFKD"}, {"type": "NFC"}] * 32)),
         ["\ufdfa" * 100],
-        "",
+        "128 times the text",
     ),
     "nested steps": (
         file(normalizer=sequence(*[sequence(*[{"type": "NFC"}] * 20)] * 20)),
         ["a"],
-        "128 steps",
+        "64 steps",
     ),
     "one long added token": (file(added_tokens=added(1, "a" * 90_000)), ["a" * 200_000], ""),
     "a template bomb": (
@@ -143,6 +152,16 @@ FILES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "an atomic group": (file(pre_tokenizer=split(r"(?>a+)+b")), [LONG], "steps"),
     "a repeated group": (file(pre_tokenizer=split(r"(?:a|aa)+(?!a)b")), [LONG], "steps"),
     "a back reference": (file(pre_tokenizer=split(r"(a+)\1+b")), ["a" * 20_000], "steps"),
+    "pieces that look around": (
+        file(pre_tokenizer=splits(split("a{160}"), split(r"(?=a*a*a*b)x"))),
+        [LONG],
+        "steps",
+    ),
+    "sections that look around": (
+        file(pre_tokenizer=split(r"(?=a*a*a*b)x"), added_tokens=added(2, "<")),
+        [("a" * 160 + "<1") * 600],
+        "steps",
+    ),
     "reading far past a match": (file(pre_tokenizer=split("a*b|a")), [LONG], ""),
     "far past a match by parity": (file(pre_tokenizer=split("(?:aa)*b|a")), [LONG], ""),
     "matches that read on": (file(normalizer=replace("a*b|a", "h", "Regex")), [LONG], ""),
