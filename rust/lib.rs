@@ -26,6 +26,7 @@ pub mod error;
 pub mod format;
 pub mod model;
 pub mod normalizer;
+mod pair_merging;
 pub mod parallel;
 mod pattern;
 pub mod pipeline;
@@ -34,6 +35,7 @@ mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+mod sentencepiece_rules;
 mod spelling;
 mod stretches;
 pub mod template;
