@@ -10,7 +10,7 @@ use crate::vocab::TokenId;
 
 /// A frequent pair.
 #[derive(Default)]
-pub(crate) struct Pair {
+pub(crate) struct FrequentPair {
     /// Its present count.
     pub(crate) count: u64,
     /// Where it began at its birth; some places may be stale.
@@ -76,7 +76,7 @@ impl Positions {
 /// Pairs, and where each one is.
 #[derive(Default)]
 pub(crate) struct Pairs {
-    list: Vec<Pair>,
+    list: Vec<FrequentPair>,
     index: FxHashMap<u64, u32>,
 }
 
@@ -107,23 +107,23 @@ impl Pairs {
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, left: TokenId, right: TokenId) -> Option<&mut Pair> {
+    pub(super) fn get_mut(&mut self, left: TokenId, right: TokenId) -> Option<&mut FrequentPair> {
         self.index.get(&key(left, right)).map(|&index| &mut self.list[index as usize])
     }
 
     /// The pair, which is added if need be.
     #[inline]
-    pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> &mut Pair {
+    pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> &mut FrequentPair {
         let Self { list, index } = self;
         let at = *index.entry(key(left, right)).or_insert_with(|| {
-            list.push(Pair::default());
+            list.push(FrequentPair::default());
             list.len() as u32 - 1
         });
         &mut list[at as usize]
     }
 
     /// Adds a pair and gives its number.
-    pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: Pair) -> u32 {
+    pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> u32 {
         let number = self.list.len() as u32;
         self.list.push(pair);
         self.index.insert(key(left, right), number);
@@ -153,7 +153,7 @@ impl Pairs {
             let (left, right) = parts(key);
             let stays = left != id && right != id;
             if !stays {
-                list[number as usize] = Pair::default();
+                list[number as usize] = FrequentPair::default();
                 forgotten(number);
             }
             stays
@@ -169,7 +169,7 @@ impl Pairs {
     }
 
     /// The pairs and their keys, taken apart.
-    pub(super) fn into_each(mut self) -> impl Iterator<Item = (TokenId, TokenId, Pair)> {
+    pub(super) fn into_each(mut self) -> impl Iterator<Item = (TokenId, TokenId, FrequentPair)> {
         self.index.into_iter().map(move |(key, number)| {
             let (left, right) = parts(key);
             (left, right, std::mem::take(&mut self.list[number as usize]))

@@ -9,7 +9,7 @@
 //! Which pair is best is for the [`Order`] to say.
 
 use super::layout::SymbolLayout;
-use super::pairs::{Candidate, Pair, Pairs, Positions};
+use super::pairs::{Candidate, FrequentPair, Pairs, Positions};
 use super::scan::{Scan, Sketch};
 use super::tokens::Tokens;
 use super::{Limits, Stop};
@@ -117,7 +117,7 @@ impl<O: Order> Window<O> {
         count: u64,
         n: u32,
     ) -> u32 {
-        let pair = Pair { count, positions: Positions::with_room(n as usize) };
+        let pair = FrequentPair { count, positions: Positions::with_room(n as usize) };
         let index = self.pairs.insert(left, right, pair);
         self.order.push(tokens, Candidate { count, left, right, index });
         index
