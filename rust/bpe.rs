@@ -41,6 +41,7 @@ pub(crate) use worker::Scratch;
 pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
+pub use crate::pair_merging::Unit;
 use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
 
@@ -49,17 +50,6 @@ const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// The longest prefix or suffix: a text may become so many times longer.
 const MAX_AFFIX_BYTES: usize = 256;
-
-/// What a piece is cut into before merging.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
-    /// Its bytes: the byte-level BPE of GPT-2. In training they are numbered by
-    /// the code points of their [`crate::byte_level`] characters.
-    #[default]
-    Bytes,
-    /// Its Unicode characters, numbered by code point.
-    Chars,
-}
 
 /// In which order pairs merge.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,7 +25,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-pub use self::kind::Kind;
+pub use self::kind::FileKind;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::pipeline::hex;
@@ -136,7 +136,7 @@ impl Tokenizer {
             return Err(error);
         }
         // What begins like nothing known is not read to its end: it may have none.
-        let bytes = read_while(path, |start| Kind::of(start) != Kind::Unknown)?;
+        let bytes = read_while(path, |start| FileKind::of(start) != FileKind::Unknown)?;
         from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
@@ -296,22 +296,22 @@ fn missing_vocabulary(path: &Path) -> Option<Error> {
 
 fn from_bytes(bytes: &[u8]) -> Result<Parts> {
     let not_a_tokenizer = |reason: &str| Err(Error::format("tokenizer", reason));
-    match Kind::of(bytes) {
-        Kind::Sentitok => container::read(bytes),
-        Kind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
-        Kind::Tiktoken => not_a_tokenizer(
+    match FileKind::of(bytes) {
+        FileKind::Sentitok => container::read(bytes),
+        FileKind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
+        FileKind::Tiktoken => not_a_tokenizer(
             "this is a .tiktoken file, which holds no pattern; call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
         ),
-        Kind::VocabJson | Kind::MergesTxt => not_a_tokenizer(
+        FileKind::VocabJson | FileKind::MergesTxt => not_a_tokenizer(
             "this is one of the two files of GPT-2; give their directory, or call Tokenizer.from_gpt2(vocab, merges)",
         ),
-        Kind::Counts => not_a_tokenizer("this is a file of counts; train on it with train-bpe --counts"),
-        Kind::SentencePiece => sentencepiece_tokenizer::read(bytes),
-        Kind::VocabTxt => not_a_tokenizer(
+        FileKind::Counts => not_a_tokenizer("this is a file of counts; train on it with train-bpe --counts"),
+        FileKind::SentencePiece => sentencepiece_tokenizer::read(bytes),
+        FileKind::VocabTxt => not_a_tokenizer(
             "this is a vocab.txt of WordPiece, which does not say whether text is lowered; \
              call Tokenizer.from_bert_vocab(path, lowercase)",
         ),
-        Kind::Unknown => not_a_tokenizer(
+        FileKind::Unknown => not_a_tokenizer(
             "this is no known format; readable are tokenizer.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
         ),
     }

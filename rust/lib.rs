@@ -26,6 +26,7 @@ pub mod error;
 pub mod format;
 pub mod model;
 pub mod normalizer;
+mod pair_merging;
 pub mod parallel;
 mod pattern;
 pub mod pipeline;
@@ -35,6 +36,7 @@ pub mod progress;
 #[cfg(feature = "python")]
 mod py;
 mod resting;
+mod sentencepiece_rules;
 mod spelling;
 mod stretches;
 pub mod template;

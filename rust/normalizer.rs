@@ -15,7 +15,7 @@ mod matches;
 mod named;
 mod point_map;
 mod precompiled;
-mod run;
+mod reordering;
 mod sentencepiece;
 
 use alignment::Plain;

@@ -32,6 +32,7 @@ pub use worker::Worker;
 use self::pieces::Pieces;
 use self::viterbi::{Scores, Viterbi, kind_in_search};
 use crate::error::{Error, Result};
+pub use crate::sentencepiece_rules::Kind;
 use crate::vocab::{TokenId, Vocab};
 
 /// The longest piece in bytes; SentencePiece has the same limit.
@@ -46,32 +47,6 @@ pub enum Precision {
     F32,
     /// In 64 bits, as Hugging Face does.
     F64,
-}
-
-/// What a piece is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Found in text, by its score.
-    #[default]
-    Normal,
-    /// Stands for what is in no piece.
-    Unknown,
-    /// Frames data; never found in text.
-    Control,
-    /// Given by the user, preferred to all others.
-    UserDefined,
-    /// Not used.
-    Unused,
-    /// Stands for one byte of an unknown character.
-    Byte,
-}
-
-impl Kind {
-    /// Whether a text can hold the piece.
-    fn is_in_text(self) -> bool {
-        matches!(self, Self::Normal | Self::UserDefined)
-    }
 }
 
 /// What a model does beside searching.

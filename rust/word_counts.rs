@@ -25,7 +25,7 @@ use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
-use run::Run;
+use run::SortedRun;
 
 /// Pieces with their counts, sorted by piece bytes; immutable.
 ///
@@ -103,7 +103,7 @@ impl WordCounts {
         let totals = self.totals.add(&other.totals)?;
         let mut sum = Self::empty(self.pipeline.clone());
         sum.bytes.reserve(self.bytes.len().max(other.bytes.len()));
-        let runs = vec![Run::of_words(self), Run::of_words(other)];
+        let runs = vec![SortedRun::of_words(self), SortedRun::of_words(other)];
         run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| {
             sum.push(piece, count);
             Ok(())

@@ -3,35 +3,24 @@
 //! Not a place for text: pieces come counted, from [`crate::WordCounts`].
 //! The order of merges is one of three documented total orders ([`TieBreak`]);
 //! the default gives what Hugging Face's `BpeTrainer` 0.23 gives, id for id.
-//!
-//! A merge costs what it touches: `window` knows where the frequent pairs are,
-//! `merger` rewrites those places and nothing else. Symbols lie in one flat
-//! array with fixed coordinates (`layout`), so long pieces cost no more per
-//! byte than short ones. Counts are checked `u64`.
+//! The work is done by [`crate::pair_merging`].
 
-pub(crate) mod alphabet;
-mod heap;
-pub(crate) mod layout;
-mod literal;
-pub(crate) mod merger;
 mod replay;
-pub(crate) mod rewrite;
-pub(crate) mod scan;
-mod scored;
-pub(crate) mod tokens;
-mod window;
+mod sentencepiece;
 
-pub use super::Unit;
-use crate::error::{Error, Result};
-use crate::parallel;
-use crate::progress::{Progress, Stage};
+use crate::byte_level;
+use crate::error::Result;
+use crate::pair_merging::by_count::ByCount;
+pub use crate::pair_merging::by_count::TieBreak;
+use crate::pair_merging::layout::SymbolLayout;
+use crate::pair_merging::merger::Reuse;
+use crate::pair_merging::symbols::{FirstSymbols, SymbolOptions};
+use crate::pair_merging::tokens::Tokens;
+use crate::pair_merging::{Limits, Start, by_weight};
+pub use crate::pair_merging::{Merge, Stop, Trained, Unit};
+use crate::progress::Progress;
 use crate::vocab::TokenId;
-pub use scored::{ScoredTrained, SentencePieceBpeTrainer};
-
-use alphabet::Symbols;
-use layout::Layout;
-use merger::{End, Limits, Merger, Reuse};
-use tokens::Tokens;
+pub use sentencepiece::{Kind, Piece, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 
 /// The options of training.
 ///
@@ -112,18 +101,6 @@ pub enum Alphabet {
     Chars(Vec<char>),
 }
 
-/// Which pair is merged first. All begin with the greatest count, and all
-/// count each place where the pair stands: `aaa` holds `a a` twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TieBreak {
-    /// Then the smaller pair of ids, as in Hugging Face `tokenizers`.
-    HuggingFace,
-    /// Then the greater pair of byte strings, as in the CS336 reference.
-    Bytes,
-    /// Then fewer symbols, then the smaller string, as in SentencePiece.
-    SentencePiece,
-}
-
 /// A trained vocabulary to go on from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
@@ -134,72 +111,6 @@ pub struct Base {
     pub merges: Vec<(TokenId, TokenId, TokenId)>,
     /// Special tokens with their ids.
     pub special_tokens: Vec<(String, TokenId)>,
-}
-
-/// One merge, with the count its pair had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Merge {
-    /// The left token.
-    pub left: TokenId,
-    /// The right token.
-    pub right: TokenId,
-    /// The token they become.
-    pub id: TokenId,
-    /// How often the pair stood in the corpus when it was merged.
-    pub count: u64,
-}
-
-/// Why training ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// The vocabulary has the size asked for.
-    VocabFull,
-    /// No two symbols stand side by side any more that may be merged.
-    NoPairs,
-    /// The most frequent pair is rarer than `min_frequency`.
-    BelowMinFrequency {
-        /// Its count.
-        count: u64,
-    },
-    /// No pair left makes the corpus more likely (`likelihood` of WordPiece).
-    NoGain,
-}
-
-/// What training gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trained {
-    /// The tokens by id. `None` only for a special token that no sequence of
-    /// bytes can become: over bytes, one with a character that stands for no
-    /// byte, such as a blank. (With `extend`, also for the base's gaps.)
-    pub tokens: Vec<Option<Vec<u8>>>,
-    /// Special tokens with their ids, those of the base first. Over bytes a
-    /// special token spelled like a token's byte-level characters shares its id.
-    pub special_tokens: Vec<(String, TokenId)>,
-    /// The merges in order of rank, without those of the base.
-    pub merges: Vec<Merge>,
-    /// How many ids there were before the first merge.
-    pub n_initial: usize,
-    /// Why training ended.
-    pub stop: Stop,
-    /// What `limit_alphabet` left out, with counts, the most frequent first.
-    pub dropped: Vec<(Vec<u8>, u64)>,
-}
-
-/// What training has before the first merge, whatever the score of a merge.
-pub(crate) struct Start {
-    pub(crate) tokens: Tokens,
-    pub(crate) symbols: Symbols,
-    pub(crate) limits: Limits,
-}
-
-/// Pieces that count, the most frequent first.
-///
-/// Positions then ascend while weights descend: a weight is found by a cursor
-/// over the few distinct ones, not stored for each place.
-pub(crate) fn by_weight<'a>(pieces: impl IntoIterator<Item = (&'a [u8], u64)>) -> Vec<(&'a [u8], u64)> {
-    let mut pieces: Vec<(&[u8], u64)> = pieces.into_iter().filter(|piece| piece.1 > 0).collect();
-    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
-    pieces
 }
 
 impl BpeTrainer {
@@ -216,77 +127,61 @@ impl BpeTrainer {
         progress: &mut Progress,
     ) -> Result<Trained> {
         let pieces = by_weight(pieces);
-        let Start { mut tokens, symbols, limits } = self.start(&pieces, progress)?;
-        let n_initial = tokens.len();
-        let mut layout = match &self.extend {
-            None => Layout::new(&pieces, &symbols, progress)?,
+        let affix = |option, text: &Option<String>| match text {
+            None => Ok(Vec::new()),
+            Some(text) => self.unit.affix(option, text),
+        };
+        let prefix = affix("continuing_subword_prefix", &self.continuing_subword_prefix)?;
+        let suffix = affix("end_of_word_suffix", &self.end_of_word_suffix)?;
+        let mut tokens = Tokens::new(self.unit, prefix.clone(), self.max_token_length);
+        if let Some(base) = &self.extend {
+            base.write(&mut tokens)?;
+        }
+        let options = SymbolOptions {
+            unit: self.unit,
+            special_tokens: &self.special_tokens,
+            byte_fallback: self.byte_fallback,
+            required: self.initial_alphabet.chars(),
+            limit: self.limit_alphabet,
+            prefix: &prefix,
+            suffix: &suffix,
+        };
+        let symbols = FirstSymbols::new(options, &pieces, &mut tokens, progress)?;
+        let limits = Limits::new(self.vocab_size, self.min_frequency, self.threads);
+        // With a base, a vocabulary that gains nothing is a mistake.
+        let adds_none = self.extend.as_ref().is_some_and(|base| base.tokens.len() == tokens.len());
+        limits.check(tokens.len() + usize::from(adds_none))?;
+        let layout = match &self.extend {
+            None => SymbolLayout::new(&pieces, &symbols, progress)?,
             Some(base) => replay::replay(base, &pieces, &symbols, &mut tokens, progress)?,
         };
         drop(pieces);
-        let reuse_is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
-        let reuse = if reuse_is_literal { Reuse::Stop } else { Reuse::Merge };
-        let mut merger = Merger::new(&mut layout, &mut tokens, self.tie_break, limits);
-        let (merges, stop) = match merger.run(reuse, progress)? {
-            End::Stopped(stop) => (merger.into_merges(), stop),
-            End::Reused => {
-                let merges = merger.into_merges();
-                layout.unmerge(&merges);
-                tokens.truncate(n_initial);
-                literal::train(&layout, &mut tokens, &limits, progress)?
-            }
-        };
-        progress.report(Stage::Merge, tokens.len() as u64, self.vocab_size as u64)?;
-        let (tokens, special_tokens) = tokens.into_parts();
-        Ok(Trained { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })
+        let is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
+        let reuse = if is_literal { Reuse::Literal } else { Reuse::Merge };
+        let start = Start { tokens, symbols, layout, limits };
+        start.train(ByCount::new(self.tie_break), reuse, progress)
     }
+}
 
-    /// Finds the alphabet of pieces and checks the options.
-    pub(crate) fn start(&self, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result<Start> {
-        let mut tokens = self.base_tokens()?;
-        let symbols = Symbols::new(self, pieces, &mut tokens, progress)?;
-        self.check_size(&tokens)?;
-        let limits = Limits {
-            vocab_size: self.vocab_size,
-            min_frequency: self.min_frequency.max(1),
-            max_token_length: self.max_token_length.unwrap_or(usize::MAX),
-            threads: parallel::n_threads(self.threads),
-        };
-        Ok(Start { tokens, symbols, limits })
-    }
-
-    /// The vocabulary before the alphabet: the base's tokens, if there is one.
-    fn base_tokens(&self) -> Result<Tokens> {
-        let prefix = match (&self.continuing_subword_prefix, self.unit) {
-            (None, _) => Vec::new(),
-            (Some(prefix), unit) => unit.affix("continuing_subword_prefix", prefix)?,
-        };
-        let mut tokens = Tokens::new(self.unit, prefix, self.max_token_length.unwrap_or(usize::MAX));
-        if let Some(base) = &self.extend {
-            for token in &base.tokens {
-                tokens.push_base(token.as_deref())?;
-            }
-            for (text, id) in &base.special_tokens {
-                tokens.name_special(text, *id)?;
-            }
+impl Alphabet {
+    /// The characters, over bytes those that stand for them.
+    fn chars(&self) -> Vec<char> {
+        match self {
+            Self::Seen => Vec::new(),
+            Self::ByteLevel => byte_level::BYTE_TO_CHAR.to_vec(),
+            Self::Chars(chars) => chars.clone(),
         }
-        Ok(tokens)
     }
+}
 
-    fn check_size(&self, tokens: &Tokens) -> Result<()> {
-        // With a base, a vocabulary that gains nothing is a mistake.
-        let least = match &self.extend {
-            Some(base) if base.tokens.len() == tokens.len() => tokens.len() + 1,
-            _ => tokens.len(),
-        };
-        if self.vocab_size < least {
-            return Err(Error::VocabSize { requested: self.vocab_size as u64, minimum: least as u64 });
+impl Base {
+    /// Gives its tokens their ids.
+    fn write(&self, tokens: &mut Tokens) -> Result<()> {
+        for token in &self.tokens {
+            tokens.push_base(token.as_deref())?;
         }
-        if self.vocab_size > layout::MAX_ID as usize {
-            return Err(Error::Option {
-                option: "vocab_size",
-                value: self.vocab_size.to_string(),
-                reason: format!("ids end at {}; ask for a smaller vocabulary", layout::MAX_ID),
-            });
+        for (text, id) in &self.special_tokens {
+            tokens.name_special(text, *id)?;
         }
         Ok(())
     }

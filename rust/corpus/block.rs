@@ -33,7 +33,7 @@ pub struct Tally {
 
 /// How the bytes of a block are divided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum Division {
     /// Documents pushed one by one, from an iterable.
     #[default]
     Iterable,
@@ -58,7 +58,7 @@ pub(super) struct Place {
 
 /// Where a block starts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Origin {
+pub(super) struct BlockStart {
     pub name: Arc<str>,
     /// Of the block's first byte, in the decompressed source.
     pub offset: u64,
@@ -69,7 +69,7 @@ pub(super) struct Origin {
     pub skipped: Option<(PathBuf, u64)>,
 }
 
-impl Origin {
+impl BlockStart {
     /// The number, from 1, of a line that many line feeds into the block.
     fn line(&self, line_feeds: u64) -> u64 {
         self.before() + self.lines + line_feeds + 1
@@ -146,11 +146,11 @@ impl<'a> Document<'a> {
 #[derive(Debug, Default)]
 pub struct Block {
     pub(super) data: Vec<u8>,
-    pub(super) layout: Layout,
+    pub(super) division: Division,
     /// Where each document ends; made from `data` for lines.
     pub(super) ends: Vec<usize>,
     pub(super) places: Vec<Place>,
-    pub(super) origin: Origin,
+    pub(super) origin: BlockStart,
     pub(super) invalid_utf8: InvalidUtf8,
     /// The last document goes on in the next block.
     pub(super) continues: bool,
@@ -163,11 +163,11 @@ pub struct Block {
 
 impl Block {
     /// Forgets the documents, keeps the memory.
-    pub(super) fn clear(&mut self, layout: Layout, origin: Origin, invalid_utf8: InvalidUtf8) {
+    pub(super) fn clear(&mut self, division: Division, origin: BlockStart, invalid_utf8: InvalidUtf8) {
         self.data.clear();
         self.ends.clear();
         self.places.clear();
-        (self.layout, self.origin, self.invalid_utf8) = (layout, origin, invalid_utf8);
+        (self.division, self.origin, self.invalid_utf8) = (division, origin, invalid_utf8);
         (self.continues, self.byte_order_marks, self.max_line_bytes) = (false, 0, usize::MAX);
     }
 
@@ -249,7 +249,7 @@ impl Block {
 
     /// Refuses a line that is too long; a stream refuses what it would have to hold.
     fn check_lines(&self) -> Result<()> {
-        let is_lines = matches!(self.layout, Layout::Lines | Layout::Jsonl(_));
+        let is_lines = matches!(self.division, Division::Lines | Division::Jsonl(_));
         if !is_lines || self.data.len() <= self.max_line_bytes {
             return Ok(());
         }
@@ -265,16 +265,16 @@ impl Block {
 
     /// Makes `ends` (and for JSON `data` and `places`) from what was read.
     fn find_documents(&mut self, tally: &mut Tally) -> Result<()> {
-        match &self.layout {
-            Layout::Iterable | Layout::Records => {}
-            Layout::Whole => self.ends.push(self.data.len()),
-            Layout::Lines => {
+        match &self.division {
+            Division::Iterable | Division::Records => {}
+            Division::Whole => self.ends.push(self.data.len()),
+            Division::Lines => {
                 self.ends.extend(memchr::memchr_iter(b'\n', &self.data).map(|at| at + 1));
                 if self.ends.last().copied().unwrap_or(0) < self.data.len() {
                     self.ends.push(self.data.len());
                 }
             }
-            Layout::Jsonl(field) => {
+            Division::Jsonl(field) => {
                 self.fields.clear();
                 let mut start = 0;
                 for (number, line) in self.data.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -306,21 +306,21 @@ impl Block {
     fn invalid_text(&self, index: usize, start: usize, at: usize) -> Error {
         let reason = "invalid UTF-8".to_owned();
         let place = self.places.get(index).copied().unwrap_or(Place { offset: 0, line: 0 });
-        let (source_name, offset, line) = match &self.layout {
-            Layout::Iterable => (
+        let (source_name, offset, line) = match &self.division {
+            Division::Iterable => (
                 format!("{}, document {}", self.origin.name, place.line),
                 (at - start) as u64,
                 line_feeds(&self.data[start..at]) + 1,
             ),
-            Layout::Whole | Layout::Lines => (
+            Division::Whole | Division::Lines => (
                 self.origin.name.to_string(),
                 self.origin.offset + at as u64,
                 self.origin.line(line_feeds(&self.data[..at])),
             ),
             // The bytes of the record are not those of the file: it is named by its start.
-            Layout::Records | Layout::Jsonl(_) => {
-                let line = match self.layout {
-                    Layout::Records => place.line,
+            Division::Records | Division::Jsonl(_) => {
+                let line = match self.division {
+                    Division::Records => place.line,
                     _ => self.origin.line(place.line),
                 };
                 return Error::InvalidText {

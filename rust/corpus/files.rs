@@ -13,7 +13,7 @@ use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::block::Layout;
+use super::block::Division;
 use super::compression::Compression;
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
@@ -227,13 +227,13 @@ impl FileSource {
         offset: u64,
         skipped: Option<(PathBuf, u64)>,
     ) -> Stream {
-        let layout = match format {
-            Format::Jsonl { field } => Layout::Jsonl(field.as_str().into()),
-            Format::Text => Layout::Whole,
-            _ => Layout::Lines,
+        let division = match format {
+            Format::Jsonl { field } => Division::Jsonl(field.as_str().into()),
+            Format::Text => Division::Whole,
+            _ => Division::Lines,
         };
         let name = path.display().to_string().into();
-        let mut stream = Stream::new(reader, layout, name, offset, skipped, self.options.invalid_utf8);
+        let mut stream = Stream::new(reader, division, name, offset, skipped, self.options.invalid_utf8);
         stream.max_line_bytes = self.options.max_line_bytes;
         stream
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Layout, Origin, Place};
+use super::block::{BlockStart, Division, Place};
 use super::{BLOCK_BYTES, Block, InvalidUtf8, Meter, Shard, Source};
 use crate::error::Result;
 
@@ -112,8 +112,8 @@ impl IterSource<()> {
 impl<F: FnMut(&mut DocumentSink) -> Result<bool> + Send> Source for IterSource<F> {
     fn fill(&mut self, block: &mut Block) -> Result<bool> {
         self.meter.check()?;
-        let origin = Origin { name: self.name.clone(), ..Origin::default() };
-        block.clear(Layout::Iterable, origin, self.invalid_utf8);
+        let origin = BlockStart { name: self.name.clone(), ..BlockStart::default() };
+        block.clear(Division::Iterable, origin, self.invalid_utf8);
         while !self.ended && block.ends.is_empty() {
             let (shard, block_bytes) = (self.shard, self.block_bytes);
             let mut sink = DocumentSink { block, shard, block_bytes, given: &mut self.given };

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::block::{Block, Layout, Origin, line_feeds};
+use super::block::{Block, BlockStart, Division, line_feeds};
 use super::{InvalidUtf8, Meter};
 use crate::error::{Error, Result};
 use crate::pre_tokenizer::PreTokenizer;
@@ -20,9 +20,9 @@ pub(super) type Cut = dyn Fn(&str) -> Option<usize> + Send;
 /// One stream being read.
 pub(super) struct Stream {
     pub reader: Box<dyn Read + Send>,
-    pub layout: Layout,
+    pub division: Division,
     /// Where the next block starts.
-    pub origin: Origin,
+    pub origin: BlockStart,
     pub invalid_utf8: InvalidUtf8,
     pub byte_order_marks: u64,
     /// The most bytes held because a line or document has no end and no cut.
@@ -35,15 +35,15 @@ impl Stream {
     /// A stream that starts at byte `offset` of a file.
     pub fn new(
         reader: Box<dyn Read + Send>,
-        layout: Layout,
+        division: Division,
         name: Arc<str>,
         offset: u64,
         skipped: Option<(PathBuf, u64)>,
         invalid_utf8: InvalidUtf8,
     ) -> Self {
-        let origin = Origin { name, offset, lines: 0, skipped };
+        let origin = BlockStart { name, offset, lines: 0, skipped };
         let (byte_order_marks, max_line_bytes, carry) = (0, usize::MAX, Vec::new());
-        Self { reader, layout, origin, invalid_utf8, byte_order_marks, max_line_bytes, carry }
+        Self { reader, division, origin, invalid_utf8, byte_order_marks, max_line_bytes, carry }
     }
 
     /// Fills `block`; `false` at the end.
@@ -55,7 +55,7 @@ impl Stream {
         meter: &Meter,
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<bool> {
-        block.clear(self.layout.clone(), self.origin.clone(), self.invalid_utf8);
+        block.clear(self.division.clone(), self.origin.clone(), self.invalid_utf8);
         block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
         block.max_line_bytes = self.max_line_bytes;
         let block_bytes = block_bytes.min(self.max_line_bytes);
@@ -76,13 +76,13 @@ impl Stream {
                     return Ok(self.advance(block));
                 }
             }
-            let line_end = match self.layout {
-                Layout::Whole => None,
+            let line_end = match self.division {
+                Division::Whole => None,
                 _ => memchr::memrchr(b'\n', &data[searched..]).map(|at| searched + at + 1),
             };
             searched = data.len();
-            let part = || match self.layout {
-                Layout::Jsonl(_) => None,
+            let part = || match self.division {
+                Division::Jsonl(_) => None,
                 _ => cut.and_then(|cut| cut_in(data, cut)),
             };
             if let Some(end) = line_end.or_else(part) {
@@ -92,7 +92,7 @@ impl Stream {
                 return Ok(self.advance(block));
             }
             if data.len() > self.max_line_bytes {
-                let what = if self.layout == Layout::Whole { "document" } else { "line" };
+                let what = if self.division == Division::Whole { "document" } else { "line" };
                 return Err(self.origin.too_long(what, 0, 0, self.max_line_bytes));
             }
             target = target.saturating_mul(2).min(self.max_line_bytes.saturating_add(1));
@@ -141,12 +141,12 @@ mod tests {
     /// What comes out: for each block its documents, and whether it goes on.
     fn blocks(
         text: &[u8],
-        layout: Layout,
+        division: Division,
         block_bytes: usize,
         cut: Option<&Cut>,
     ) -> Vec<(Vec<String>, bool)> {
         let reader = Box::new(std::io::Cursor::new(text.to_vec()));
-        let mut stream = Stream::new(reader, layout, "x".into(), 0, None, InvalidUtf8::Replace);
+        let mut stream = Stream::new(reader, division, "x".into(), 0, None, InvalidUtf8::Replace);
         let (mut block, mut tally, mut out) = (Block::default(), Tally::default(), Vec::new());
         let io = |error| Error::io("x", error);
         while stream.fill(&mut block, block_bytes, cut, &Meter::default(), io).unwrap() {
@@ -166,53 +166,53 @@ mod tests {
     fn blocks_end_where_they_may() {
         let cut: &Cut = &|text| text.rfind('|');
         type Blocks<'a> = &'a [(&'a [&'a str], bool)];
-        let cases: &[(&str, &[u8], Layout, Blocks)] = &[
+        let cases: &[(&str, &[u8], Division, Blocks)] = &[
             (
                 "lines",
                 b"a\nbb\nccccccccccccc\nddd",
-                Layout::Lines,
+                Division::Lines,
                 &[(&["a\n", "bb\n"], false), (&["ccccccccccccc\n"], false), (&["ddd"], false)],
             ),
             (
                 "a long line in parts",
                 b"aaa|bbb|ccc|ddd\ne",
-                Layout::Lines,
+                Division::Lines,
                 &[(&["aaa|bbb"], true), (&["|ccc"], true), (&["|ddd\n", "e"], false)],
             ),
             (
                 "one document",
                 b"aaa|bbb\n|cccccccccccc",
-                Layout::Whole,
+                Division::Whole,
                 &[(&["aaa"], true), (&["|bbb\n"], true), (&["|cccccccccccc"], false)],
             ),
             (
                 "no cut beside invalid bytes",
                 b"aa|\xff\xffbbbbbbbbb",
-                Layout::Whole,
+                Division::Whole,
                 &[(&["aa|\u{fffd}\u{fffd}bbbbbbbbb"], false)],
             ),
-            ("nothing", b"", Layout::Lines, &[]),
+            ("nothing", b"", Division::Lines, &[]),
         ];
-        for (name, text, layout, expected) in cases {
+        for (name, text, division, expected) in cases {
             let expected: Vec<_> = expected
                 .iter()
                 .map(|(documents, more)| (documents.iter().map(|d| d.to_string()).collect(), *more))
                 .collect();
-            assert_eq!(blocks(text, layout.clone(), 8, Some(cut)), expected, "{name}");
+            assert_eq!(blocks(text, division.clone(), 8, Some(cut)), expected, "{name}");
         }
     }
 
     #[test]
     fn joined_parts_are_the_text() {
         let text = "añb|c\nd€e||f\n\n|".repeat(20);
-        for layout in [Layout::Lines, Layout::Whole] {
+        for division in [Division::Lines, Division::Whole] {
             for block_bytes in 1..40 {
                 for cut in [None, Some(&(|text: &str| text.rfind('|')) as &Cut)] {
-                    let joined: String = blocks(text.as_bytes(), layout.clone(), block_bytes, cut)
+                    let joined: String = blocks(text.as_bytes(), division.clone(), block_bytes, cut)
                         .into_iter()
                         .flat_map(|(documents, _)| documents)
                         .collect();
-                    assert_eq!(joined, text, "{layout:?} {block_bytes}");
+                    assert_eq!(joined, text, "{division:?} {block_bytes}");
                 }
             }
         }

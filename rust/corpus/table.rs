@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use super::block::{Block, Layout, Origin, Place};
+use super::block::{Block, BlockStart, Division, Place};
 use super::quotes::{Flaw, Rows, Start};
 use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl Table {
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<bool> {
         let name = self.path.display().to_string().into();
-        block.clear(Layout::Records, Origin { name, ..Origin::default() }, invalid_utf8);
+        block.clear(Division::Records, BlockStart { name, ..BlockStart::default() }, invalid_utf8);
         block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
         while !self.ended && block.data.len() < block_bytes && block.ends.len() < block_bytes / 16 + 1 {
             match self.reader.read_byte_record(&mut self.record) {

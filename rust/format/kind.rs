@@ -4,7 +4,7 @@ use super::{container, sentencepiece};
 
 /// What the bytes of a file are, by how they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Our own file.
     Sentitok,
     /// A JSON object with a model, as far as its beginning tells.
@@ -25,7 +25,7 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl FileKind {
     /// Looks at the bytes of a file.
     pub fn of(bytes: &[u8]) -> Self {
         let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();

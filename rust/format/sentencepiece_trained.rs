@@ -48,7 +48,8 @@ impl Tokenizer {
             kind: piece.kind,
         });
         let name = options.rules_name();
-        let file = SpModel::new(pieces.collect(), ModelType::Bpe, trainer.byte_fallback, name, &options)?;
+        let file =
+            SpModel::new(pieces.collect(), ModelType::Bpe, trainer.pieces.byte_fallback, name, &options)?;
         Self::new(parts(&file)?)
     }
 
@@ -64,11 +65,11 @@ impl Tokenizer {
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };
-        if !trainer.special_tokens.iter().any(|token| token.1 == Kind::Unknown) {
+        if !trainer.pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown) {
             let reason = "SentencePiece needs a token for what is unknown; name one, such as <unk>";
             return wrong("unk_token", "None".to_owned(), reason);
         }
-        let cuts = match (&pipeline.pre_tokenizer, trainer.split_by_whitespace) {
+        let cuts = match (&pipeline.pre_tokenizer, trainer.pieces.split_by_whitespace) {
             (PreTokenizer::Metaspace { prepend: Prepend::Never, split }, splits) => *split == splits,
             (PreTokenizer::Bytes, splits) => !splits,
             _ => false,

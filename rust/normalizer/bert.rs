@@ -19,7 +19,7 @@ use table::{Family, Steps};
 pub(crate) use self::table::Table;
 use super::alignment::Rewrite;
 use super::frozen::jamo;
-use super::run::Run;
+use super::reordering::Reordering;
 
 /// The clean-up of Hugging Face's `BertNormalizer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,7 +163,7 @@ fn rewrite_marks<R: Rewrite>(table: &Table, text: &str, start: usize, out: &mut 
         out.replace(text.len(), "");
         return end;
     }
-    let mut run = Run::default();
+    let mut run = Reordering::default();
     for c in text.chars() {
         if table.entry(c).is_dropped() {
             run.skip(c);

@@ -1,7 +1,7 @@
 //! The four Unicode normal forms as tokenizers 0.23 makes them.
 //!
 //! Text that is in the form already is copied; only stretches around a
-//! character that may change go through [`Run`]. Such a stretch begins at a
+//! character that may change go through [`Reordering`]. Such a stretch begins at a
 //! character that no earlier one can reach and ends before the next, so
 //! stretches are independent (UAX #15, section 9). Which characters those are
 //! follows from the reference's own tables.
@@ -12,7 +12,7 @@ use super::alignment::Rewrite;
 use super::ascii_end;
 use super::frozen::{CANONICAL, CLASSES, COMPATIBLE, class, compose, jamo, seconds};
 use super::point_map::PointMap;
-use super::run::Run;
+use super::reordering::Reordering;
 
 /// A normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Form {
             if !self.composes() {
                 return CANONICAL.get(c).is_some() || jamo(c).is_some();
             }
-            let mut run = Run::default();
+            let mut run = Reordering::default();
             run.push(c, self.parts(c));
             run.compose(compose);
             let is_second = |c: char| seconds.get(c as u32) != 0;
@@ -78,7 +78,7 @@ impl Form {
         }
         let active = self.active();
         let is_active = |c: &char| active.get(*c as u32) != 0;
-        let mut run = Run::default();
+        let mut run = Reordering::default();
         let (mut copied, mut at) = (0, first_long);
         while let Some(c) = text[at..].chars().next() {
             if !is_active(&c) {

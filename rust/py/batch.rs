@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PySlice, PyTuple};
 
 use super::arrays;
 use super::error::entry;
-use super::spans::{Source, Trim, Unit};
+use super::spans::{OffsetUnit, Source, Trim};
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, EncodingBatch, Rows, Side, Span};
@@ -182,12 +182,12 @@ impl PyEncodingBatch {
 
     /// Start and end of each id in its own text, an array of shape `(len(ids), 2)`;
     /// see `Encoding.offsets`. Needs `encode_batch(..., offsets=True)`.
-    #[pyo3(signature = (unit = Unit::Chars, *, trim = None))]
+    #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
     fn offsets<'py>(
         &self,
         py: Python<'py>,
-        unit: Unit,
+        unit: OffsetUnit,
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::arrays;
 use super::error::entry;
 use super::html;
-use super::spans::{Source, Trim, Unit};
+use super::spans::{OffsetUnit, Source, Trim};
 use super::text::{Errors, Text};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, Encoding, Surfaces};
@@ -217,12 +217,12 @@ impl PyEncoding {
     /// with `trim=False` nothing is, and the spans of a lossless tokenizer tile
     /// the text; with `trim=True` the blanks are, whatever the file says. In a
     /// pair each span lies in its own text; what a template put in is `(0, 0)`.
-    #[pyo3(signature = (unit = Unit::Chars, *, trim = None))]
+    #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
     fn offsets<'py>(
         &self,
         py: Python<'py>,
-        unit: Unit,
+        unit: OffsetUnit,
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {

@@ -9,12 +9,12 @@ use crate::encoding::{Blanks, Span, char_offsets, trim_spans};
 
 /// In what offsets count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum OffsetUnit {
     Bytes,
     Chars,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Unit {
+impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -57,11 +57,11 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// Spans in the unit asked for, of the ids `first..`.
-    pub fn in_unit(&self, mut spans: Vec<Span>, unit: Unit, trim: Trim<'_>, first: usize) -> Vec<Span> {
+    pub fn in_unit(&self, mut spans: Vec<Span>, unit: OffsetUnit, trim: Trim<'_>, first: usize) -> Vec<Span> {
         if matches!(trim, Trim::Blanks) {
             trim_spans(self.text, &mut spans);
         }
-        if unit == Unit::Bytes {
+        if unit == OffsetUnit::Bytes {
             if let Trim::AsFile(blanks) = trim {
                 blanks.trim_bytes(first, self.text, &mut spans);
             }

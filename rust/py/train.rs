@@ -14,8 +14,7 @@ use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
 use super::tokenizer::PyTokenizer;
-use super::train_sentencepiece::{self, PieceOptions};
-use crate::bpe;
+use super::train_sentencepiece::{self, GivenOptions};
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -75,10 +74,7 @@ fn unit(
             reason: "it is 'bytes' or 'chars'".to_owned(),
         }
         .into()),
-        (None, Some(base)) => Ok(match base.model().unit() {
-            bpe::Unit::Bytes => Unit::Bytes,
-            bpe::Unit::Chars => Unit::Chars,
-        }),
+        (None, Some(base)) => Ok(base.model().unit()),
         (None, None) => {
             let marks_blanks = matches!(pipeline.pre_tokenizer, PreTokenizer::Metaspace { .. });
             Ok(if byte_fallback || marks_blanks { Unit::Chars } else { Unit::Bytes })
@@ -213,7 +209,7 @@ pub(super) fn train_bpe(
             line_ends,
             threads,
         };
-        let pieces = PieceOptions {
+        let pieces = GivenOptions {
             character_coverage,
             required_chars,
             user_defined_symbols,

@@ -10,16 +10,15 @@ use super::counting::Reading;
 use super::progress::run;
 use super::report::PyTrainReport;
 use super::tokenizer::PyTokenizer;
-use crate::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer, Stop};
+use crate::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, Stop};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
-use crate::unigram::Kind;
 
 /// Options of this method alone, where they are given.
-pub(super) struct PieceOptions {
+pub(super) struct GivenOptions {
     pub character_coverage: Option<f64>,
     pub required_chars: Option<String>,
     pub user_defined_symbols: Option<Vec<String>>,
@@ -42,7 +41,7 @@ pub(super) fn refuse_if(is_given: bool, option: &'static str, other: &str) -> Re
     })
 }
 
-impl PieceOptions {
+impl GivenOptions {
     /// Refuses all, for the other method.
     pub(super) fn refuse_any(&self) -> Result<()> {
         for (option, is_given) in [
@@ -70,7 +69,7 @@ impl PieceOptions {
         byte_fallback: bool,
         threads: Option<usize>,
     ) -> SentencePieceTraining {
-        let defaults = SentencePieceBpeTrainer::default();
+        let defaults = PieceOptions::default();
         let special_tokens = special_tokens.unwrap_or_else(|| vec!["<s>".to_owned(), "</s>".to_owned()]);
         let mut tokens = Vec::with_capacity(special_tokens.len() + 1);
         if !special_tokens.contains(&unk_token) {
@@ -86,15 +85,19 @@ impl PieceOptions {
         SentencePieceTraining(SentencePieceBpeTrainer {
             vocab_size,
             min_frequency,
-            special_tokens: tokens,
-            byte_fallback,
-            character_coverage: self.character_coverage.unwrap_or(defaults.character_coverage),
-            required_chars: required.unwrap_or_default(),
-            max_piece_length: self.max_piece_length.unwrap_or(defaults.max_piece_length),
-            split_by_unicode_script: self.split_by_unicode_script.unwrap_or(defaults.split_by_unicode_script),
-            split_by_number: self.split_by_number.unwrap_or(defaults.split_by_number),
-            split_by_whitespace: self.split_by_whitespace.unwrap_or(defaults.split_by_whitespace),
-            split_digits: self.split_digits.unwrap_or(defaults.split_digits),
+            pieces: PieceOptions {
+                special_tokens: tokens,
+                byte_fallback,
+                character_coverage: self.character_coverage.unwrap_or(defaults.character_coverage),
+                required_chars: required.unwrap_or_default(),
+                max_piece_length: self.max_piece_length.unwrap_or(defaults.max_piece_length),
+                split_by_unicode_script: self
+                    .split_by_unicode_script
+                    .unwrap_or(defaults.split_by_unicode_script),
+                split_by_number: self.split_by_number.unwrap_or(defaults.split_by_number),
+                split_by_whitespace: self.split_by_whitespace.unwrap_or(defaults.split_by_whitespace),
+                split_digits: self.split_digits.unwrap_or(defaults.split_digits),
+            },
             threads,
         })
     }
@@ -110,7 +113,7 @@ impl SentencePieceTraining {
             normalizer: Some(Normalizer::from_name("sentencepiece")?),
             pre_tokenizer: PreTokenizer::Metaspace {
                 prepend: Prepend::Never,
-                split: self.0.split_by_whitespace,
+                split: self.0.pieces.split_by_whitespace,
             },
         })
     }

@@ -18,7 +18,7 @@ use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
 use crate::unigram::Kind;
-use crate::unigram::trainer::{Method, Trained, UnigramTrainer};
+use crate::unigram::trainer::{Method, PieceOptions, Trained, UnigramTrainer};
 
 /// SentencePiece's manner: a space in front, each space written as `▁`, and a
 /// piece begins at each.
@@ -128,18 +128,20 @@ pub(super) fn train_unigram(
         };
         let trainer = UnigramTrainer {
             vocab_size,
-            special_tokens: self::special_tokens(unk_token, special_tokens, user_defined_symbols),
-            byte_fallback,
-            character_coverage,
-            required_chars: required_chars.chars().collect(),
+            pieces: PieceOptions {
+                special_tokens: self::special_tokens(unk_token, special_tokens, user_defined_symbols),
+                byte_fallback,
+                character_coverage,
+                required_chars: required_chars.chars().collect(),
+                max_piece_length,
+                split_by_unicode_script,
+                split_by_number,
+                split_by_whitespace,
+                split_digits,
+            },
             seed_size,
             shrinking_factor,
             n_sub_iterations: sub_iterations,
-            max_piece_length,
-            split_by_unicode_script,
-            split_by_number,
-            split_by_whitespace,
-            split_digits,
             hard_vocab_limit,
             method,
             threads,

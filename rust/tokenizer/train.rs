@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
-use crate::bpe::trainer::{self, Base, BpeTrainer, Stop, Trained};
+use crate::bpe::trainer::{Base, BpeTrainer, Stop, Trained};
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
@@ -56,10 +56,7 @@ impl Tokenizer {
         }
         merges.extend(trained.merges.iter().map(|merge| (merge.left, merge.right)));
         let options = BpeOptions {
-            unit: match trainer.unit {
-                trainer::Unit::Bytes => Unit::Bytes,
-                trainer::Unit::Chars => Unit::Chars,
-            },
+            unit: trainer.unit,
             unk_token: unk_token.map(str::to_owned),
             byte_fallback: trainer.byte_fallback,
             continuing_subword_prefix: trainer.continuing_subword_prefix.clone(),

@@ -55,7 +55,7 @@ impl Tokenizer {
             pipeline.pre_tokenizer,
             PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords
         );
-        if trainer.split_by_whitespace || !cuts {
+        if trainer.pieces.split_by_whitespace || !cuts {
             return Ok(());
         }
         Err(Error::Option {
@@ -88,7 +88,7 @@ impl Tokenizer {
         }
         let options = UnigramOptions {
             unk_id,
-            byte_fallback: trainer.byte_fallback,
+            byte_fallback: trainer.pieces.byte_fallback,
             precision: Precision::F64,
             kinds: trained.pieces.iter().map(|piece| piece.kind).collect(),
             ..UnigramOptions::default()

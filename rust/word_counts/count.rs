@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::file::{CountsWriter, Header};
 use super::options::CountOptions;
-use super::run::{self, Run, SpillWriter, Spilled};
+use super::run::{self, SortedRun, SpillWriter, Spilled};
 use super::table::Table;
 use super::{Totals, WordCounts};
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
@@ -157,8 +157,8 @@ impl Counted {
         progress: &mut Progress,
         sink: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<()> {
-        let mut runs: Vec<Run> = self.spilled.drain(..).map(Run::Spilled).collect();
-        runs.extend(self.tables.iter().map(|table| Run::Table(table.sorted())));
+        let mut runs: Vec<SortedRun> = self.spilled.drain(..).map(SortedRun::Spilled).collect();
+        runs.extend(self.tables.iter().map(|table| SortedRun::Table(table.sorted())));
         run::merge(runs, &options.temp_dir(), progress, sink)
     }
 }
@@ -342,7 +342,7 @@ impl<'a> Worker<'a> {
             if self.spilled[level].len() < Self::FAN_IN {
                 return Ok(());
             }
-            let runs = self.spilled[level].drain(..).map(Run::Spilled).collect();
+            let runs = self.spilled[level].drain(..).map(SortedRun::Spilled).collect();
             let (dir, meter) = (self.options.temp_dir(), self.meter);
             let mut writer = SpillWriter::new(&dir)?;
             run::merge(runs, &dir, &mut Progress::silent(), |piece, count| {

@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::run::{self, Run};
+use super::run::{self, SortedRun};
 use super::{Totals, WordCounts, same_pipeline};
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut P
     }
     let mut writer = CountsWriter::create(output, &header)?;
     let dir = writer.file.dir().to_path_buf();
-    let runs = inputs.iter().map(|input| Run::Path(input.as_ref().to_path_buf())).collect();
+    let runs = inputs.iter().map(|input| SortedRun::Path(input.as_ref().to_path_buf())).collect();
     run::merge(runs, &dir, progress, |piece, count| writer.push(piece, count))?;
     writer.finish()?;
     Ok(header)

@@ -1,4 +1,4 @@
-//! `Run`: pieces with counts in ascending order, and merging many of them.
+//! `SortedRun`: pieces with counts in ascending order, and merging many of them.
 //!
 //! Runs come from tables, from files of spilled tables, from count files and
 //! from [`WordCounts`]. A merge holds one piece per run; equal pieces are
@@ -20,7 +20,7 @@ use crate::progress::{Progress, Stage};
 const FAN_IN: usize = 128;
 
 /// A sorted sequence of pieces with counts.
-pub(super) enum Run<'a> {
+pub(super) enum SortedRun<'a> {
     Table(Sorted<'a>),
     Spilled(Spilled),
     /// A count file, opened when its merge begins.
@@ -32,7 +32,7 @@ pub(super) enum Run<'a> {
     },
 }
 
-impl<'a> Run<'a> {
+impl<'a> SortedRun<'a> {
     pub fn of_words(words: &'a WordCounts) -> Self {
         Self::Words { words, next: 0 }
     }
@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
 /// Calls `sink` with each piece of all runs and the sum of its counts, pieces
 /// ascending. More than [`FAN_IN`] runs go through files in `temp_dir`.
 pub(super) fn merge(
-    mut runs: Vec<Run>,
+    mut runs: Vec<SortedRun>,
     temp_dir: &Path,
     progress: &mut Progress,
     mut sink: impl FnMut(&[u8], u64) -> Result<()>,
@@ -89,13 +89,13 @@ pub(super) fn merge(
         let mut writer = SpillWriter::new(temp_dir)?;
         merge_few(runs, progress, &mut |piece, count| writer.push(piece, count))?;
         runs = rest;
-        runs.push(Run::Spilled(writer.finish()?));
+        runs.push(SortedRun::Spilled(writer.finish()?));
     }
     merge_few(runs, progress, &mut sink)
 }
 
 fn merge_few(
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     progress: &mut Progress,
     sink: &mut dyn FnMut(&[u8], u64) -> Result<()>,
 ) -> Result<()> {
@@ -129,11 +129,11 @@ pub(super) fn overflow(piece: &[u8]) -> Error {
 ///
 /// `std`'s heap cannot hold runs: changing its first item means moving it out.
 struct Heap<'a> {
-    runs: Vec<Run<'a>>,
+    runs: Vec<SortedRun<'a>>,
 }
 
 impl<'a> Heap<'a> {
-    fn new(all: Vec<Run<'a>>) -> Result<Self> {
+    fn new(all: Vec<SortedRun<'a>>) -> Result<Self> {
         let mut runs = Vec::with_capacity(all.len());
         for mut run in all {
             if run.advance()? {

@@ -12,20 +12,24 @@
 //! the alphabet with prefix, then the merges in order. The result is the same
 //! for any number of threads.
 
-mod candidates;
-mod merger;
+mod by_score;
 mod queue;
 mod score;
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bpe::trainer::layout::Layout;
-use crate::bpe::trainer::{self, Alphabet, BpeTrainer, Start, Unit};
-pub use crate::bpe::trainer::{Merge, Stop, Trained};
 use crate::error::{Error, Result};
+use crate::pair_merging::by_count::{ByCount, TieBreak};
+use crate::pair_merging::layout::SymbolLayout;
+use crate::pair_merging::merger::Reuse;
+use crate::pair_merging::symbols::{FirstSymbols, SymbolOptions};
+use crate::pair_merging::tokens::Tokens;
+use crate::pair_merging::{Limits, Start, Unit, by_weight};
+pub use crate::pair_merging::{Merge, Stop, Trained};
 use crate::progress::{Progress, Stage};
-use score::{Likelihood, Measure, Pmi};
+use by_score::ByScore;
+use score::{Likelihood, Pmi};
 
 /// Pieces between two looks at the clock.
 const TICK: usize = 1 << 12;
@@ -142,7 +146,7 @@ impl WordPieceTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<Trained> {
-        let pieces = trainer::by_weight(pieces);
+        let pieces = by_weight(pieces);
         if let Some((word, _)) = pieces.iter().find(|(word, _)| std::str::from_utf8(word).is_err()) {
             return Err(Error::Option {
                 option: "pieces",
@@ -153,59 +157,61 @@ impl WordPieceTrainer {
                         .to_owned(),
             });
         }
-        match self.score {
-            Score::Frequency => self.by_frequency().train(pieces, progress),
-            Score::Likelihood => self.train_by(Likelihood::new(), &pieces, progress),
-            Score::Pmi => self.train_by(Pmi, &pieces, progress),
-        }
-    }
-
-    /// The same options of byte-pair encoding.
-    fn by_frequency(&self) -> BpeTrainer {
-        BpeTrainer {
-            vocab_size: self.vocab_size,
-            min_frequency: self.min_frequency,
-            special_tokens: self.special_tokens.clone(),
+        let prefix = self.continuing_subword_prefix.as_bytes();
+        let mut tokens = Tokens::new(Unit::Chars, prefix.to_vec(), self.max_token_length);
+        let options = SymbolOptions {
             unit: Unit::Chars,
-            initial_alphabet: Alphabet::Chars(self.initial_alphabet.clone()),
-            limit_alphabet: self.limit_alphabet,
-            max_token_length: self.max_token_length,
-            continuing_subword_prefix: Some(self.continuing_subword_prefix.clone()),
-            threads: self.threads,
-            ..BpeTrainer::default()
+            special_tokens: &self.special_tokens,
+            byte_fallback: false,
+            required: self.initial_alphabet.clone(),
+            limit: self.limit_alphabet,
+            prefix,
+            suffix: &[],
+        };
+        let symbols = FirstSymbols::new(options, &pieces, &mut tokens, progress)?;
+        let limits = Limits::new(self.vocab_size, self.min_frequency, self.threads);
+        limits.check(tokens.len())?;
+        let counts = match self.score {
+            Score::Frequency => Vec::new(),
+            Score::Likelihood | Score::Pmi => count_symbols(&symbols, tokens.len(), &pieces, progress)?,
+        };
+        let layout = SymbolLayout::new(&pieces, &symbols, progress)?;
+        drop(pieces);
+        let start = Start { tokens, symbols, layout, limits };
+        match self.score {
+            Score::Frequency => start.train(ByCount::new(TieBreak::HuggingFace), Reuse::Literal, progress),
+            Score::Likelihood => {
+                start.train(ByScore::new(Likelihood::new(), &counts), Reuse::Merge, progress)
+            }
+            Score::Pmi => start.train(ByScore::new(Pmi, &counts), Reuse::Merge, progress),
         }
     }
+}
 
-    fn train_by<M: Measure>(
-        &self,
-        measure: M,
-        pieces: &[(&[u8], u64)],
-        progress: &mut Progress,
-    ) -> Result<Trained> {
-        let Start { mut tokens, symbols, limits } = self.by_frequency().start(pieces, progress)?;
-        let n_initial = tokens.len();
-        // Words of one symbol have no pair, but they are of the corpus too.
-        let mut counts = vec![0u64; n_initial];
-        let mut total = Some(0u64);
-        for (at, &(piece, weight)) in pieces.iter().enumerate() {
-            if at % TICK == 0 {
-                progress.tick(Stage::Merge, 0, 0)?;
+/// How often each symbol stands in the words, by id. Words of one symbol have no
+/// pair, but they are of the corpus too.
+fn count_symbols(
+    symbols: &FirstSymbols,
+    n_tokens: usize,
+    pieces: &[(&[u8], u64)],
+    progress: &mut Progress,
+) -> Result<Vec<u64>> {
+    let mut counts = vec![0u64; n_tokens];
+    let mut total = Some(0u64);
+    for (at, &(piece, weight)) in pieces.iter().enumerate() {
+        if at % TICK == 0 {
+            progress.tick(Stage::Merge, 0, 0)?;
+        }
+        symbols.for_each(piece, |id| {
+            if let Some(id) = id {
+                // No count passes the total, which is checked.
+                counts[id as usize] = counts[id as usize].wrapping_add(weight);
+                total = total.and_then(|total| total.checked_add(weight));
             }
-            symbols.for_each(piece, |id| {
-                if let Some(id) = id {
-                    // No count passes the total, which is checked.
-                    counts[id as usize] = counts[id as usize].wrapping_add(weight);
-                    total = total.and_then(|total| total.checked_add(weight));
-                }
-            })?;
-        }
-        if total.is_none() {
-            return Err(Error::CountOverflow { what: "all symbols".to_owned() });
-        }
-        let mut layout = Layout::new(pieces, &symbols, progress)?;
-        let (merges, stop) = merger::run(measure, &counts, &mut layout, &mut tokens, &limits, progress)?;
-        progress.report(Stage::Merge, tokens.len() as u64, self.vocab_size as u64)?;
-        let (tokens, special_tokens) = tokens.into_parts();
-        Ok(Trained { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })
+        })?;
+    }
+    match total {
+        Some(_) => Ok(counts),
+        None => Err(Error::CountOverflow { what: "all symbols".to_owned() }),
     }
 }

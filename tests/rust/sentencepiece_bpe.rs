@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use sentitok::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
+use sentitok::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use sentitok::unigram::Kind;
 use sentitok::{Progress, TokenId, Vocab};
 
 type Counts = BTreeMap<String, u64>;
@@ -66,8 +65,7 @@ proptest! {
         let alphabet: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
         let options = SentencePieceBpeTrainer {
             vocab_size: 3 + alphabet.len() + n_merges,
-            character_coverage: 1.0,
-            max_piece_length,
+            pieces: PieceOptions { character_coverage: 1.0, max_piece_length, ..PieceOptions::default() },
             threads: Some(threads),
             ..SentencePieceBpeTrainer::default()
         };
@@ -89,8 +87,11 @@ fn rare_characters_cut_words_and_are_reported() {
         [("▁abab", 50), ("▁azb", 10), ("▁z", 1)].map(|(word, count)| (word.to_owned(), count)).into();
     let options = SentencePieceBpeTrainer {
         vocab_size: 12,
-        character_coverage: 0.9,
-        special_tokens: vec![("<unk>".into(), Kind::Unknown), ("ba".into(), Kind::UserDefined)],
+        pieces: PieceOptions {
+            character_coverage: 0.9,
+            special_tokens: vec![("<unk>".into(), Kind::Unknown), ("ba".into(), Kind::UserDefined)],
+            ..PieceOptions::default()
+        },
         ..SentencePieceBpeTrainer::default()
     };
     let trained = train(&options, &words).unwrap();

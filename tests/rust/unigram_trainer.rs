@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use sentitok::progress::Stage;
-use sentitok::unigram::trainer::{Kind, Method, Piece, Stop, Trained, UnigramTrainer};
+use sentitok::unigram::trainer::{Kind, Method, Piece, PieceOptions, Stop, Trained, UnigramTrainer};
 use sentitok::{Error, Progress};
 
 type Counts = BTreeMap<String, u64>;
@@ -22,7 +22,12 @@ fn train(options: &UnigramTrainer, counts: &Counts) -> sentitok::Result<Trained>
 }
 
 fn of_size(vocab_size: usize) -> UnigramTrainer {
-    UnigramTrainer { vocab_size, character_coverage: 1.0, threads: Some(1), ..UnigramTrainer::default() }
+    UnigramTrainer { vocab_size, pieces: all_covered(), threads: Some(1), ..UnigramTrainer::default() }
+}
+
+/// The defaults, but that no character is left out.
+fn all_covered() -> PieceOptions {
+    PieceOptions { character_coverage: 1.0, ..PieceOptions::default() }
 }
 
 fn normal(trained: &Trained) -> impl Iterator<Item = &Piece> {
@@ -69,12 +74,15 @@ fn options() -> impl Strategy<Value = UnigramTrainer> {
         UnigramTrainer {
             vocab_size: room,
             method: if full { Method::Full } else { Method::SentencePiece },
-            character_coverage: coverage,
-            split_by_unicode_script: script,
-            split_by_number: number,
-            split_by_whitespace: space,
-            split_digits: digits,
-            max_piece_length: length,
+            pieces: PieceOptions {
+                character_coverage: coverage,
+                split_by_unicode_script: script,
+                split_by_number: number,
+                split_by_whitespace: space,
+                split_digits: digits,
+                max_piece_length: length,
+                ..PieceOptions::default()
+            },
             n_sub_iterations: steps,
             shrinking_factor: 0.75,
             ..UnigramTrainer::default()
@@ -132,8 +140,8 @@ fn a_book_as_sentencepiece_trains_it() {
         }
     }
     let mut options =
-        UnigramTrainer { method: Method::SentencePiece, character_coverage: 0.9995, ..of_size(4001) };
-    options.special_tokens.push(("\n".to_owned(), Kind::UserDefined));
+        UnigramTrainer { method: Method::SentencePiece, pieces: PieceOptions::default(), ..of_size(4001) };
+    options.pieces.special_tokens.push(("\n".to_owned(), Kind::UserDefined));
     let trained = train(&options, &counts).unwrap();
     assert_eq!((trained.pieces.len(), trained.stop), (4001, Stop::VocabFull));
     let theirs = bundled("unigram/sentencepiece-0.2.3-sherlock-4000.txt");
@@ -169,13 +177,16 @@ fn the_vocabulary_in_order() {
     let words = counts(&[("▁low", 5), ("▁lower", 2), ("▁newest", 6), ("▁widest", 3)]);
     let special = |text: &str, kind| (text.to_owned(), kind);
     let options = UnigramTrainer {
-        special_tokens: vec![
-            special("<pad>", Kind::Control),
-            special("<unk>", Kind::Unknown),
-            special("west", Kind::UserDefined),
-        ],
-        byte_fallback: true,
-        required_chars: vec!['é', 'w'],
+        pieces: PieceOptions {
+            special_tokens: vec![
+                special("<pad>", Kind::Control),
+                special("<unk>", Kind::Unknown),
+                special("west", Kind::UserDefined),
+            ],
+            byte_fallback: true,
+            required_chars: vec!['é', 'w'],
+            ..all_covered()
+        },
         ..of_size(259 + 20)
     };
     let trained = train(&options, &words).unwrap();
@@ -215,8 +226,8 @@ fn rare_characters_are_left_out() {
         (0.99, vec![('ß', 1), ('\0', 3)]),
         (0.6, vec![('é', 98), ('ß', 1), ('\0', 3)]),
     ] {
-        let trained =
-            train(&UnigramTrainer { character_coverage: coverage, ..of_size(100) }, &words).unwrap();
+        let pieces = PieceOptions { character_coverage: coverage, ..PieceOptions::default() };
+        let trained = train(&UnigramTrainer { pieces, ..of_size(100) }, &words).unwrap();
         assert_eq!(trained.dropped, dropped, "coverage {coverage}");
         let has = |c: char| texts(&trained).iter().any(|text| text.contains(c));
         assert!(dropped.iter().all(|&(c, _)| !has(c)));
@@ -227,35 +238,36 @@ fn rare_characters_are_left_out() {
 fn options_that_cannot_be() {
     let words = counts(&[("▁a", 1)]);
     let plain = || of_size(100);
+    let with = |pieces| UnigramTrainer { pieces, ..plain() };
     let special = |text: &str, kind| (text.to_owned(), kind);
     for (options, expected) in [
-        (UnigramTrainer { character_coverage: 0.0, ..plain() }, "character_coverage = 0"),
-        (UnigramTrainer { character_coverage: f64::NAN, ..plain() }, "character_coverage = NaN"),
+        (with(PieceOptions { character_coverage: 0.0, ..all_covered() }), "character_coverage = 0"),
+        (with(PieceOptions { character_coverage: f64::NAN, ..all_covered() }), "character_coverage = NaN"),
         (UnigramTrainer { shrinking_factor: 1.0, ..plain() }, "shrinking_factor = 1"),
         (UnigramTrainer { n_sub_iterations: 0, ..plain() }, "n_sub_iterations = 0"),
-        (UnigramTrainer { max_piece_length: 256, ..plain() }, "max_piece_length = 256"),
+        (with(PieceOptions { max_piece_length: 256, ..all_covered() }), "max_piece_length = 256"),
         (UnigramTrainer { vocab_size: usize::MAX, ..plain() }, "vocab_size = "),
         (
-            UnigramTrainer { special_tokens: vec![special("x", Kind::Byte)], ..plain() },
+            with(PieceOptions { special_tokens: vec![special("x", Kind::Byte)], ..all_covered() }),
             "special_tokens = \"x\"",
         ),
         (
-            UnigramTrainer { special_tokens: vec![special("", Kind::Control)], ..plain() },
+            with(PieceOptions { special_tokens: vec![special("", Kind::Control)], ..all_covered() }),
             "special_tokens = \"\"",
         ),
         (
-            UnigramTrainer {
+            with(PieceOptions {
                 special_tokens: vec![special("<0x00>", Kind::Control)],
                 byte_fallback: true,
-                ..plain()
-            },
+                ..all_covered()
+            }),
             "special_tokens = \"<0x00>\"",
         ),
         (
-            UnigramTrainer {
+            with(PieceOptions {
                 special_tokens: vec![special("a", Kind::Unknown), special("b", Kind::Unknown)],
-                ..plain()
-            },
+                ..all_covered()
+            }),
             "special_tokens = two",
         ),
     ] {
@@ -273,7 +285,8 @@ fn options_that_cannot_be() {
 fn nothing_to_train_on() {
     let empty = train(&of_size(10), &Counts::new()).unwrap();
     assert_eq!((empty.pieces.len(), empty.stop), (3, Stop::NoPieces { seeds: 0 }));
-    let options = UnigramTrainer { required_chars: vec!['b', 'a'], ..of_size(10) };
+    let pieces = PieceOptions { required_chars: vec!['b', 'a'], ..all_covered() };
+    let options = UnigramTrainer { pieces, ..of_size(10) };
     assert_eq!(texts(&train(&options, &Counts::new()).unwrap()), ["b", "a"]);
     let trained = train(&of_size(10), &counts(&[("▁a", 0), ("b", 1)])).unwrap();
     assert_eq!(texts(&trained), ["b"]);

@@ -10,10 +10,10 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::Base;
-use super::alphabet::Symbols;
-use super::layout::Layout;
-use super::tokens::Tokens;
 use crate::error::{Error, Result};
+use crate::pair_merging::layout::SymbolLayout;
+use crate::pair_merging::symbols::FirstSymbols;
+use crate::pair_merging::tokens::Tokens;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
@@ -27,10 +27,10 @@ type Ranks = FxHashMap<(TokenId, TokenId), (u32, TokenId)>;
 pub(super) fn replay(
     base: &Base,
     pieces: &[(&[u8], u64)],
-    symbols: &Symbols,
+    symbols: &FirstSymbols,
     tokens: &mut Tokens,
     progress: &mut Progress,
-) -> Result<Layout> {
+) -> Result<SymbolLayout> {
     let mut ranks = Ranks::default();
     for (rank, &(left, right, id)) in base.merges.iter().enumerate() {
         if let Some(unknown) = [left, right, id].into_iter().find(|id| *id as usize >= base.tokens.len()) {
@@ -42,8 +42,8 @@ pub(super) fn replay(
         // Of a pair that stands twice the last counts, as where the base is encoded with.
         ranks.insert((left, right), (rank as u32, id));
     }
-    let mut layout = Layout::with_capacity(pieces);
-    let mut run = Run::default();
+    let mut layout = SymbolLayout::with_capacity(pieces);
+    let mut run = LinkedRun::default();
     for (at, &(piece, weight)) in pieces.iter().enumerate() {
         if at % TICK == 0 || piece.len() > TICK {
             progress.tick(Stage::Merge, tokens.len() as u64, 0)?;
@@ -60,7 +60,7 @@ pub(super) fn replay(
 
 /// A run of symbols as a doubly linked list in arrays.
 #[derive(Default)]
-struct Run {
+struct LinkedRun {
     symbols: Vec<TokenId>,
     /// Spans of living symbols; 0 for one that was merged into its left neighbour.
     spans: Vec<u32>,
@@ -68,9 +68,9 @@ struct Run {
     queue: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
-impl Run {
+impl LinkedRun {
     /// Merges the run, appends it to the layout and empties it.
-    fn finish(&mut self, ranks: &Ranks, layout: &mut Layout, tokens: &mut Tokens, weight: u64) {
+    fn finish(&mut self, ranks: &Ranks, layout: &mut SymbolLayout, tokens: &mut Tokens, weight: u64) {
         let n = self.symbols.len();
         self.spans.clear();
         self.spans.resize(n, 1);

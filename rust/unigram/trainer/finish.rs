@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 
 use super::model::Model;
-use super::segments::Alphabet;
 use super::{Kind, Piece, Stop, Trained, UnigramTrainer};
 use crate::error::{Error, Result};
+use crate::sentencepiece_rules::characters::Characters;
 
 /// Between the scores of two characters that lost their pieces.
 const STEP: f64 = 0.0001;
@@ -17,19 +17,17 @@ const STEP: f64 = 0.0001;
 pub(super) fn finish(
     options: &UnigramTrainer,
     model: Model,
-    alphabet: Alphabet,
+    characters: Characters,
     seeds: usize,
 ) -> Result<Trained> {
-    let mut pieces: Vec<Piece> =
-        options.special_tokens.iter().map(|token| reserved(&token.0, token.1)).collect();
-    pieces.extend(options.special_texts().skip(pieces.len()).map(|text| reserved(&text, Kind::Byte)));
+    let mut pieces: Vec<Piece> = options.pieces.reserved().collect();
     let n_reserved = pieces.len();
 
     let mut order: Vec<usize> = (0..model.len()).collect();
     order.sort_unstable_by(|&a, &b| {
         model.scores[b].total_cmp(&model.scores[a]).then_with(|| model.text(a).cmp(model.text(b)))
     });
-    let required: BTreeSet<char> = alphabet.required.iter().map(|seen| seen.0).collect();
+    let required: BTreeSet<char> = characters.required.iter().map(|seen| seen.0).collect();
     let as_required = |piece: usize| {
         let mut chars = model.text(piece).chars();
         chars.next().filter(|c| chars.next().is_none() && required.contains(c))
@@ -51,7 +49,7 @@ pub(super) fn finish(
         }
     }
     let least = model.min_score();
-    let lost = alphabet.required.iter().filter(|seen| !has_piece.contains(&seen.0));
+    let lost = characters.required.iter().filter(|seen| !has_piece.contains(&seen.0));
     pieces.extend(lost.enumerate().map(|(n, seen)| Piece {
         text: seen.0.to_string(),
         score: least + STEP * n as f64,
@@ -70,9 +68,5 @@ pub(super) fn finish(
             ),
         });
     }
-    Ok(Trained { pieces, stop, dropped: alphabet.dropped })
-}
-
-fn reserved(text: &str, kind: Kind) -> Piece {
-    Piece { text: text.to_owned(), score: 0.0, kind }
+    Ok(Trained { pieces, stop, dropped: characters.dropped })
 }

@@ -14,15 +14,17 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::followers::{Follower, MANY};
 use super::lattices::Lattices;
 use super::logarithm::ln;
 use super::model::Model;
-use super::rules::{Class, Rules};
-use super::segments::{Alphabet, Follower, MANY, Segments};
 use super::team;
 use super::{Method, UnigramTrainer};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
+use crate::sentencepiece_rules::characters::Characters;
+use crate::sentencepiece_rules::rules::{Class, Rules};
+use crate::sentencepiece_rules::segments::Segments;
 
 /// Stands after each segment; no segment holds it.
 const END: u32 = 0;
@@ -46,7 +48,7 @@ impl Candidate {
 /// All segments, one after the other, by character.
 struct Text<'a> {
     method: Method,
-    segments: &'a Segments<'a>,
+    segments: &'a Segments<'a, Follower>,
     chars: Vec<u32>,
     /// The segment of each position.
     owners: Vec<u32>,
@@ -55,14 +57,14 @@ struct Text<'a> {
 /// Finds the seeds: their log-probabilities, and the lattices they make.
 pub(super) fn find(
     options: &UnigramTrainer,
-    alphabet: &Alphabet,
+    characters: &Characters,
     rules: &Rules,
-    segments: &Segments<'_>,
+    segments: &Segments<'_, Follower>,
     threads: usize,
     progress: &mut Progress,
 ) -> Result<(Model, Lattices)> {
     let text = Text::of(options.method, segments)?;
-    let (mut suffixes, buckets) = text.suffixes(alphabet);
+    let (mut suffixes, buckets) = text.suffixes(characters);
     let total = suffixes.len() as u64;
     let done = AtomicU64::new(0);
     let mut tick = || progress.tick(Stage::Seed, done.load(Ordering::Relaxed), total);
@@ -78,7 +80,7 @@ pub(super) fn find(
     found.sort_unstable_by_key(order);
 
     let mut model = Model::default();
-    let seen = alphabet.required.iter().filter(|seen| seen.1 > 0);
+    let seen = characters.required.iter().filter(|seen| seen.1 > 0);
     let mut buffer = [0; 4];
     for &(c, count) in seen {
         model.push(c.encode_utf8(&mut buffer), count as f64);
@@ -92,12 +94,12 @@ pub(super) fn find(
     }
     let log_sum = ln(model.scores.iter().sum());
     model.scores.iter_mut().for_each(|score| *score = ln(*score) - log_sum);
-    let lattices = text.into_lattices(alphabet, &suffixes, &found, n_chars);
+    let lattices = text.into_lattices(characters, &suffixes, &found, n_chars);
     Ok((model, lattices))
 }
 
 impl<'a> Text<'a> {
-    fn of(method: Method, segments: &'a Segments<'a>) -> Result<Self> {
+    fn of(method: Method, segments: &'a Segments<'a, Follower>) -> Result<Self> {
         let n: usize = segments.texts.iter().map(|text| text.chars().count() + 1).sum();
         if u32::try_from(n).is_err() {
             return Err(Error::Option {
@@ -116,8 +118,8 @@ impl<'a> Text<'a> {
     }
 
     /// Every position by its character, and where each character's end.
-    fn suffixes(&self, alphabet: &Alphabet) -> (Vec<u32>, Vec<usize>) {
-        let mut chars: Vec<(char, u64)> = alphabet.required.clone();
+    fn suffixes(&self, characters: &Characters) -> (Vec<u32>, Vec<usize>) {
+        let mut chars: Vec<(char, u64)> = characters.required.clone();
         chars.sort_unstable();
         let bucket = |c: u32| chars.partition_point(|seen| u32::from(seen.0) < c);
         let ascii: Vec<usize> = (0..128).map(bucket).collect();
@@ -143,7 +145,7 @@ impl<'a> Text<'a> {
     /// What stands at a position, or, after a segment, what follows it.
     fn follower(&self, position: usize) -> Follower {
         match self.chars[position] {
-            END => self.segments.followers[self.owners[position] as usize],
+            END => self.segments.notes[self.owners[position] as usize],
             c => self.method.follower(c),
         }
     }
@@ -223,7 +225,7 @@ impl<'a> Text<'a> {
     /// Writes down for each position which pieces begin there.
     fn into_lattices(
         self,
-        alphabet: &Alphabet,
+        characters: &Characters,
         suffixes: &[u32],
         found: &[Candidate],
         n_chars: u32,
@@ -231,7 +233,7 @@ impl<'a> Text<'a> {
         let mut by_len: Vec<u32> = (0..found.len() as u32).collect();
         by_len.sort_by_key(|&number| found[number as usize].len);
         let mut numbers: Vec<(u32, u32)> =
-            (0..n_chars).zip(&alphabet.required).map(|(number, seen)| (seen.0.into(), number)).collect();
+            (0..n_chars).zip(&characters.required).map(|(number, seen)| (seen.0.into(), number)).collect();
         numbers.sort_unstable();
         let mut counts: Vec<u8> = self.chars.iter().map(|&c| u8::from(c != END)).collect();
         for candidate in found {

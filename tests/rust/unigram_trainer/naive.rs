@@ -31,7 +31,7 @@ pub(super) fn alphabet(options: &UnigramTrainer, counts: &Counts) -> BTreeMap<ch
     let mut kept = BTreeMap::new();
     let mut covered = 0;
     for (c, count) in by_count {
-        if covered as f64 >= options.character_coverage * total as f64 {
+        if covered as f64 >= options.pieces.character_coverage * total as f64 {
             break;
         }
         covered += count;
@@ -48,22 +48,23 @@ fn may_be(options: &UnigramTrainer, piece: &str) -> bool {
         let last = at + 1 == chars.len();
         let script = match c {
             '▁' if at == 0 => continue,
-            '▁' if options.split_by_whitespace || last => return false,
+            '▁' if options.pieces.split_by_whitespace || last => return false,
             '▁' => continue,
-            '0'..='9' if options.split_digits => return false,
-            '0'..='9' if !options.split_by_number => None,
+            '0'..='9' if options.pieces.split_digits => return false,
+            '0'..='9' if !options.pieces.split_by_number => None,
             '\u{301}' => before,
             'a'..='z' => Some("latin"),
             'а'..='я' => Some("cyrillic"),
             '中' | '文' | 'か' | 'ー' => Some("han"),
             _ => Some("common"),
         };
-        if options.split_by_unicode_script && before.is_some() && script.is_some() && script != before {
+        if options.pieces.split_by_unicode_script && before.is_some() && script.is_some() && script != before
+        {
             return false;
         }
         before = script;
     }
-    (2..=options.max_piece_length).contains(&chars.len())
+    (2..=options.pieces.max_piece_length).contains(&chars.len())
 }
 
 /// What follows a string, as far as the method can see.
@@ -316,7 +317,7 @@ fn finish(options: &UnigramTrainer, scores: Scores, alphabet: &BTreeMap<char, u6
     let mut others: Vec<(&String, f64)> =
         scores.iter().filter(|(text, _)| !required(text)).map(|(text, score)| (text, *score)).collect();
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let room = options.vocab_size - options.special_tokens.len() - result.len();
+    let room = options.vocab_size - options.pieces.special_tokens.len() - result.len();
     if let (Some(last), Some(next)) = (others.get(room.wrapping_sub(1)), others.get(room)) {
         apart(last.1, next.1)?;
     }

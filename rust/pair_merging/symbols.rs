@@ -1,4 +1,4 @@
-//! `Symbols`: what pieces are made of before the first merge, and which ids
+//! `FirstSymbols`: what pieces are made of before the first merge, and which ids
 //! that gets.
 //!
 //! Order of ids: base, special tokens, byte tokens, alphabet by code point,
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::Unit;
 use super::tokens::Tokens;
-use super::{Alphabet, BpeTrainer, Unit};
 use crate::byte_level;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
@@ -26,8 +26,26 @@ type Place = usize;
 /// Symbols left out of the alphabet, with counts.
 type Dropped = Vec<(Vec<u8>, u64)>;
 
+/// What a trainer says of first symbols.
+pub(crate) struct SymbolOptions<'a> {
+    pub(crate) unit: Unit,
+    /// Tokens with ids before all symbols.
+    pub(crate) special_tokens: &'a [String],
+    /// Whether the 256 tokens `<0x00>` to `<0xFF>` come after the special tokens,
+    /// and what is outside the alphabet ends a run of symbols.
+    pub(crate) byte_fallback: bool,
+    /// The alphabet, whatever the pieces hold.
+    pub(crate) required: Vec<char>,
+    /// The most symbols, if there is a limit; the required come first.
+    pub(crate) limit: Option<usize>,
+    /// What a symbol that does not begin its piece begins with.
+    pub(crate) prefix: &'a [u8],
+    /// What a symbol that ends its piece ends with.
+    pub(crate) suffix: &'a [u8],
+}
+
 /// From a symbol and its place to its id.
-pub(crate) struct Symbols {
+pub(crate) struct FirstSymbols {
     unit: Unit,
     /// By the code point of the symbol's character.
     ids: FxHashMap<u32, [Option<TokenId>; 4]>,
@@ -38,23 +56,15 @@ pub(crate) struct Symbols {
     dropped: Dropped,
 }
 
-impl Symbols {
+impl FirstSymbols {
     /// Finds the alphabet of the pieces and gives it ids in `tokens`.
     pub(crate) fn new(
-        options: &BpeTrainer,
+        options: SymbolOptions<'_>,
         pieces: &[(&[u8], u64)],
         tokens: &mut Tokens,
         progress: &mut Progress,
     ) -> Result<Self> {
-        let unit = options.unit;
-        let suffix = match &options.end_of_word_suffix {
-            None => Vec::new(),
-            Some(suffix) => unit.affix("end_of_word_suffix", suffix)?,
-        };
-        let prefix = match &options.continuing_subword_prefix {
-            None => Vec::new(),
-            Some(prefix) => unit.affix("continuing_subword_prefix", prefix)?,
-        };
+        let SymbolOptions { unit, prefix, suffix, .. } = options;
         if options.byte_fallback && unit == Unit::Bytes {
             return Err(Error::Option {
                 option: "byte_fallback",
@@ -62,7 +72,7 @@ impl Symbols {
                 reason: "bytes need no fallback; train over characters, or leave it out".to_owned(),
             });
         }
-        for text in &options.special_tokens {
+        for text in options.special_tokens {
             tokens.add_special(text);
         }
         if options.byte_fallback {
@@ -71,7 +81,7 @@ impl Symbols {
             }
         }
 
-        let (kept, dropped) = keep(options, count(unit, pieces, progress)?)?;
+        let (kept, dropped) = keep(&options, count(unit, pieces, progress)?)?;
         let mut symbols = Self {
             unit,
             ids: FxHashMap::default(),
@@ -85,10 +95,10 @@ impl Symbols {
         }
         if !prefix.is_empty() || !suffix.is_empty() {
             for (code, place) in symbols.places(pieces)? {
-                let mut text = if place & 1 != 0 { prefix.clone() } else { Vec::new() };
+                let mut text = if place & 1 != 0 { prefix.to_vec() } else { Vec::new() };
                 text.extend(unit.bytes(code));
                 if place & 2 != 0 {
-                    text.extend(&suffix);
+                    text.extend(suffix);
                 }
                 let id = tokens.intern(&text);
                 if let Some(ids) = symbols.ids.get_mut(&code) {
@@ -245,14 +255,9 @@ fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result
 }
 
 /// The code points of the alphabet, ascending, and what was left out.
-fn keep(options: &BpeTrainer, counts: FxHashMap<u32, u64>) -> Result<(Vec<u32>, Dropped)> {
-    let initial: Vec<char> = match &options.initial_alphabet {
-        Alphabet::Seen => Vec::new(),
-        Alphabet::ByteLevel => byte_level::BYTE_TO_CHAR.to_vec(),
-        Alphabet::Chars(chars) => chars.clone(),
-    };
+fn keep(options: &SymbolOptions<'_>, counts: FxHashMap<u32, u64>) -> Result<(Vec<u32>, Dropped)> {
     if let (Unit::Bytes, Some(c)) =
-        (options.unit, initial.iter().find(|c| byte_level::char_to_byte(**c).is_none()))
+        (options.unit, options.required.iter().find(|c| byte_level::char_to_byte(**c).is_none()))
     {
         return Err(Error::Option {
             option: "initial_alphabet",
@@ -265,10 +270,10 @@ fn keep(options: &BpeTrainer, counts: FxHashMap<u32, u64>) -> Result<(Vec<u32>, 
     // Required symbols before any count.
     let mut ranked: Vec<(bool, u64, u32)> =
         counts.iter().map(|(&code, &count)| (false, count, code)).collect();
-    let required: BTreeSet<u32> = initial.into_iter().map(u32::from).collect();
+    let required: BTreeSet<u32> = options.required.iter().copied().map(u32::from).collect();
     ranked.retain(|entry| !required.contains(&entry.2));
     ranked.extend(required.iter().map(|code| (true, counts.get(code).copied().unwrap_or(0), *code)));
-    let limit = options.limit_alphabet.unwrap_or(usize::MAX).min(ranked.len());
+    let limit = options.limit.unwrap_or(usize::MAX).min(ranked.len());
     // Hugging Face gives all required symbols one count; so do we.
     ranked.sort_unstable_by_key(|&(required, count, code)| {
         (!required, std::cmp::Reverse(if required { 0 } else { count }), code)

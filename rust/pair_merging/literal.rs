@@ -15,10 +15,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::layout::Layout;
-use super::merger::Limits;
+use super::layout::SymbolLayout;
 use super::tokens::Tokens;
-use super::{Merge, Stop};
+use super::{Limits, Merge, Stop};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -81,12 +80,12 @@ impl Books {
 
 /// Trains from first symbols.
 pub(super) fn train(
-    layout: &Layout,
+    layout: &SymbolLayout,
     tokens: &mut Tokens,
     limits: &Limits,
     progress: &mut Progress,
 ) -> Result<(Vec<Merge>, Stop)> {
-    let mut words = Words::of(layout)?;
+    let mut words = LinkedPieces::of(layout)?;
     let mut books = Books::default();
     for at in 0..words.symbols.len() as u32 {
         if let Some(pair) = words.pair(at) {
@@ -120,7 +119,7 @@ pub(super) fn train(
         let id = tokens.intern(&bytes);
         merges.push(Merge { left: pair.0, right: pair.1, id, count });
         let carried = std::mem::take(&mut books.carried[entry]);
-        words.merge_in(&carried, pair, id, limits.max_token_length, &mut books, tokens, &mut || {
+        words.merge_in(&carried, pair, id, &mut books, tokens, &mut || {
             progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)
         })?;
         books.feed();
@@ -142,7 +141,7 @@ const NONE: u32 = u32::MAX;
 
 /// All pieces: their symbols in one line, linked to their neighbours.
 #[derive(Default)]
-struct Words {
+struct LinkedPieces {
     symbols: Vec<TokenId>,
     /// The lengths of symbols, in first symbols.
     lens: Vec<u32>,
@@ -153,8 +152,8 @@ struct Words {
     weights: Vec<i64>,
 }
 
-impl Words {
-    fn of(layout: &Layout) -> Result<Self> {
+impl LinkedPieces {
+    fn of(layout: &SymbolLayout) -> Result<Self> {
         let mut words = Self::default();
         let mut fits = true;
         layout.for_each_run(|run, weight| {
@@ -190,7 +189,6 @@ impl Words {
         carried: &[u32],
         pair: Pair,
         id: TokenId,
-        max_length: usize,
         books: &mut Books,
         tokens: &Tokens,
         tick: &mut dyn FnMut() -> Result<()>,
@@ -210,7 +208,7 @@ impl Words {
             let word = self.word_of(at);
             while carried.next_if(|&other| other < word).is_some() {}
             match carried.peek() {
-                Some(&other) if other == word => self.merge(at, word, id, max_length, books, tokens)?,
+                Some(&other) if other == word => self.merge(at, word, id, books, tokens)?,
                 _ => elsewhere.push(at),
             }
         }
@@ -221,15 +219,7 @@ impl Words {
     }
 
     /// Merges the pair at a place, and tells of each pair that goes or comes.
-    fn merge(
-        &mut self,
-        at: u32,
-        word: u32,
-        id: TokenId,
-        max_length: usize,
-        books: &mut Books,
-        tokens: &Tokens,
-    ) -> Result<()> {
+    fn merge(&mut self, at: u32, word: u32, id: TokenId, books: &mut Books, tokens: &Tokens) -> Result<()> {
         let weight = self.weights[word as usize];
         let at = at as usize;
         let middle = self.next[at] as usize;
@@ -244,7 +234,7 @@ impl Words {
             let (symbol, len) = (self.symbols[before as usize], self.lens[before as usize]);
             books.add(tokens, (symbol, left), -weight)?;
             books.places.entry((symbol, id)).or_default().push(before);
-            if ((len + length) as usize) < max_length {
+            if tokens.is_short((len + length) as usize) {
                 books.born((symbol, id), word);
                 books.add(tokens, (symbol, id), weight)?;
             }
@@ -254,7 +244,7 @@ impl Words {
             let (symbol, len) = (self.symbols[after as usize], self.lens[after as usize]);
             books.add(tokens, (right, symbol), -weight)?;
             books.places.entry((id, symbol)).or_default().push(at as u32);
-            if ((len + length) as usize) < max_length {
+            if tokens.is_short((len + length) as usize) {
                 books.born((id, symbol), word);
                 books.add(tokens, (id, symbol), weight)?;
             }

@@ -1,4 +1,4 @@
-//! `Layout`: the symbols of all distinct pieces in one flat array.
+//! `SymbolLayout`: the symbols of all distinct pieces in one flat array.
 //!
 //! A symbol keeps the slots of the first symbols it was made of, so positions
 //! never move and a merge writes in place. A run of symbols ends at a
@@ -18,7 +18,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Merge;
-use super::alphabet::Symbols;
+use super::symbols::FirstSymbols;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -37,16 +37,20 @@ const SPAN: u32 = 1 << 30;
 const DEAD: u32 = END | SPAN;
 
 /// Runs of symbols with their weights.
-pub(crate) struct Layout {
+pub(crate) struct SymbolLayout {
     slots: Vec<u32>,
     /// Where each weight begins, ascending.
     weight_starts: Vec<u32>,
     weights: Vec<u64>,
 }
 
-impl Layout {
+impl SymbolLayout {
     /// Writes pieces, which come by weight, greatest first.
-    pub(crate) fn new(pieces: &[(&[u8], u64)], symbols: &Symbols, progress: &mut Progress) -> Result<Self> {
+    pub(crate) fn new(
+        pieces: &[(&[u8], u64)],
+        symbols: &FirstSymbols,
+        progress: &mut Progress,
+    ) -> Result<Self> {
         let mut layout = Self::with_capacity(pieces);
         let mut run = Vec::new();
         for (at, &(piece, weight)) in pieces.iter().enumerate() {
@@ -174,7 +178,7 @@ impl Layout {
     }
 
     /// The slots, which each hold a symbol or a separator after
-    /// [`Layout::compact`] and before the next [`Layout::join`].
+    /// [`SymbolLayout::compact`] and before the next [`SymbolLayout::join`].
     pub(crate) fn compact_slots(&self) -> &[u32] {
         &self.slots
     }
@@ -266,7 +270,7 @@ pub(crate) struct Weights {
 impl Weights {
     /// The weight at a position; quickest when positions ascend.
     #[inline]
-    pub(crate) fn at(&mut self, layout: &Layout, position: usize) -> u64 {
+    pub(crate) fn at(&mut self, layout: &SymbolLayout, position: usize) -> u64 {
         let position = position as u32;
         if position < self.from || position >= self.to {
             let next = layout.weight_starts.partition_point(|&start| start <= position);

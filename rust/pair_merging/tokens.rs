@@ -12,19 +12,24 @@ use rustc_hash::FxBuildHasher;
 use super::Unit;
 use crate::byte_level;
 use crate::error::{Error, Result};
-use crate::unigram::trainer::rules::{Class, Rules, Shape};
+use crate::sentencepiece_rules::rules::{Class, Rules, Shape};
 use crate::vocab::TokenId;
 
 /// Texts of special tokens with their ids.
 type SpecialTokens = Vec<(String, TokenId)>;
 
+/// Which tokens may be formed.
+enum Bound {
+    /// Those of fewer first symbols than this, if there is a limit.
+    Length(Option<usize>),
+    /// Those of characters that may stand together; the shape of each token.
+    Rules(Rules, Vec<Shape>),
+}
+
 /// Tokens by id, ids by bytes.
 pub(crate) struct Tokens {
     unit: Unit,
-    /// Longer tokens are not made; `usize::MAX` for no limit.
-    max_length: usize,
-    /// Which characters may stand together, and the shape of each token.
-    rules: Option<(Rules, Vec<Shape>)>,
+    bound: Bound,
     /// Dropped from the right part of a merge.
     prefix: Vec<u8>,
     slab: Vec<u8>,
@@ -38,11 +43,21 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn new(unit: Unit, prefix: Vec<u8>, max_length: usize) -> Self {
+    /// Tokens shorter than `max_length`, if there is a limit. `prefix` is what
+    /// the right part of a merge drops.
+    pub(crate) fn new(unit: Unit, prefix: Vec<u8>, max_length: Option<usize>) -> Self {
+        Self::bounded(unit, prefix, Bound::Length(max_length))
+    }
+
+    /// Tokens of characters, of which rules say what may stand together.
+    pub(crate) fn by_rules(rules: Rules) -> Self {
+        Self::bounded(Unit::Chars, Vec::new(), Bound::Rules(rules, Vec::new()))
+    }
+
+    fn bounded(unit: Unit, prefix: Vec<u8>, bound: Bound) -> Self {
         Self {
             unit,
-            max_length,
-            rules: None,
+            bound,
             prefix,
             slab: Vec::new(),
             ends: Vec::new(),
@@ -51,13 +66,6 @@ impl Tokens {
             index: HashTable::new(),
             special_tokens: Vec::new(),
         }
-    }
-
-    /// Tokens of characters, of which rules say what may stand together.
-    pub(crate) fn by_rules(rules: Rules) -> Self {
-        let mut tokens = Self::new(Unit::Chars, Vec::new(), usize::MAX);
-        tokens.rules = Some((rules, Vec::new()));
-        tokens
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -83,13 +91,21 @@ impl Tokens {
     /// unless both are first symbols, and keep the rules.
     #[inline]
     pub(crate) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
-        let is_short = || {
-            let length = self.length(left) + self.length(right);
-            length < self.max_length || length == 2
-        };
-        match &self.rules {
-            None => self.max_length == usize::MAX || is_short(),
-            Some((rules, shapes)) => rules.join(shapes[left as usize], shapes[right as usize]),
+        match &self.bound {
+            Bound::Length(None) => true,
+            Bound::Length(Some(_)) => {
+                let length = self.length(left) + self.length(right);
+                length == 2 || self.is_short(length)
+            }
+            Bound::Rules(rules, shapes) => rules.join(shapes[left as usize], shapes[right as usize]),
+        }
+    }
+
+    /// Whether a token of so many first symbols is shorter than the limit.
+    pub(super) fn is_short(&self, length: usize) -> bool {
+        match self.bound {
+            Bound::Length(Some(most)) => length < most,
+            _ => true,
         }
     }
 
@@ -164,7 +180,7 @@ impl Tokens {
             self.ends.pop();
             self.named.pop();
             self.lengths.pop();
-            if let Some((_, shapes)) = &mut self.rules {
+            if let Bound::Rules(_, shapes) = &mut self.bound {
                 shapes.pop();
             }
         }
@@ -192,7 +208,7 @@ impl Tokens {
         self.ends.push(self.slab.len());
         self.named.push(bytes.is_some());
         self.lengths.push(0);
-        if let Some((rules, shapes)) = &mut self.rules {
+        if let Bound::Rules(rules, shapes) = &mut self.bound {
             let text = String::from_utf8_lossy(bytes.unwrap_or_default());
             shapes.push(rules.shape(text.chars().map(Class::of)));
         }

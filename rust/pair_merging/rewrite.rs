@@ -3,12 +3,13 @@
 //! A merge of `left right` into `id` at one place takes the pairs
 //! (before, left) and (right, after) away and brings (before, id) and
 //! (id, after). All of them share a symbol of the merge, so changes are summed
-//! in arrays by the *other* symbol, and the store of pairs is asked once per
-//! distinct neighbour, not once per place. Which pair is merged, and why, is
+//! in arrays by the *other* symbol, and the window is asked once per distinct
+//! neighbour, not once per place. Which pair is merged, and why, is
 //! not known here.
 
-use super::layout::{Layout, SEPARATOR, Weights};
+use super::layout::{SEPARATOR, SymbolLayout, Weights};
 use super::tokens::Tokens;
+use super::window::{Order, Window};
 use crate::error::Result;
 use crate::vocab::TokenId;
 
@@ -16,25 +17,6 @@ use crate::vocab::TokenId;
 const GATHER: usize = 256;
 /// So often [`GATHER`] places are rewritten between two looks at the clock.
 const TICK: usize = 128;
-
-/// What knows pairs, their counts and their places.
-pub(crate) trait Store {
-    /// The least count a pair must have to be kept.
-    fn least(&self) -> u64;
-
-    /// Lowers a pair's count, if the pair is kept.
-    fn lower(&mut self, left: TokenId, right: TokenId, by: u64);
-
-    /// Adds a pair of at least [`Store::least`] with `n` places to come, and
-    /// gives its number.
-    fn insert(&mut self, tokens: &Tokens, left: TokenId, right: TokenId, count: u64, n: u32) -> u32;
-
-    /// Adds a place of a pair known by its number.
-    fn push_position(&mut self, index: u32, position: u32);
-
-    /// Drops all pairs of a token.
-    fn forget(&mut self, id: TokenId);
-}
 
 /// What a merge does to the pairs of one neighbour.
 #[derive(Clone, Copy, Default)]
@@ -44,7 +26,7 @@ struct Change {
     /// Places of the born pair.
     n: u32,
     touched: bool,
-    /// Where the store keeps the born pair, plus one.
+    /// Where the window keeps the born pair, plus one.
     index: u32,
 }
 
@@ -80,7 +62,7 @@ impl Side {
 
 /// The changes of the merge at hand; kept between merges for its memory.
 #[derive(Default)]
-pub(crate) struct Rewriter {
+pub(super) struct Rewriter {
     before: Side,
     after: Side,
 }
@@ -88,9 +70,9 @@ pub(crate) struct Rewriter {
 impl Rewriter {
     /// Rewrites the places of a pair, and gives how often that was done,
     /// weights counted: where the pair overlaps itself, less than its count.
-    pub(crate) fn merge(
+    pub(super) fn merge(
         &mut self,
-        layout: &mut Layout,
+        layout: &mut SymbolLayout,
         tokens: &Tokens,
         (left, right): (TokenId, TokenId),
         id: TokenId,
@@ -169,13 +151,13 @@ impl Rewriter {
     /// Counts the pairs of a token anew, by a scan: needed when the token stood
     /// in pieces before it was made, so that its pairs were born before.
     /// Only prefixes, suffixes and a base can bring that about.
-    pub(crate) fn recount(
+    pub(super) fn recount(
         &mut self,
-        layout: &Layout,
+        layout: &SymbolLayout,
         tokens: &Tokens,
         (left, right): (TokenId, TokenId),
         id: TokenId,
-        store: &mut impl Store,
+        window: &mut Window<impl Order>,
     ) {
         let Self { before, after } = self;
         for (side, part) in [(&mut *before, left), (&mut *after, right)] {
@@ -196,16 +178,16 @@ impl Rewriter {
                 after.born(right, position, weight);
             }
         });
-        store.forget(id);
+        window.forget(id);
     }
 
-    /// Tells the store what a merge changed.
-    pub(crate) fn apply(
+    /// Tells the window what a merge changed.
+    pub(super) fn apply(
         &mut self,
         tokens: &Tokens,
         (left, right): (TokenId, TokenId),
         id: TokenId,
-        store: &mut impl Store,
+        window: &mut Window<impl Order>,
     ) {
         let Self { before, after } = self;
         for (side, is_before) in [(before, true), (after, false)] {
@@ -213,19 +195,19 @@ impl Rewriter {
                 let change = &mut side.changes[symbol as usize];
                 if change.lost > 0 {
                     let (left, right) = if is_before { (symbol, left) } else { (right, symbol) };
-                    store.lower(left, right, change.lost);
+                    window.lower(left, right, change.lost);
                 }
             }
             for &symbol in &side.touched {
                 let change = &mut side.changes[symbol as usize];
-                if change.born >= store.least() {
+                if change.born >= window.least() {
                     let (left, right) = if is_before { (symbol, id) } else { (id, symbol) };
-                    change.index = store.insert(tokens, left, right, change.born, change.n) + 1;
+                    change.index = window.insert(tokens, left, right, change.born, change.n) + 1;
                 }
             }
             for (symbol, position) in side.births.drain(..) {
                 if let Some(index) = side.changes[symbol as usize].index.checked_sub(1) {
-                    store.push_position(index, position);
+                    window.push_position(index, position);
                 }
             }
             for symbol in side.touched.drain(..) {

@@ -4,13 +4,12 @@
 //! count from above, then exactly, only what may be frequent. Rare pairs, which
 //! are most, thus take no memory. Threads share both readings.
 
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustc_hash::FxHashMap;
-
-use super::layout::{Layout, SEPARATOR, Weights};
+use super::Limits;
+use super::layout::{SEPARATOR, SymbolLayout, Weights};
+use super::pairs::{Pairs, key};
 use super::tokens::Tokens;
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -22,84 +21,16 @@ const PAUSE: usize = 1 << 16;
 /// Threads are not worth starting for fewer slots each.
 const SHARE: usize = 1 << 16;
 
-/// A frequent pair.
-#[derive(Default)]
-pub(crate) struct Pair {
-    /// Its present count.
-    pub(crate) count: u64,
-    /// Where it began at its birth; some places may be stale.
-    pub(crate) positions: Positions,
-}
-
-/// Ascending positions. Most pairs have one, which needs no list.
-pub(crate) enum Positions {
-    One(u32),
-    Many(Vec<u32>),
-}
-
-impl Default for Positions {
-    fn default() -> Self {
-        Self::Many(Vec::new())
-    }
-}
-
-impl Positions {
-    /// An empty list with room for `n`.
-    pub(crate) fn with_room(n: usize) -> Self {
-        Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, position: u32) {
-        match self {
-            Self::One(first) => *self = Self::Many(vec![*first, position]),
-            Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
-            Self::Many(list) => list.push(position),
-        }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u32] {
-        match self {
-            Self::One(position) => std::slice::from_ref(position),
-            Self::Many(list) => list,
-        }
-    }
-
-    fn append(&mut self, others: &Self) {
-        others.as_slice().iter().for_each(|&position| self.push(position));
-    }
-
-    fn shrink_to_fit(&mut self) {
-        if let Self::Many(list) = self {
-            list.shrink_to_fit();
-        }
-    }
-}
-
-/// Pairs, and where each one is.
-#[derive(Default)]
-pub(crate) struct Pairs {
-    pub(crate) list: Vec<Pair>,
-    pub(crate) index: FxHashMap<u64, u32>,
-}
-
-/// A pair as a key.
-#[inline]
-pub(crate) fn key(left: TokenId, right: TokenId) -> u64 {
-    u64::from(left) << 32 | u64::from(right)
-}
-
 /// A compact layout to be read.
-pub(crate) struct Scan<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) tokens: &'a Tokens,
-    pub(crate) vocab_size: usize,
-    pub(crate) threads: usize,
+pub(super) struct Scan<'a> {
+    pub(super) layout: &'a SymbolLayout,
+    pub(super) tokens: &'a Tokens,
+    pub(super) limits: &'a Limits,
 }
 
 impl Scan<'_> {
     /// Hashed sums of all pairs that may be merged.
-    pub(crate) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
+    pub(super) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
         let sketches = self.read(
             progress,
             || Sketch::new(self.layout.len()),
@@ -119,17 +50,12 @@ impl Scan<'_> {
     }
 
     /// All pairs of at least `least`, with positions.
-    pub(crate) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
+    pub(super) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
         let found = self.read(progress, Pairs::default, |pairs, position, left, right, weight| {
             if sketch.sums[sketch.cell(left, right)] < least {
                 return Ok(());
             }
-            let Pairs { list, index } = pairs;
-            let at = *index.entry(key(left, right)).or_insert_with(|| {
-                list.push(Pair::default());
-                list.len() as u32 - 1
-            });
-            let pair = &mut list[at as usize];
+            let pair = pairs.entry(left, right);
             pair.positions.push(position as u32);
             pair.count = self.sum(pair.count, weight, left, right)?;
             Ok(())
@@ -137,42 +63,19 @@ impl Scan<'_> {
         self.tick(progress)?;
         let mut found = found.into_iter();
         let mut pairs = found.next().unwrap_or_default();
-        for mut other in found {
-            for (key, at) in other.index {
-                let other = std::mem::take(&mut other.list[at as usize]);
-                match pairs.index.entry(key) {
-                    Entry::Vacant(place) => {
-                        place.insert(pairs.list.len() as u32);
-                        pairs.list.push(other);
-                    }
-                    Entry::Occupied(place) => {
-                        let pair = &mut pairs.list[*place.get() as usize];
-                        pair.count =
-                            self.sum(pair.count, other.count, (key >> 32) as TokenId, key as TokenId)?;
-                        pair.positions.append(&other.positions);
-                    }
-                }
+        for others in found {
+            for (left, right, other) in others.into_each() {
+                let pair = pairs.entry(left, right);
+                pair.count = self.sum(pair.count, other.count, left, right)?;
+                pair.positions.append(&other.positions);
             }
         }
         self.tick(progress)?;
-        let Pairs { mut list, mut index } = pairs;
-        let mut kept = Vec::new();
-        index.retain(|_, at| {
-            let mut pair = std::mem::take(&mut list[*at as usize]);
-            if pair.count < least {
-                return false;
-            }
-            pair.positions.shrink_to_fit();
-            *at = kept.len() as u32;
-            kept.push(pair);
-            true
-        });
-        index.shrink_to_fit();
-        Ok(Pairs { list: kept, index })
+        Ok(pairs.keep(least))
     }
 
     fn tick(&self, progress: &mut Progress) -> Result<()> {
-        progress.tick(Stage::Merge, self.tokens.len() as u64, self.vocab_size as u64)
+        progress.tick(Stage::Merge, self.tokens.len() as u64, self.limits.vocab_size as u64)
     }
 
     fn sum(&self, a: u64, b: u64, left: TokenId, right: TokenId) -> Result<u64> {
@@ -189,7 +92,7 @@ impl Scan<'_> {
         empty: impl Fn() -> T + Sync,
         f: impl Fn(&mut T, usize, TokenId, TokenId, u64) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
-        let threads = self.threads.min(self.layout.len() / SHARE).max(1);
+        let threads = self.limits.threads.min(self.layout.len() / SHARE).max(1);
         let share = self.layout.len().div_ceil(threads);
         let stopped = AtomicBool::new(false);
         let read_share = |n: usize, pause: &mut dyn FnMut() -> Result<()>| {
@@ -240,7 +143,7 @@ impl Scan<'_> {
 }
 
 /// Hashed sums of pair weights: never less than a pair's count.
-pub(crate) struct Sketch {
+pub(super) struct Sketch {
     sums: Vec<u64>,
     shift: u32,
 }
@@ -258,13 +161,13 @@ impl Sketch {
     }
 
     /// No pair has a greater count.
-    pub(crate) fn max(&self) -> u64 {
+    pub(super) fn max(&self) -> u64 {
         self.sums.iter().copied().max().unwrap_or(0)
     }
 
     /// A count that about `n` of the sums from `low` to `high` reach; `low` if
     /// fewer do.
-    pub(crate) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
+    pub(super) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().copied().filter(|sum| (low..=high).contains(sum)).collect();
         if sums.len() <= n {
             return low;

@@ -6,7 +6,7 @@
 //! piece may hold is a place where words fall apart, which is what makes
 //! training quick; see `segments`.
 
-use super::UnigramTrainer;
+use super::PieceOptions;
 use crate::pre_tokenizer::REPLACEMENT;
 use crate::unicode::{self, Script};
 
@@ -62,11 +62,11 @@ pub(crate) struct Rules {
     by_whitespace: bool,
     digits_alone: bool,
     /// The most characters of a piece.
-    pub(super) max_length: usize,
+    pub(crate) max_length: usize,
 }
 
 impl Rules {
-    pub(crate) fn of(options: &UnigramTrainer) -> Self {
+    pub(crate) fn of(options: &PieceOptions) -> Self {
         Self {
             by_script: options.split_by_unicode_script,
             by_number: options.split_by_number,
@@ -77,7 +77,7 @@ impl Rules {
     }
 
     /// Whether some piece may hold these two, one after the other.
-    pub(super) fn together(&self, left: Class, right: Class) -> bool {
+    pub(crate) fn together(&self, left: Class, right: Class) -> bool {
         if self.digits_alone && (left == Class::Digit || right == Class::Digit) {
             return false;
         }
@@ -89,7 +89,7 @@ impl Rules {
     }
 
     /// Whether these characters may be a piece of two or more.
-    pub(super) fn allow(&self, classes: impl ExactSizeIterator<Item = Class>) -> bool {
+    pub(crate) fn allow(&self, classes: impl ExactSizeIterator<Item = Class>) -> bool {
         let last = classes.len().saturating_sub(1);
         let mut demand = None;
         for (at, class) in classes.enumerate() {
@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn pieces_by_the_rules() {
-        let plain = UnigramTrainer::default;
+        let plain = PieceOptions::default;
         let options = [
             ("default", plain()),
-            ("number", UnigramTrainer { split_by_number: false, ..plain() }),
-            ("script", UnigramTrainer { split_by_unicode_script: false, ..plain() }),
-            ("space", UnigramTrainer { split_by_whitespace: false, ..plain() }),
-            ("digits", UnigramTrainer { split_digits: true, ..plain() }),
+            ("number", PieceOptions { split_by_number: false, ..plain() }),
+            ("script", PieceOptions { split_by_unicode_script: false, ..plain() }),
+            ("space", PieceOptions { split_by_whitespace: false, ..plain() }),
+            ("digits", PieceOptions { split_digits: true, ..plain() }),
         ];
         // For each piece, the options under which it may be.
         for (piece, allowed) in [

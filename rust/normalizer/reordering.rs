@@ -1,4 +1,4 @@
-//! `Run`: a stretch of characters whose marks are put in order.
+//! `Reordering`: a stretch of characters whose marks are put in order.
 //!
 //! Decomposes, sorts and composes as Unicode's normal forms do (UAX #15), and
 //! keeps from which character each result came by the rule of the reference,
@@ -17,7 +17,7 @@ struct Item {
 
 /// The buffers for one stretch after the other.
 #[derive(Default)]
-pub(super) struct Run {
+pub(super) struct Reordering {
     items: Vec<Item>,
     /// The length of each character of the stretch, and whether it is in `items`.
     sources: Vec<(usize, bool)>,
@@ -25,7 +25,7 @@ pub(super) struct Run {
     source_len: usize,
 }
 
-impl Run {
+impl Reordering {
     /// Begins another stretch.
     pub(super) fn clear(&mut self) {
         self.items.clear();
@@ -70,7 +70,7 @@ impl Run {
         }
     }
 
-    /// Joins what composes, after [`Run::sort`].
+    /// Joins what composes, after [`Reordering::sort`].
     pub(super) fn compose(&mut self, compose: impl Fn(char, char) -> Option<char>) {
         let mut kept = 0;
         let mut starter: Option<usize> = None;

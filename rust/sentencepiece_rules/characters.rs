@@ -1,10 +1,6 @@
-//! `Segments`: counted pieces of text, cut where no piece may stand across.
+//! `Words` and `Characters`: what is counted, and the characters it is made of.
 //!
-//! Words fall apart at characters outside the alphabet, at the text of special
-//! tokens, and between two characters that [`Rules`] never let stand together:
-//! `▁movie,` is `▁movie` and `,`. A segmentation of a word is then one of each
-//! part, so the likelihood is a product and nothing is lost, while far fewer
-//! distinct strings remain to be counted, searched and segmented again.
+//! Not the rules of which characters may stand together: those are in `rules`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,50 +8,17 @@ use std::collections::BTreeSet;
 use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
-use super::rules::{Class, Rules};
-use super::{Method, UnigramTrainer};
+use super::PieceOptions;
+use super::rules::Class;
 use crate::automaton::leftmost_longest;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
-use crate::word_counts::LINE_END;
 
 /// Pieces read between two looks at the clock.
 const TICK: usize = 1 << 12;
 
-/// What follows a segment wherever it stands, as [`Method`] tells things apart.
-pub(crate) type Follower = u32;
-/// Different things follow.
-pub(crate) const MANY: Follower = 0;
-/// U+2581, the space that begins the next word, as its first byte; and that of
-/// U+2585, which SentencePiece writes for characters outside the alphabet.
-const SPACE: Follower = 0xE2;
-/// What SentencePiece puts in the place of special tokens; where a line ends it
-/// is another character, which is in no piece either.
-const SEPARATOR: Follower = 0x1F;
-
-impl Method {
-    /// What tells a character from others that may follow in its place.
-    pub(crate) fn follower(self, c: u32) -> Follower {
-        match (self, c) {
-            (Self::Full, _) | (_, 0..0x80) => c,
-            (_, 0x80..0x800) => 0xC0 | c >> 6,
-            (_, 0x800..0x1_0000) => 0xE0 | c >> 12,
-            _ => 0xF0 | c >> 18,
-        }
-    }
-
-    /// What follows a word, or the part of one before a special token.
-    fn after_part(self, is_word_end: bool) -> Follower {
-        match self {
-            Self::Full => MANY,
-            Self::SentencePiece if is_word_end => SPACE,
-            Self::SentencePiece => SEPARATOR,
-        }
-    }
-}
-
 /// The characters of the corpus.
-pub(crate) struct Alphabet {
+pub(crate) struct Characters {
     /// Those in the vocabulary with their counts, the most frequent first, of
     /// equal counts the lesser code points.
     pub(crate) required: Vec<(char, u64)>,
@@ -66,12 +29,17 @@ pub(crate) struct Alphabet {
     ascii: [Option<Class>; 128],
 }
 
-impl Alphabet {
-    /// Counts characters and keeps what `character_coverage` asks for.
-    pub(crate) fn of(options: &UnigramTrainer, words: &Words<'_>, progress: &mut Progress) -> Result<Self> {
+impl Characters {
+    /// Counts characters, but one, and keeps what `character_coverage` asks for.
+    pub(crate) fn of(
+        options: &PieceOptions,
+        words: &Words<'_>,
+        uncounted: Option<char>,
+        progress: &mut Progress,
+    ) -> Result<Self> {
         let mut counts = words.characters(progress)?;
-        if options.method == Method::SentencePiece {
-            counts.remove(&LINE_END);
+        if let Some(c) = uncounted {
+            counts.remove(&c);
         }
         let specials: BTreeSet<&str> = options.special_tokens.iter().map(|token| token.0.as_str()).collect();
         let mut buffer = [0; 4];
@@ -125,7 +93,7 @@ pub(crate) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(crate) fn new(
-        options: &UnigramTrainer,
+        options: &PieceOptions,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
     ) -> Result<Self> {
         let utf8 = |(piece, count): (&'a [u8], u64)| match std::str::from_utf8(piece) {
@@ -139,7 +107,7 @@ impl<'a> Words<'a> {
             }),
         };
         let words = pieces.into_iter().filter(|piece| piece.1 > 0).map(utf8).collect::<Result<_>>()?;
-        let texts: Vec<String> = options.special_texts().collect();
+        let texts: Vec<String> = options.reserved().map(|piece| piece.text).collect();
         let specials = match texts.is_empty() {
             true => None,
             false => Some(
@@ -150,9 +118,14 @@ impl<'a> Words<'a> {
         Ok(Self { words, specials })
     }
 
+    /// Words and counts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, u64)> {
+        self.words.iter().copied()
+    }
+
     /// Calls `f` with each part of a word between special tokens, and whether it
     /// ends the word.
-    fn parts(&self, word: &'a str, mut f: impl FnMut(&'a str, bool)) {
+    pub(super) fn parts(&self, word: &'a str, mut f: impl FnMut(&'a str, bool)) {
         let mut start = 0;
         for found in self.specials.iter().flat_map(|specials| specials.find_iter(word)) {
             f(&word[start..found.start()], false);
@@ -188,86 +161,5 @@ impl<'a> Words<'a> {
         let seen = ascii.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.extend(seen.map(|(byte, &count)| (char::from(byte as u8), count)));
         Ok(counts)
-    }
-}
-
-/// Distinct segments, in order.
-#[derive(Default)]
-pub(crate) struct Segments<'a> {
-    pub(crate) texts: Vec<&'a str>,
-    pub(crate) weights: Vec<u64>,
-    pub(crate) followers: Vec<Follower>,
-}
-
-impl<'a> Segments<'a> {
-    pub(crate) fn of(
-        method: Method,
-        words: &Words<'a>,
-        alphabet: &Alphabet,
-        rules: &Rules,
-        progress: &mut Progress,
-    ) -> Result<Self> {
-        let mut found: FxHashMap<&'a str, (u64, Follower)> = FxHashMap::default();
-        for (at, &(word, count)) in words.words.iter().enumerate() {
-            if at % TICK == 0 {
-                progress.tick(Stage::Seed, 0, 0)?;
-            }
-            words.parts(word, |part, is_word_end| {
-                let after = method.after_part(is_word_end);
-                cut(part, after, method, alphabet, rules, |segment, follower| {
-                    let entry = found.entry(segment).or_insert((0, follower));
-                    // No overflow: a count of its first character holds it.
-                    entry.0 += count;
-                    if entry.1 != follower {
-                        entry.1 = MANY;
-                    }
-                });
-            });
-        }
-        let mut found: Vec<(&str, (u64, Follower))> = found.into_iter().collect();
-        found.sort_unstable();
-        let mut segments = Self::default();
-        for (text, (weight, follower)) in found {
-            segments.texts.push(text);
-            segments.weights.push(weight);
-            segments.followers.push(follower);
-        }
-        Ok(segments)
-    }
-}
-
-/// Calls `f` with each segment of a text and what follows it; `after` is what
-/// follows the text.
-fn cut<'a>(
-    text: &'a str,
-    after: Follower,
-    method: Method,
-    alphabet: &Alphabet,
-    rules: &Rules,
-    mut f: impl FnMut(&'a str, Follower),
-) {
-    let mut start = 0;
-    let mut before: Option<Class> = None;
-    for (at, c) in text.char_indices() {
-        let class = alphabet.class(c);
-        let together = match (before, class) {
-            (Some(left), Some(right)) => rules.together(left, right),
-            _ => false,
-        };
-        if !together {
-            if before.is_some() {
-                let follower = match (method, class) {
-                    (Method::SentencePiece, None) if c == LINE_END => SEPARATOR,
-                    (Method::SentencePiece, None) => SPACE,
-                    _ => method.follower(c.into()),
-                };
-                f(&text[start..at], follower);
-            }
-            start = at;
-        }
-        before = class;
-    }
-    if before.is_some() {
-        f(&text[start..], after);
     }
 }

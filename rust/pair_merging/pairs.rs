@@ -1,0 +1,196 @@
+//! `Pairs`: frequent pairs with their counts and places.
+//!
+//! Not a place for rare pairs, which are most: see `window` and `scan`.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use crate::vocab::TokenId;
+
+/// A frequent pair.
+#[derive(Default)]
+pub(crate) struct FrequentPair {
+    /// Its present count.
+    pub(crate) count: u64,
+    /// Where it began at its birth; some places may be stale.
+    pub(crate) positions: Positions,
+}
+
+/// A pair that may be merged next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// Its count when it was looked at; the live one may be smaller.
+    pub(crate) count: u64,
+    pub(crate) left: TokenId,
+    pub(crate) right: TokenId,
+    /// Where [`Pairs`] keeps it.
+    pub(crate) index: u32,
+}
+
+/// Ascending positions. Most pairs have one, which needs no list.
+pub(crate) enum Positions {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Default for Positions {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Positions {
+    /// An empty list with room for `n`.
+    pub(super) fn with_room(n: usize) -> Self {
+        Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, position: u32) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, position]),
+            Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
+            Self::Many(list) => list.push(position),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(position) => std::slice::from_ref(position),
+            Self::Many(list) => list,
+        }
+    }
+
+    pub(super) fn append(&mut self, others: &Self) {
+        others.as_slice().iter().for_each(|&position| self.push(position));
+    }
+
+    fn shrink_to_fit(&mut self) {
+        if let Self::Many(list) = self {
+            list.shrink_to_fit();
+        }
+    }
+}
+
+/// Pairs, and where each one is.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    list: Vec<FrequentPair>,
+    index: FxHashMap<u64, u32>,
+}
+
+/// A pair as a key.
+#[inline]
+pub(super) fn key(left: TokenId, right: TokenId) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+fn parts(key: u64) -> (TokenId, TokenId) {
+    ((key >> 32) as TokenId, key as TokenId)
+}
+
+impl Pairs {
+    /// How many there are or were: the numbers of pairs are less.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The present count of a pair by its number; 0 for one that was removed.
+    #[inline]
+    pub(crate) fn count(&self, index: u32) -> u64 {
+        self.list[index as usize].count
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, left: TokenId, right: TokenId) -> Option<&mut FrequentPair> {
+        self.index.get(&key(left, right)).map(|&index| &mut self.list[index as usize])
+    }
+
+    /// The pair, which is added if need be.
+    #[inline]
+    pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> &mut FrequentPair {
+        let Self { list, index } = self;
+        let at = *index.entry(key(left, right)).or_insert_with(|| {
+            list.push(FrequentPair::default());
+            list.len() as u32 - 1
+        });
+        &mut list[at as usize]
+    }
+
+    /// Adds a pair and gives its number.
+    pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> u32 {
+        let number = self.list.len() as u32;
+        self.list.push(pair);
+        self.index.insert(key(left, right), number);
+        number
+    }
+
+    #[inline]
+    pub(super) fn push_position(&mut self, index: u32, position: u32) {
+        self.list[index as usize].positions.push(position);
+    }
+
+    /// Takes out a pair, and gives its positions.
+    pub(crate) fn remove(&mut self, pair: Candidate) -> Positions {
+        // The pair may have been born again, under another number.
+        if let Entry::Occupied(known) = self.index.entry(key(pair.left, pair.right))
+            && *known.get() == pair.index
+        {
+            known.remove();
+        }
+        std::mem::take(&mut self.list[pair.index as usize]).positions
+    }
+
+    /// Takes out all pairs of a token, and tells their numbers.
+    pub(super) fn forget(&mut self, id: TokenId, mut forgotten: impl FnMut(u32)) {
+        let Self { list, index } = self;
+        index.retain(|&key, &mut number| {
+            let (left, right) = parts(key);
+            let stays = left != id && right != id;
+            if !stays {
+                list[number as usize] = FrequentPair::default();
+                forgotten(number);
+            }
+            stays
+        });
+    }
+
+    /// All pairs, in no certain order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Candidate> {
+        self.index.iter().map(|(&key, &index)| {
+            let (left, right) = parts(key);
+            Candidate { count: self.count(index), left, right, index }
+        })
+    }
+
+    /// The pairs and their keys, taken apart.
+    pub(super) fn into_each(mut self) -> impl Iterator<Item = (TokenId, TokenId, FrequentPair)> {
+        self.index.into_iter().map(move |(key, number)| {
+            let (left, right) = parts(key);
+            (left, right, std::mem::take(&mut self.list[number as usize]))
+        })
+    }
+
+    /// Keeps the pairs of at least `least`, in little memory.
+    pub(super) fn keep(self, least: u64) -> Self {
+        let Self { mut list, mut index } = self;
+        let mut kept = Vec::new();
+        index.retain(|_, number| {
+            let mut pair = std::mem::take(&mut list[*number as usize]);
+            if pair.count < least {
+                return false;
+            }
+            pair.positions.shrink_to_fit();
+            *number = kept.len() as u32;
+            kept.push(pair);
+            true
+        });
+        index.shrink_to_fit();
+        Self { list: kept, index }
+    }
+}

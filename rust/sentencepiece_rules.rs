@@ -1,0 +1,161 @@
+//! What SentencePiece's trainers of BPE and of Unigram have in common.
+//!
+//! Their options of pieces ([`PieceOptions`]), the characters that are covered
+//! (`characters`), which of them may stand together in a piece (`rules`), and
+//! words cut where no piece may stand across (`segments`).
+//!
+//! Not a trainer: which pieces are worth their place is for
+//! [`crate::bpe::trainer`] and [`crate::unigram::trainer`], which know nothing of
+//! each other. Follows google/sentencepiece 0.2.3.
+
+pub(crate) mod characters;
+pub(crate) mod rules;
+pub(crate) mod segments;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Found in text, by its score.
+    #[default]
+    Normal,
+    /// Stands for what is in no piece.
+    Unknown,
+    /// Frames data; never found in text.
+    Control,
+    /// Given by the user, preferred to all others.
+    UserDefined,
+    /// Not used.
+    Unused,
+    /// Stands for one byte of an unknown character.
+    Byte,
+}
+
+impl Kind {
+    /// Whether a text can hold the piece.
+    pub(crate) fn is_in_text(self) -> bool {
+        matches!(self, Self::Normal | Self::UserDefined)
+    }
+}
+
+/// One entry of a trained vocabulary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// Its text, with `▁` for a space.
+    pub text: String,
+    /// Unigram: its log-probability. BPE: minus the number of its merge. 0 for all
+    /// that is not [`Kind::Normal`].
+    pub score: f64,
+    /// What it is for.
+    pub kind: Kind,
+}
+
+/// The options of pieces. The defaults are SentencePiece's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PieceOptions {
+    /// Tokens that get the first ids. Their text, where it stands in a word, is
+    /// no part of any other piece. At most one is [`Kind::Unknown`].
+    pub special_tokens: Vec<(String, Kind)>,
+    /// Adds the 256 tokens `<0x00>` to `<0xFF>` after the special tokens, for
+    /// characters outside the alphabet.
+    pub byte_fallback: bool,
+    /// The share of all characters that the alphabet covers; rarer characters
+    /// are left out. 1 keeps all.
+    pub character_coverage: f64,
+    /// Characters that are in the alphabet whatever their count.
+    pub required_chars: Vec<char>,
+    /// The most characters of a piece.
+    pub max_piece_length: usize,
+    /// Whether a piece has characters of one script; Han and kana count as one.
+    pub split_by_unicode_script: bool,
+    /// Whether a digit counts as of a script of its own, that of punctuation.
+    pub split_by_number: bool,
+    /// Whether `▁` stands only at the start of a piece; if not, also inside.
+    pub split_by_whitespace: bool,
+    /// Whether a digit is always a piece of its own.
+    pub split_digits: bool,
+}
+
+impl Default for PieceOptions {
+    fn default() -> Self {
+        let special = |text: &str, kind| (text.to_owned(), kind);
+        Self {
+            special_tokens: vec![
+                special("<unk>", Kind::Unknown),
+                special("<s>", Kind::Control),
+                special("</s>", Kind::Control),
+            ],
+            byte_fallback: false,
+            character_coverage: 0.9995,
+            required_chars: Vec::new(),
+            max_piece_length: 16,
+            split_by_unicode_script: true,
+            split_by_number: true,
+            split_by_whitespace: true,
+            split_digits: false,
+        }
+    }
+}
+
+impl PieceOptions {
+    /// The pieces that get ids before what is learnt: special tokens, then bytes.
+    pub(crate) fn reserved(&self) -> impl Iterator<Item = Piece> {
+        let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
+        let specials = self.special_tokens.iter().cloned();
+        let bytes = bytes.map(|byte| (format!("<0x{byte:02X}>"), Kind::Byte));
+        specials.chain(bytes).map(|(text, kind)| Piece { text, score: 0.0, kind })
+    }
+
+    /// Refuses a vocabulary too small for reserved pieces and so many characters.
+    ///
+    /// # Errors
+    /// [`Error::VocabSize`].
+    pub(crate) fn check_size(&self, vocab_size: usize, n_chars: usize) -> Result<()> {
+        let minimum = self.reserved().count() + n_chars;
+        if vocab_size < minimum {
+            return Err(Error::VocabSize { requested: vocab_size as u64, minimum: minimum as u64 });
+        }
+        Ok(())
+    }
+
+    /// Refuses options out of range.
+    ///
+    /// # Errors
+    /// [`Error::Option`].
+    pub(crate) fn check(&self) -> Result<()> {
+        let wrong = |option, value: String, reason: &str| {
+            Err(Error::Option { option, value, reason: reason.to_owned() })
+        };
+        if !(self.character_coverage > 0.0 && self.character_coverage <= 1.0) {
+            let value = self.character_coverage.to_string();
+            return wrong("character_coverage", value, "a share is more than 0 and at most 1");
+        }
+        if !(1..=usize::from(u8::MAX)).contains(&self.max_piece_length) {
+            let value = self.max_piece_length.to_string();
+            return wrong("max_piece_length", value, "a piece has 1 to 255 characters; 16 is usual");
+        }
+        let mut texts = BTreeSet::new();
+        if let Some(Piece { text, .. }) =
+            self.reserved().find(|piece| piece.text.is_empty() || !texts.insert(piece.text.clone()))
+        {
+            return wrong("special_tokens", format!("{text:?}"), "a token has a text, and only once");
+        }
+        if self.special_tokens.iter().filter(|token| token.1 == Kind::Unknown).count() > 1 {
+            let value = "two of kind Unknown".to_owned();
+            return wrong("special_tokens", value, "one token stands for what is unknown");
+        }
+        if let Some((text, kind)) =
+            self.special_tokens.iter().find(|token| matches!(token.1, Kind::Normal | Kind::Byte))
+        {
+            let value = format!("{text:?} of kind {kind:?}");
+            return wrong("special_tokens", value, "special tokens are Unknown, Control or UserDefined");
+        }
+        Ok(())
+    }
+}

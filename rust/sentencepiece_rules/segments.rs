@@ -1,0 +1,112 @@
+//! `Segments`: counted pieces of text, cut where no piece may stand across.
+//!
+//! Words fall apart at characters outside the alphabet, at the text of special
+//! tokens, and between two characters that [`Rules`] never let stand together:
+//! `▁movie,` is `▁movie` and `,`. A segmentation of a word is then one of each
+//! part, so nothing is lost, while far fewer distinct strings remain to be
+//! counted, searched and merged or segmented again.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use super::characters::{Characters, Words};
+use super::rules::{Class, Rules};
+use crate::error::Result;
+use crate::progress::{Progress, Stage};
+
+/// Pieces read between two looks at the clock.
+const TICK: usize = 1 << 12;
+
+/// What follows a segment at one of its places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// A character of the alphabet.
+    Char(char),
+    /// A character outside it.
+    Foreign(char),
+    /// A special token.
+    Special,
+    /// The next word.
+    Word,
+}
+
+/// Distinct segments, in order.
+pub(crate) struct Segments<'a, T> {
+    pub(crate) texts: Vec<&'a str>,
+    pub(crate) weights: Vec<u64>,
+    /// What a trainer notes of what follows each one.
+    pub(crate) notes: Vec<T>,
+}
+
+impl<'a, T: Ord> Segments<'a, T> {
+    /// Cuts words. `note` makes a note of what follows a segment at one place, or
+    /// adds that to the note of the places before.
+    pub(crate) fn of(
+        words: &Words<'a>,
+        characters: &Characters,
+        rules: &Rules,
+        mut note: impl FnMut(Option<&T>, After) -> T,
+        progress: &mut Progress,
+    ) -> Result<Self> {
+        let mut found: FxHashMap<&'a str, (u64, T)> = FxHashMap::default();
+        for (at, (word, count)) in words.iter().enumerate() {
+            if at % TICK == 0 {
+                progress.tick(Stage::Seed, 0, 0)?;
+            }
+            words.parts(word, |part, is_word_end| {
+                let end = if is_word_end { After::Word } else { After::Special };
+                cut(part, end, characters, rules, |segment, after| match found.entry(segment) {
+                    Entry::Occupied(mut known) => {
+                        let (weight, noted) = known.get_mut();
+                        // No overflow: a count of its first character holds it.
+                        *weight += count;
+                        *noted = note(Some(noted), after);
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert((count, note(None, after)));
+                    }
+                });
+            });
+        }
+        let mut found: Vec<(&str, (u64, T))> = found.into_iter().collect();
+        found.sort_unstable();
+        let mut segments = Self { texts: Vec::new(), weights: Vec::new(), notes: Vec::new() };
+        for (text, (weight, note)) in found {
+            segments.texts.push(text);
+            segments.weights.push(weight);
+            segments.notes.push(note);
+        }
+        Ok(segments)
+    }
+}
+
+/// Calls `f` with each segment of a text and what follows it; `end` is what
+/// follows the text.
+fn cut<'a>(
+    text: &'a str,
+    end: After,
+    characters: &Characters,
+    rules: &Rules,
+    mut f: impl FnMut(&'a str, After),
+) {
+    let mut start = 0;
+    let mut before: Option<Class> = None;
+    for (at, c) in text.char_indices() {
+        let class = characters.class(c);
+        let together = match (before, class) {
+            (Some(left), Some(right)) => rules.together(left, right),
+            _ => false,
+        };
+        if !together {
+            if before.is_some() {
+                f(&text[start..at], if class.is_some() { After::Char(c) } else { After::Foreign(c) });
+            }
+            start = at;
+        }
+        before = class;
+    }
+    if before.is_some() {
+        f(&text[start..], end);
+    }
+}
