@@ -10,6 +10,7 @@
 
 mod bert;
 mod blanks;
+pub(crate) mod chunks;
 mod cl100k;
 mod contraction;
 mod google_bert;
