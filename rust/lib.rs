@@ -34,6 +34,8 @@ mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+#[doc(hidden)]
+pub mod simd;
 mod spelling;
 mod stretches;
 pub mod template;

@@ -32,6 +32,10 @@ pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
 use crate::normalizer::{Rewrite, no_fields};
+use crate::simd::Level;
+
+/// Bytes of a text from which on windows are quicker than characters.
+const WINDOW_PAYS: usize = 32;
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 const LOOK_BACK: usize = 64 << 10;
@@ -205,6 +209,22 @@ impl PreTokenizer {
         text: &str,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
+        // A short text would not fill a window, a very long one no `u32`.
+        if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
+            return self.walk_by_character(text, f);
+        }
+        self.for_each_chunk(text, |chunk| {
+            chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
+        })
+    }
+
+    /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.
+    #[inline]
+    pub(crate) fn walk_by_character<E: From<Error>>(
+        &self,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self {
             Self::Bytes | Self::Metaspace { split: false, .. } => {
                 if text.is_empty() {
@@ -240,6 +260,26 @@ impl PreTokenizer {
             pieces.push(piece);
             Ok(())
         })?;
+        Ok(pieces)
+    }
+
+    /// [`PreTokenizer::split`] by a given form, `None` for one character at a time.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`].
+    #[doc(hidden)]
+    pub fn split_by(&self, level: Option<Level>, text: &str) -> Result<Vec<Range<usize>>> {
+        let mut pieces = Vec::new();
+        match level {
+            Some(level) => self.for_each_chunk_by(level, text, |chunk| {
+                pieces.extend(chunk.iter().map(|piece| piece.start as usize..piece.end as usize));
+                Ok::<(), Error>(())
+            }),
+            None => self.walk_by_character(text, |piece| {
+                pieces.push(piece);
+                Ok(())
+            }),
+        }?;
         Ok(pieces)
     }
 

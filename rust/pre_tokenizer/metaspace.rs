@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::normalizer::Rewrite;
+use crate::simd::{Block, Starts, Tiles, Window};
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';
@@ -73,6 +74,25 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
         out.replace(section.len() - end, "");
     }
     out
+}
+
+/// The splitter.
+pub(super) struct Metaspace;
+
+impl Tiles for Metaspace {
+    /// A place whose other bytes are behind the window is not found, and is
+    /// then found from the last place before it.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let places = block.eq(0xE2) & block.eq(0x96) >> 1 & block.eq(0x81) >> 2;
+        Starts { places: places | 1, decided: window.len }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start)
+    }
 }
 
 /// End of the piece that starts at `start`: before the next U+2581.

@@ -2,11 +2,14 @@
 //! that runs the published patterns. Release builds take the full sizes.
 
 mod safe_cut;
+mod windows;
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use sentitok::normalizer::Aligned;
 use sentitok::pre_tokenizer::{Digits, PreTokenizer, Prepend, SplitPattern, oracle};
+use sentitok::simd::Level;
 use sentitok::unicode::flags;
 use sentitok::{Error, Pipeline};
 
@@ -68,13 +71,16 @@ impl Engines {
     }
 }
 
+/// That every form of a splitter, and the scalar rule, splits as the oracle.
 fn agrees_with_oracle(splitters: &[(&'static str, PreTokenizer)], text: &str) {
+    static FORMS: LazyLock<Vec<Option<Level>>> =
+        LazyLock::new(|| std::iter::once(None).chain(Level::all().into_iter().map(Some)).collect());
     for (name, pre_tokenizer) in splitters {
-        assert_eq!(
-            Some(split(pre_tokenizer, text)),
-            oracle::split(pre_tokenizer, text),
-            "{name} on {text:?}"
-        );
+        let expected = oracle::split(pre_tokenizer, text);
+        for &form in FORMS.iter() {
+            let found = pre_tokenizer.split_by(form, text).unwrap();
+            assert_eq!(Some(found), expected, "{name} by {form:?} on {text:?}");
+        }
     }
 }
 
