@@ -263,24 +263,24 @@ impl PreTokenizer {
         Ok(pieces)
     }
 
-    /// [`PreTokenizer::split`] by a given form, `None` for one character at a time.
+    /// [`PreTokenizer::for_each_piece`] by a form of one's choice, `None` for
+    /// one character at a time; the text has at most 4 GiB.
     ///
     /// # Errors
     /// As [`PreTokenizer::for_each_piece`].
     #[doc(hidden)]
-    pub fn split_by(&self, level: Option<Level>, text: &str) -> Result<Vec<Range<usize>>> {
-        let mut pieces = Vec::new();
-        match level {
+    pub fn for_each_piece_by(
+        &self,
+        form: Option<Level>,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        match form {
             Some(level) => self.for_each_chunk_by(level, text, |chunk| {
-                pieces.extend(chunk.iter().map(|piece| piece.start as usize..piece.end as usize));
-                Ok::<(), Error>(())
+                chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
             }),
-            None => self.walk_by_character(text, |piece| {
-                pieces.push(piece);
-                Ok(())
-            }),
-        }?;
-        Ok(pieces)
+            None => self.walk_by_character(text, f),
+        }
     }
 
     /// A place at or before `near` where the text may be cut into two that are split apart.

@@ -51,6 +51,15 @@ impl Level {
         all
     }
 
+    /// What a form is called.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Form::Avx2(_) => "avx2",
+            Form::Portable => "portable",
+        }
+    }
+
     /// The quickest form; found once.
     #[inline]
     pub(crate) fn best() -> Self {
