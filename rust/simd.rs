@@ -25,7 +25,7 @@ mod portable;
 
 use std::sync::OnceLock;
 
-pub(crate) use self::block::{Block, EARLY, Window, bits};
+pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
 pub(crate) use self::classes::{Shape, long};
 pub(crate) use self::fill::{CHUNK, Piece, Places, Starts, Tiles, Words};
 

@@ -14,11 +14,6 @@ impl Words for Bert {
     fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
         places(window, flags_of_long)
     }
-
-    #[inline]
-    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
-        piece_end(bytes, start)
-    }
 }
 
 /// Words start where they do, punctuation at each character.
@@ -31,7 +26,7 @@ pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], u
     let punctuation = punctuation | printable & !(block.letters() | block.range(b'0', b'9'));
     let words = !(spaces | punctuation);
     let single = shape.first(punctuation);
-    Places { starts: words & !(words << 1) | single, ends: !words & words << 1 | shape.next(single) }
+    Places { starts: words & !(words << 1) | single, ends: !words & words << 1 | shape.next(single), shape }
 }
 
 /// End of the piece that starts at `start`, which is no white space.

@@ -4,7 +4,7 @@
 //! run is cut into at most three pieces, so a text costs a constant number of
 //! passes whatever it holds. [`places`] says the same of a window's masks.
 
-use crate::simd::{Shape, bits};
+use crate::simd::{Shape, WINDOW, bits};
 use crate::unicode::{flag, flags_at};
 
 /// A run of white space.
@@ -105,4 +105,13 @@ pub(super) fn places(shape: Shape, spaces: u64, newlines: u64, others: u64, tail
     let last = shape.back(blanks & !(spaces >> 1));
     let starts = spaces & !(spaces << 1 | taken) | after | last;
     Places { starts, last, taken, behind: sum & !tail }
+}
+
+/// Where a piece of others that fills a window can be resumed; 0 for nowhere.
+///
+/// Two of them cannot lead a word or open a contraction as one could.
+#[inline(always)]
+pub(super) fn resume_others(shape: Shape, others: u64, places: u64) -> usize {
+    let has_two = shape.first(others) >> (WINDOW - 2) == 0b11;
+    if has_two && places == 1 { WINDOW - 2 } else { 0 }
 }

@@ -9,7 +9,7 @@
 //! character is in a piece; a text is scanned a constant number of times.
 
 use super::{blanks, contraction};
-use crate::simd::{Block, EARLY, Shape, Starts, Tiles, Window, bits, long};
+use crate::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
 
 /// The splitter.
@@ -46,7 +46,16 @@ impl Tiles for Cl100k {
                 places |= 1 << (end - window.at);
             }
         }
-        Starts { places, decided: window.decided(spaces, apostrophes) }
+        let decided = window.decided(spaces, apostrophes);
+        // Letters end alike from each one, others if there are two of them.
+        let resume = if decided < WINDOW {
+            0
+        } else if letters >> (WINDOW - 1) != 0 {
+            shape.last()
+        } else {
+            blanks::resume_others(shape, others, places)
+        };
+        Starts { places, decided, resume }
     }
 
     #[inline]

@@ -22,11 +22,6 @@ impl Words for GoogleBert {
             if is_punctuation { flags | BERT_PUNCTUATION } else { flags & !BERT_PUNCTUATION }
         })
     }
-
-    #[inline]
-    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
-        piece_end(bytes, start)
-    }
 }
 
 /// End of the piece that starts at `start`, which is no white space.

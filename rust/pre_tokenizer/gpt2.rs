@@ -7,7 +7,7 @@
 //! in a piece, and where a piece ends depends on its start and what follows.
 
 use super::{blanks, contraction};
-use crate::simd::{Block, EARLY, Starts, Tiles, Window, bits, long};
+use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
 
 /// The splitter.
@@ -32,7 +32,10 @@ impl Tiles for Gpt2 {
                 places = places & !(2 << place) | 1 << (end - window.at);
             }
         }
-        Starts { places, decided: window.decided(spaces, apostrophes) }
+        let decided = window.decided(spaces, apostrophes);
+        // A run of one class, but for an apostrophe, ends alike from each character.
+        let resume = if decided == WINDOW && spaces >> (WINDOW - 1) == 0 { shape.last() } else { 0 };
+        Starts { places, decided, resume }
     }
 
     #[inline]

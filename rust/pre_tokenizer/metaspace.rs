@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::normalizer::Rewrite;
-use crate::simd::{Block, Starts, Tiles, Window};
+use crate::simd::{Block, Starts, Tiles, WINDOW, Window};
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';
@@ -80,13 +80,14 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
 pub(super) struct Metaspace;
 
 impl Tiles for Metaspace {
-    /// A place whose other bytes are behind the window is not found, and is
-    /// then found from the last place before it.
+    /// The next window begins with the last bytes of this one, so that it sees
+    /// whole what is in part here.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
         let places = block.eq(0xE2) & block.eq(0x96) >> 1 & block.eq(0x81) >> 2;
-        Starts { places: places | 1, decided: window.len }
+        let resume = if window.len == WINDOW { WINDOW - 3 } else { 0 };
+        Starts { places: places | 1, decided: window.len, resume }
     }
 
     #[inline]

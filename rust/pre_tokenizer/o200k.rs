@@ -13,7 +13,7 @@ use super::{
     cl100k::{end_of_numbers, number_places},
     contraction,
 };
-use crate::simd::{Block, EARLY, Starts, Tiles, Window, bits, long};
+use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
 
 /// The splitter.
@@ -67,7 +67,20 @@ impl Tiles for O200k {
         }
         let doubtful = marks & !(words << 1) | upper & !lower & (upper & lower) << 1;
         let decided = window.decided(spaces, apostrophes).min(doubtful.trailing_zeros() as usize);
-        Starts { places, decided }
+        // A word ends alike from its last character on if that is in U or in D
+        // alone, and if it is in both, when all before it is in U.
+        let last = shape.last();
+        let piece = u64::MAX << (WINDOW - 1 - places.leading_zeros() as usize);
+        let is_capital = lower & !upper & piece == 0;
+        let resume = if decided < WINDOW {
+            0
+        } else if words >> (WINDOW - 1) != 0 {
+            let is_both = upper & lower & 1 << last != 0;
+            if is_both && !is_capital { 0 } else { last }
+        } else {
+            blanks::resume_others(shape, others, places)
+        };
+        Starts { places, decided, resume }
     }
 
     #[inline]

@@ -13,16 +13,15 @@ impl Words for Whitespace {
     #[inline(always)]
     fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
         let block = &window.block;
-        let ([spaces, words], _) = long(window, [SPACE, WORD], flags_of_long);
+        let ([spaces, words], shape) = long(window, [SPACE, WORD], flags_of_long);
         let spaces = spaces | block.eq(b' ') | block.range(b'\t', b'\r');
         let words = words | block.letters() | block.range(b'0', b'9') | block.eq(b'_');
         let change = words ^ words << 1;
-        Places { starts: !spaces & (change | spaces << 1 | 1), ends: !(spaces << 1 | 1) & (change | spaces) }
-    }
-
-    #[inline]
-    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
-        piece_end(bytes, start)
+        Places {
+            starts: !spaces & (change | spaces << 1 | 1),
+            ends: !(spaces << 1 | 1) & (change | spaces),
+            shape,
+        }
     }
 }
 
@@ -32,14 +31,9 @@ pub(super) struct WhitespaceSplit;
 impl Words for WhitespaceSplit {
     #[inline(always)]
     fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
-        let ([spaces], _) = long(window, [SPACE], flags_of_long);
+        let ([spaces], shape) = long(window, [SPACE], flags_of_long);
         let spaces = spaces | window.block.eq(b' ') | window.block.range(b'\t', b'\r');
-        Places { starts: !spaces & (spaces << 1 | 1), ends: spaces & !(spaces << 1 | 1) }
-    }
-
-    #[inline]
-    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
-        blank_free_end(bytes, start)
+        Places { starts: !spaces & (spaces << 1 | 1), ends: spaces & !(spaces << 1 | 1), shape }
     }
 }
 

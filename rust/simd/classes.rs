@@ -29,6 +29,12 @@ impl Shape {
         places & !self.inside
     }
 
+    /// Where the last character of a window starts, be it whole or not.
+    #[inline(always)]
+    pub(crate) fn last(self) -> usize {
+        WINDOW - 1 - self.inside.leading_ones() as usize
+    }
+
     /// The starts of the characters that have their last byte at `places`, of
     /// three bytes at most.
     #[inline(always)]

@@ -4,6 +4,7 @@
 //! function for each form, so that all of a window is one run of straight code.
 
 use super::block::{Block, Bytes, Load, WINDOW, Window};
+use super::classes::Shape;
 use crate::unicode::{end_of_run, flag};
 
 /// The most pieces of a chunk.
@@ -34,6 +35,10 @@ pub(crate) struct Starts {
     /// How many bytes of the window are decided; all of them in the window at
     /// the end of a text mean that the last piece ends there, too.
     pub(crate) decided: usize,
+    /// The last character of the window if it is whole and decided and a piece
+    /// that started there would end where the one it is in does; else 0. The
+    /// next window can begin there then, with a piece still open.
+    pub(crate) resume: usize,
 }
 
 /// Splitters that drop the white space between pieces.
@@ -42,17 +47,17 @@ pub(crate) struct Starts {
 pub(crate) trait Words {
     /// Where pieces start and end in a window that begins in none.
     ///
-    /// Each end has its start before it; the end of a piece may lie behind the window.
+    /// Each end has its start before it; the end of the last piece may lie
+    /// behind the window. It is then the end of the piece that starts at any
+    /// character of it, so that the next window can begin at the last one.
     fn places<B: Block>(&self, window: &Window<'_, B>) -> Places;
-
-    /// End of the piece at `start`, one character at a time: the definition.
-    fn piece_end(&self, bytes: &[u8], start: usize) -> usize;
 }
 
 /// Places where pieces start and where they end, a bit for each.
 pub(crate) struct Places {
     pub(crate) starts: u64,
     pub(crate) ends: u64,
+    pub(crate) shape: Shape,
 }
 
 /// The bits below `n`, which is at most 64.
@@ -107,31 +112,37 @@ pub(super) fn tiles<L: Load, F: Tiles>(
     at: &mut usize,
     out: &mut [Piece; CHUNK],
 ) -> usize {
-    let (mut start, mut n) = (*at, 0);
+    // Where the piece in hand starts, and the window: there or further on in it.
+    let (mut piece, mut start, mut n) = (*at, *at, 0);
     while start < bytes.len() {
         let Some(room) = room(out, n) else { break };
         let window = window(load, bytes, start, 0);
-        let Starts { places, decided } = family.starts(&window);
+        let Starts { places, decided, resume } = family.starts(&window);
         let mut ends = places & below(decided) & !1;
         if decided == window.len && window.len < WINDOW {
             ends |= 1 << window.len;
         }
-        if ends == 0 {
+        if ends != 0 {
+            let mut last = piece as u32;
+            write(room, ends, start as u32, |piece, end| {
+                *piece = Piece { start: last, end };
+                last = end;
+            });
+            let end = WINDOW - 1 - ends.leading_zeros() as usize;
+            n += ends.count_ones() as usize;
+            piece = start + end;
+            start += end.max(resume);
+        } else if resume != 0 {
+            start += resume;
+        } else {
             let end = family.piece_end(bytes, start);
             debug_assert!(start < end);
-            room[0] = Piece { start: start as u32, end: end as u32 };
-            (start, n) = (end, n + 1);
-            continue;
+            room[0] = Piece { start: piece as u32, end: end as u32 };
+            n += 1;
+            (piece, start) = (end, end);
         }
-        let mut last = start as u32;
-        write(room, ends, start as u32, |piece, end| {
-            *piece = Piece { start: last, end };
-            last = end;
-        });
-        start += WINDOW - 1 - ends.leading_zeros() as usize;
-        n += ends.count_ones() as usize;
     }
-    *at = start;
+    *at = piece;
     n
 }
 
@@ -144,26 +155,35 @@ pub(super) fn words<L: Load, F: Words>(
     at: &mut usize,
     out: &mut [Piece; CHUNK],
 ) -> usize {
-    let (mut start, mut n) = (*at, 0);
+    // Where the piece in hand starts if there is one, else where the window does.
+    let (mut piece, mut start, mut n) = (*at, *at, 0);
     while start < bytes.len() {
         let Some(room) = room(out, n) else { break };
-        let Places { starts, ends } = family.places(&window(load, bytes, start, b' '));
-        if ends == 0 {
+        let window = window(load, bytes, start, b' ');
+        let Places { starts, ends, shape } = family.places(&window);
+        if starts == 0 {
             start = end_of_run(bytes, start, flag::SPACE);
-            if start < bytes.len() {
-                let end = family.piece_end(bytes, start);
-                debug_assert!(start < end);
-                room[0] = Piece { start: start as u32, end: end as u32 };
-                (start, n) = (end, n + 1);
-            }
+            piece = start;
             continue;
         }
         let base = start as u32;
+        let first = if piece < start { piece as u32 } else { base + starts.trailing_zeros() };
         write(room, starts, base, |piece, place| piece.start = place);
+        room[0].start = first;
         write(room, ends, base, |piece, place| piece.end = place);
-        start += WINDOW - 1 - ends.leading_zeros() as usize;
-        n += ends.count_ones() as usize;
+        let n_ends = ends.count_ones() as usize;
+        n += n_ends;
+        if starts.count_ones() as usize > n_ends {
+            // The last start has no end: a piece is open, the one in hand if
+            // this is its first window's only start.
+            let last = if n_ends == 0 { first } else { base + WINDOW as u32 - 1 - starts.leading_zeros() };
+            piece = last as usize;
+            start = (start + shape.last()).max(piece);
+        } else {
+            start += WINDOW - 1 - ends.leading_zeros() as usize;
+            piece = start;
+        }
     }
-    *at = start;
+    *at = piece;
     n
 }
