@@ -37,6 +37,8 @@ pub mod progress;
 mod py;
 mod resting;
 mod sentencepiece_rules;
+#[doc(hidden)]
+pub mod simd;
 mod spelling;
 mod stretches;
 pub mod template;

@@ -10,6 +10,7 @@
 
 mod bert;
 mod blanks;
+pub(crate) mod chunks;
 mod cl100k;
 mod contraction;
 mod google_bert;
@@ -33,6 +34,10 @@ pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
 use crate::normalizer::{Rewrite, no_fields};
 use crate::pattern::Work;
+use crate::simd::Level;
+
+/// Bytes of a text from which on windows are quicker than characters.
+const WINDOW_PAYS: usize = 32;
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 const LOOK_BACK: usize = 64 << 10;
@@ -217,6 +222,23 @@ impl PreTokenizer {
         work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
+        // A short text would not fill a window, a very long one no `u32`.
+        if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
+            return self.walk_by_character(text, work, f);
+        }
+        self.for_each_chunk_within(Level::best(), text, work, |chunk| {
+            chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
+        })
+    }
+
+    /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.
+    #[inline]
+    fn walk_by_character<E: From<Error>>(
+        &self,
+        text: &str,
+        work: &Work,
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self {
             Self::Bytes | Self::Metaspace { split: false, .. } => {
                 if text.is_empty() {
@@ -253,6 +275,27 @@ impl PreTokenizer {
             Ok(())
         })?;
         Ok(pieces)
+    }
+
+    /// [`PreTokenizer::for_each_piece`] by a form of one's choice, `None` for
+    /// one character at a time; the text has at most 4 GiB.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`].
+    #[doc(hidden)]
+    pub fn for_each_piece_by(
+        &self,
+        form: Option<Level>,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let work = Work::of(text.len());
+        match form {
+            Some(level) => self.for_each_chunk_within(level, text, &work, |chunk| {
+                chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
+            }),
+            None => self.walk_by_character(text, &work, f),
+        }
     }
 
     /// A place at or before `near` where the text may be cut into two that are split apart.

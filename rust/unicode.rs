@@ -90,7 +90,7 @@ static ASCII: [Flags; 256] = {
 
 /// Flags of every character from U+5000 to U+9FFF and from U+B000 to U+CFFF:
 /// most of the Chinese characters and Hangul syllables of running text.
-const IDEOGRAPH: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER_ISH | flag::WORD;
+pub(crate) const IDEOGRAPH: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER_ISH | flag::WORD;
 
 /// Flags and length in bytes of the character at `at`; `None` at the end.
 ///
@@ -101,6 +101,20 @@ const IDEOGRAPH: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER_ISH | flag
 pub fn flags_at(bytes: &[u8], at: usize) -> Option<(Flags, usize)> {
     let first = *bytes.get(at)?;
     if first < 0x80 { Some((ASCII[usize::from(first)], 1)) } else { Some(long_flags_at(bytes, at)) }
+}
+
+/// Flags of the character at `at`, which is of two bytes or more.
+///
+/// As [`flags_at`], for characters that are not the ideographs it saves the tables for.
+#[inline(always)]
+pub(crate) fn flags_of_long(bytes: &[u8], at: usize) -> Flags {
+    let low = |byte: u8| u32::from(byte & 0x3F);
+    match bytes.get(at..).unwrap_or(&[]) {
+        [a @ ..=0xDF, b, ..] => tables::FLAGS[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)],
+        [a @ ..=0xEF, b, c, ..] => flags_of(u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c)),
+        [a, b, c, d, ..] => flags_of(u32::from(a & 0x07) << 18 | low(*b) << 12 | low(*c) << 6 | low(*d)),
+        _ => 0,
+    }
 }
 
 /// [`flags_at`] of a character of two bytes or more.

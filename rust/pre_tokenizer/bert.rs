@@ -3,7 +3,31 @@
 //! White space is in no piece. Punctuation is what tokenizers 0.23 takes for
 //! it (a table of Unicode 8), not what Google's Python takes.
 
-use crate::unicode::{end_of_run_without, flag::*, flags, flags_at};
+use crate::simd::{Block, Places, Window, Words, long};
+use crate::unicode::{Flags, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+
+/// The splitter.
+pub(super) struct Bert;
+
+impl Words for Bert {
+    #[inline(always)]
+    fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
+        places(window, flags_of_long)
+    }
+}
+
+/// Words start where they do, punctuation at each character.
+#[inline(always)]
+pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], usize) -> Flags) -> Places {
+    let block = &window.block;
+    let ([spaces, punctuation], shape) = long(window, [SPACE, BERT_PUNCTUATION], look_up);
+    let spaces = spaces | block.eq(b' ') | block.range(b'\t', b'\r');
+    let printable = block.range(b'!', b'~');
+    let punctuation = punctuation | printable & !(block.letters() | block.range(b'0', b'9'));
+    let words = !(spaces | punctuation);
+    let single = shape.first(punctuation);
+    Places { starts: words & !(words << 1) | single, ends: !words & words << 1 | shape.next(single), shape }
+}
 
 /// End of the piece that starts at `start`, which is no white space.
 #[inline]

@@ -2,8 +2,9 @@
 //!
 //! They look one character past the run and no further, and scan it once. A
 //! run is cut into at most three pieces, so a text costs a constant number of
-//! passes whatever it holds.
+//! passes whatever it holds. [`places`] says the same of a window's masks.
 
+use crate::simd::{Shape, WINDOW, bits};
 use crate::unicode::{flag, flags_at};
 
 /// A run of white space.
@@ -67,4 +68,50 @@ pub(super) fn end_of_lines_or_text(bytes: &[u8], start: usize) -> usize {
 #[inline]
 pub(super) fn is_newline(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at), Some(b'\r' | b'\n'))
+}
+
+/// What the white space of a window does to its pieces.
+pub(super) struct Places {
+    /// Where pieces of white space start.
+    pub(super) starts: u64,
+    /// The last characters of white space, but no newlines: each starts a piece.
+    pub(super) last: u64,
+    /// What the alternative of other characters takes behind them.
+    pub(super) taken: u64,
+    /// The places right behind that.
+    pub(super) behind: u64,
+}
+
+/// `\s*[\r\n]+|\s+(?!\S)|\s+`, and the `tail` after others: `[\r\n]*`, `[\r\n/]*`.
+///
+/// White space starts a piece where it begins, unless others took it; behind
+/// its last newline; and at its last character, if that is no newline. What
+/// reaches the end of the window is left undecided by it.
+#[inline(always)]
+pub(super) fn places(shape: Shape, spaces: u64, newlines: u64, others: u64, tail: u64) -> Places {
+    let blanks = spaces & !newlines;
+    // The sum carries from the first newline behind others to the end of the
+    // tail; another one behind a slash stays in the sum, being added twice.
+    let first = newlines & others << 1;
+    let sum = tail.wrapping_add(first);
+    let taken = tail & !sum | first;
+    let mut after = newlines << 1 & blanks;
+    // Newlines with nothing but blanks between them and an earlier one.
+    for newline in bits(blanks.wrapping_add(after) & !blanks & newlines) {
+        let earlier = u64::BITS - (!blanks & ((1 << newline) - 1)).leading_zeros();
+        // That earlier one is the last of its piece only if others took it.
+        after &= !(1 << earlier) | taken << 1;
+    }
+    let last = shape.back(blanks & !(spaces >> 1));
+    let starts = spaces & !(spaces << 1 | taken) | after | last;
+    Places { starts, last, taken, behind: sum & !tail }
+}
+
+/// Where a piece of others that fills a window can be resumed; 0 for nowhere.
+///
+/// Two of them cannot lead a word or open a contraction as one could.
+#[inline(always)]
+pub(super) fn resume_others(shape: Shape, others: u64, places: u64) -> usize {
+    let has_two = shape.first(others) >> (WINDOW - 2) == 0b11;
+    if has_two && places == 1 { WINDOW - 2 } else { 0 }
 }

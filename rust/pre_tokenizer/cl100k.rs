@@ -9,7 +9,73 @@
 //! character is in a piece; a text is scanned a constant number of times.
 
 use super::{blanks, contraction};
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+use crate::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+
+/// The splitter.
+pub(super) struct Cl100k {
+    pub(super) digits: usize,
+    pub(super) possessive: bool,
+}
+
+impl Tiles for Cl100k {
+    /// Others start a piece where their run starts, but not behind a U+0020.
+    /// Letters do, but not behind one other character or white space that
+    /// starts a piece: that one leads the word. Contractions end one by one.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let ([letters, numbers, spaces], shape) = long(window, [LETTER, NUMBER, SPACE], flags_of_long);
+        let letters = letters | block.letters();
+        let numbers = numbers | block.range(b'0', b'9');
+        let space = block.eq(b' ');
+        let spaces = spaces | space | block.range(b'\t', b'\r');
+        let newlines = block.eq(b'\n') | block.eq(b'\r');
+        let apostrophes = block.eq(b'\'');
+        let others = !(letters | numbers | spaces);
+        let blanks = blanks::places(shape, spaces, newlines, others, newlines);
+        let other_starts = others & !(others << 1 | space << 1);
+        let led = shape.next(other_starts | blanks.last);
+        let mut places = 1
+            | blanks.starts
+            | other_starts
+            | letters & !(letters << 1 | led)
+            | number_places(shape, numbers, self.digits);
+        for place in bits(apostrophes & EARLY & other_starts & letters >> 1) {
+            if let Some(end) = contraction::end_of_any_case(window.bytes, window.at + place) {
+                places |= 1 << (end - window.at);
+            }
+        }
+        let decided = window.decided(spaces, apostrophes);
+        // Letters end alike from each one, others if there are two of them.
+        let resume = if decided < WINDOW {
+            0
+        } else if letters >> (WINDOW - 1) != 0 {
+            shape.last()
+        } else {
+            blanks::resume_others(shape, others, places)
+        };
+        Starts { places, decided, resume }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start, self.digits, self.possessive)
+    }
+}
+
+/// Where runs of numbers start, and every `digits` numbers further on in them.
+#[inline(always)]
+pub(super) fn number_places(shape: Shape, numbers: u64, digits: usize) -> u64 {
+    let (mut places, mut next) = (0, numbers & !(numbers << 1));
+    while next != 0 {
+        places |= next;
+        for _ in 0..digits {
+            next = shape.next(next) & numbers;
+        }
+    }
+    places
+}
 
 /// End of the piece that starts at `start`, which is before the end of the text.
 #[inline]

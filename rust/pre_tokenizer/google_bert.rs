@@ -6,7 +6,23 @@
 #[rustfmt::skip]
 mod tables;
 
+use super::bert;
+use crate::simd::{Block, Places, Window, Words};
 use crate::unicode::{Flags, flag::*, flags, flags_at};
+
+/// The splitter.
+pub(super) struct GoogleBert;
+
+impl Words for GoogleBert {
+    #[inline(always)]
+    fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
+        bert::places(window, |bytes, at| {
+            let (flags, len) = flags_at(bytes, at).unwrap_or((0, 1));
+            let is_punctuation = is_punctuation(flags, || decode(bytes.get(at..at + len)?));
+            if is_punctuation { flags | BERT_PUNCTUATION } else { flags & !BERT_PUNCTUATION }
+        })
+    }
+}
 
 /// End of the piece that starts at `start`, which is no white space.
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {

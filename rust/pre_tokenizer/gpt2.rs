@@ -7,7 +7,42 @@
 //! in a piece, and where a piece ends depends on its start and what follows.
 
 use super::{blanks, contraction};
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+
+/// The splitter.
+pub(super) struct Gpt2;
+
+impl Tiles for Gpt2 {
+    /// A piece starts where the class changes, but not behind a U+0020, and at
+    /// the last character of white space. Contractions are then cut one by one.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let ([letters, numbers, spaces], shape) = long(window, [LETTER, NUMBER, SPACE], flags_of_long);
+        let letters = letters | block.letters();
+        let numbers = numbers | block.range(b'0', b'9');
+        let space = block.eq(b' ');
+        let spaces = spaces | space | block.range(b'\t', b'\r');
+        let apostrophes = block.eq(b'\'');
+        let change = (letters ^ letters << 1) | (numbers ^ numbers << 1) | (spaces ^ spaces << 1);
+        let mut places = 1 | change & !(space << 1) | shape.back(spaces & !(spaces >> 1));
+        for place in bits(apostrophes & EARLY & places & letters >> 1) {
+            if let Some(end) = contraction::end_of_lowercase(window.bytes, window.at + place) {
+                places = places & !(2 << place) | 1 << (end - window.at);
+            }
+        }
+        let decided = window.decided(spaces, apostrophes);
+        // A run of one class, but for an apostrophe, ends alike from each character.
+        let resume = if decided == WINDOW && spaces >> (WINDOW - 1) == 0 { shape.last() } else { 0 };
+        Starts { places, decided, resume }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start)
+    }
+}
 
 /// End of the piece that starts at `start`, which is before the end of the text.
 #[inline]

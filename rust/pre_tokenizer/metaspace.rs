@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::normalizer::Rewrite;
+use crate::simd::{Block, Starts, Tiles, WINDOW, Window};
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';
@@ -73,6 +74,26 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
         out.replace(section.len() - end, "");
     }
     out
+}
+
+/// The splitter.
+pub(super) struct Metaspace;
+
+impl Tiles for Metaspace {
+    /// The next window begins with the last bytes of this one, so that it sees
+    /// whole what is in part here.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let places = block.eq(0xE2) & block.eq(0x96) >> 1 & block.eq(0x81) >> 2;
+        let resume = if window.len == WINDOW { WINDOW - 3 } else { 0 };
+        Starts { places: places | 1, decided: window.len, resume }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start)
+    }
 }
 
 /// End of the piece that starts at `start`: before the next U+2581.

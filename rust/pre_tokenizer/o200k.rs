@@ -8,8 +8,86 @@
 //! Tekken has no contractions and one digit per piece. U and D overlap, so
 //! `U*D+` gives characters back; see [`word`] for why one scan is enough.
 
-use super::{blanks, cl100k::end_of_numbers, contraction};
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+use super::{
+    blanks,
+    cl100k::{end_of_numbers, number_places},
+    contraction,
+};
+use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+
+/// The splitter.
+pub(super) struct O200k {
+    pub(super) digits: usize,
+    pub(super) contractions: bool,
+}
+
+impl Tiles for O200k {
+    /// As for cl100k, with words in place of letters: U and D together.
+    ///
+    /// Within a word a piece starts where a capital follows what is in D alone.
+    /// Two places are left to the scalar rule: a capital behind what is in
+    /// both, which depends on how that piece began, and a mark behind no word,
+    /// which counts as other character and as word.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let ([upper, lower, numbers, spaces, marks], shape) =
+            long(window, [UPPER_ISH, LOWER_ISH, NUMBER, SPACE, MARK], flags_of_long);
+        let upper = upper | block.range(b'A', b'Z');
+        let lower = lower | block.range(b'a', b'z');
+        let numbers = numbers | block.range(b'0', b'9');
+        let space = block.eq(b' ');
+        let spaces = spaces | space | block.range(b'\t', b'\r');
+        let newlines = block.eq(b'\n') | block.eq(b'\r');
+        let words = upper | lower;
+        let others = !(words | numbers | spaces);
+        let blanks = blanks::places(shape, spaces, newlines, others, newlines | block.eq(b'/'));
+        let other_starts = others & !(others << 1 | space << 1 | blanks.taken) | others & blanks.behind;
+        let led = shape.next(other_starts | blanks.last);
+        let mut places = 1
+            | blanks.starts
+            | other_starts
+            | words & !(words << 1 | led)
+            | upper & !lower & (lower & !upper) << 1
+            | number_places(shape, numbers, self.digits);
+        let mut apostrophes = 0;
+        if self.contractions {
+            apostrophes = block.eq(b'\'');
+            let mut behind = 0;
+            for place in bits(apostrophes & EARLY & words << 1 & words >> 1) {
+                // What ends here may be a contraction, which is no word.
+                if place != behind
+                    && let Some(end) = contraction::end_of_any_case(window.bytes, window.at + place)
+                {
+                    behind = end - window.at;
+                    places = places & !((1 << behind) - (1 << place)) | 1 << behind;
+                }
+            }
+        }
+        let doubtful = marks & !(words << 1) | upper & !lower & (upper & lower) << 1;
+        let decided = window.decided(spaces, apostrophes).min(doubtful.trailing_zeros() as usize);
+        // A word ends alike from its last character on if that is in U or in D
+        // alone, and if it is in both, when all before it is in U.
+        let last = shape.last();
+        let piece = u64::MAX << (WINDOW - 1 - places.leading_zeros() as usize);
+        let is_capital = lower & !upper & piece == 0;
+        let resume = if decided < WINDOW {
+            0
+        } else if words >> (WINDOW - 1) != 0 {
+            let is_both = upper & lower & 1 << last != 0;
+            if is_both && !is_capital { 0 } else { last }
+        } else {
+            blanks::resume_others(shape, others, places)
+        };
+        Starts { places, decided, resume }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start, self.digits, self.contractions)
+    }
+}
 
 /// End of the piece that starts at `start`, which is before the end of the text.
 #[inline]

@@ -3,7 +3,39 @@
 //! White space is in no piece. Names and results are those of tokenizers'
 //! `Whitespace` and `WhitespaceSplit`.
 
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at};
+use crate::simd::{Block, Places, Window, Words, long};
+use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+
+/// The splitter of `\w+|[^\w\s]+`.
+pub(super) struct Whitespace;
+
+impl Words for Whitespace {
+    #[inline(always)]
+    fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
+        let block = &window.block;
+        let ([spaces, words], shape) = long(window, [SPACE, WORD], flags_of_long);
+        let spaces = spaces | block.eq(b' ') | block.range(b'\t', b'\r');
+        let words = words | block.letters() | block.range(b'0', b'9') | block.eq(b'_');
+        let change = words ^ words << 1;
+        Places {
+            starts: !spaces & (change | spaces << 1 | 1),
+            ends: !(spaces << 1 | 1) & (change | spaces),
+            shape,
+        }
+    }
+}
+
+/// The splitter of `\S+`.
+pub(super) struct WhitespaceSplit;
+
+impl Words for WhitespaceSplit {
+    #[inline(always)]
+    fn places<B: Block>(&self, window: &Window<'_, B>) -> Places {
+        let ([spaces], shape) = long(window, [SPACE], flags_of_long);
+        let spaces = spaces | window.block.eq(b' ') | window.block.range(b'\t', b'\r');
+        Places { starts: !spaces & (spaces << 1 | 1), ends: spaces & !(spaces << 1 | 1), shape }
+    }
+}
 
 /// End of `\w+|[^\w\s]+` from `start`, which is no white space.
 #[inline]

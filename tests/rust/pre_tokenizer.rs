@@ -2,11 +2,14 @@
 //! that runs the published patterns. Release builds take the full sizes.
 
 mod safe_cut;
+mod windows;
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use sentitok::normalizer::Aligned;
 use sentitok::pre_tokenizer::{Digits, PreTokenizer, Prepend, SplitPattern, oracle};
+use sentitok::simd::Level;
 use sentitok::unicode::flags;
 use sentitok::{Error, Pipeline};
 
@@ -30,6 +33,17 @@ fn splitters() -> Vec<(&'static str, PreTokenizer)> {
 
 fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Vec<Range<usize>> {
     pre_tokenizer.split(text).unwrap()
+}
+
+/// The pieces by a form of the splitter, `None` for the scalar rule.
+fn split_by(pre_tokenizer: &PreTokenizer, form: Option<Level>, text: &str) -> Vec<Range<usize>> {
+    let mut pieces = Vec::new();
+    let result = pre_tokenizer.for_each_piece_by(form, text, |piece| {
+        pieces.push(piece);
+        Ok(())
+    });
+    result.unwrap();
+    pieces
 }
 
 fn pieces(name: &str, text: &str) -> Vec<String> {
@@ -68,13 +82,15 @@ impl Engines {
     }
 }
 
+/// That every form of a splitter, and the scalar rule, splits as the oracle.
 fn agrees_with_oracle(splitters: &[(&'static str, PreTokenizer)], text: &str) {
+    static FORMS: LazyLock<Vec<Option<Level>>> =
+        LazyLock::new(|| std::iter::once(None).chain(Level::all().into_iter().map(Some)).collect());
     for (name, pre_tokenizer) in splitters {
-        assert_eq!(
-            Some(split(pre_tokenizer, text)),
-            oracle::split(pre_tokenizer, text),
-            "{name} on {text:?}"
-        );
+        let expected = oracle::split(pre_tokenizer, text);
+        for &form in FORMS.iter() {
+            assert_eq!(Some(split_by(pre_tokenizer, form, text)), expected, "{name} by {form:?} on {text:?}");
+        }
     }
 }
 

@@ -1,0 +1,107 @@
+//! Pieces in chunks: what encoding and counting loop over.
+//!
+//! One call per chunk in place of one per piece lets what comes after run as
+//! short loops of its own: keys, then look-ups, then output. The families of
+//! hand-written splitters fill chunks by vectors; the rest walks.
+
+use super::PreTokenizer;
+use super::{bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
+use crate::error::Error;
+use crate::pattern::Work;
+use crate::simd::Level;
+pub(crate) use crate::simd::{CHUNK, Piece};
+
+impl PreTokenizer {
+    /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks
+    /// of 1 to [`CHUNK`].
+    pub(crate) fn for_each_chunk<E: From<Error>>(
+        &self,
+        text: &str,
+        f: impl FnMut(&[Piece]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each_chunk_within(Level::best(), text, &Work::of(text.len()), f)
+    }
+
+    /// The same, by a form of one's own choice, with what patterns may still do.
+    pub(super) fn for_each_chunk_within<E: From<Error>>(
+        &self,
+        level: Level,
+        text: &str,
+        work: &Work,
+        mut f: impl FnMut(&[Piece]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut chunk = [Piece::default(); CHUNK];
+        let Some(splitter) = Splitter::of(self) else {
+            let mut n = 0;
+            self.walk_by_character(text, work, |piece| {
+                chunk[n] = Piece { start: piece.start as u32, end: piece.end as u32 };
+                n += 1;
+                if n < CHUNK {
+                    return Ok(());
+                }
+                n = 0;
+                f(&chunk)
+            })?;
+            return if n > 0 { f(&chunk[..n]) } else { Ok(()) };
+        };
+        let mut at = 0;
+        loop {
+            let n = splitter.fill(level, text, &mut at, &mut chunk);
+            if n == 0 {
+                return Ok(());
+            }
+            f(&chunk[..n])?;
+        }
+    }
+}
+
+/// A hand-written splitter, with a rule for windows.
+enum Splitter {
+    Gpt2(gpt2::Gpt2),
+    Cl100k(cl100k::Cl100k),
+    O200k(o200k::O200k),
+    Metaspace(metaspace::Metaspace),
+    Whitespace(whitespace::Whitespace),
+    WhitespaceSplit(whitespace::WhitespaceSplit),
+    Bert(bert::Bert),
+    GoogleBert(google_bert::GoogleBert),
+}
+
+impl Splitter {
+    fn of(pre_tokenizer: &PreTokenizer) -> Option<Self> {
+        Some(match pre_tokenizer {
+            PreTokenizer::Gpt2 { .. } => Self::Gpt2(gpt2::Gpt2),
+            &PreTokenizer::Cl100k { digits, possessive } => {
+                Self::Cl100k(cl100k::Cl100k { digits: digits as usize, possessive })
+            }
+            PreTokenizer::O200k => Self::O200k(o200k::O200k { digits: 3, contractions: true }),
+            PreTokenizer::Tekken => Self::O200k(o200k::O200k { digits: 1, contractions: false }),
+            PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords => {
+                Self::Metaspace(metaspace::Metaspace)
+            }
+            PreTokenizer::Whitespace => Self::Whitespace(whitespace::Whitespace),
+            PreTokenizer::WhitespaceSplit => Self::WhitespaceSplit(whitespace::WhitespaceSplit),
+            PreTokenizer::Bert => Self::Bert(bert::Bert),
+            PreTokenizer::GoogleBert => Self::GoogleBert(google_bert::GoogleBert),
+            PreTokenizer::Bytes
+            | PreTokenizer::Metaspace { split: false, .. }
+            | PreTokenizer::Regex(_)
+            | PreTokenizer::Sequence { .. } => return None,
+        })
+    }
+
+    /// Fills `out` with the pieces from `at` on and moves `at` behind them.
+    fn fill(&self, level: Level, text: &str, at: &mut usize, out: &mut [Piece; CHUNK]) -> usize {
+        let bytes = text.as_bytes();
+        match self {
+            Self::Gpt2(family) => level.tiles(family, bytes, at, out),
+            Self::Cl100k(family) => level.tiles(family, bytes, at, out),
+            Self::O200k(family) => level.tiles(family, bytes, at, out),
+            Self::Metaspace(family) => level.tiles(family, bytes, at, out),
+            Self::Whitespace(family) => level.words(family, bytes, at, out),
+            Self::WhitespaceSplit(family) => level.words(family, bytes, at, out),
+            Self::Bert(family) => level.words(family, bytes, at, out),
+            Self::GoogleBert(family) => level.words(family, bytes, at, out),
+        }
+    }
+}
