@@ -111,8 +111,8 @@ impl Pairs {
         self.index.get(&key(left, right)).map(|&index| &mut self.list[index as usize])
     }
 
-    /// The pair, which is added if need be.
-    #[inline]
+    /// The pair, which is added if need be. In line: asked for at each place.
+    #[inline(always)]
     pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> &mut FrequentPair {
         let Self { list, index } = self;
         let at = *index.entry(key(left, right)).or_insert_with(|| {

@@ -20,8 +20,10 @@ type SpecialTokens = Vec<(String, TokenId)>;
 
 /// Which tokens may be formed.
 enum Bound {
-    /// Those of fewer first symbols than this, if there is a limit.
-    Length(Option<usize>),
+    /// All.
+    None,
+    /// Those of fewer first symbols than this.
+    Length(usize),
     /// Those of characters that may stand together; the shape of each token.
     Rules(Rules, Vec<Shape>),
 }
@@ -46,7 +48,7 @@ impl Tokens {
     /// Tokens shorter than `max_length`, if there is a limit. `prefix` is what
     /// the right part of a merge drops.
     pub(crate) fn new(unit: Unit, prefix: Vec<u8>, max_length: Option<usize>) -> Self {
-        Self::bounded(unit, prefix, Bound::Length(max_length))
+        Self::bounded(unit, prefix, max_length.map_or(Bound::None, Bound::Length))
     }
 
     /// Tokens of characters, of which rules say what may stand together.
@@ -91,9 +93,15 @@ impl Tokens {
     /// unless both are first symbols, and keep the rules.
     #[inline]
     pub(crate) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
+        matches!(self.bound, Bound::None) || self.keeps_bound(left, right)
+    }
+
+    /// Out of line: most trainers have no bound, and ask at each place.
+    #[inline(never)]
+    fn keeps_bound(&self, left: TokenId, right: TokenId) -> bool {
         match &self.bound {
-            Bound::Length(None) => true,
-            Bound::Length(Some(_)) => {
+            Bound::None => true,
+            Bound::Length(_) => {
                 let length = self.length(left) + self.length(right);
                 length == 2 || self.is_short(length)
             }
@@ -104,7 +112,7 @@ impl Tokens {
     /// Whether a token of so many first symbols is shorter than the limit.
     pub(super) fn is_short(&self, length: usize) -> bool {
         match self.bound {
-            Bound::Length(Some(most)) => length < most,
+            Bound::Length(most) => length < most,
             _ => true,
         }
     }
