@@ -160,6 +160,7 @@ def test_import_is_light() -> None:
 ABOVE = {
     "error.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
     "vocab.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "simd": {"bpe", "tokenizer", "format", "corpus", "dataset", "model", "normalizer", "pre_tokenizer"},
     "unicode.rs": {"bpe", "tokenizer", "format", "corpus", "normalizer", "pre_tokenizer"},
     "normalizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
     "pre_tokenizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
@@ -191,6 +192,14 @@ def test_rust_layers(path: Path) -> None:
         forbidden = forbidden | {"py"}
         assert "pyo3" not in code.replace("use pyo3", "pyo3"), "only rust/py knows Python"
     assert not used & forbidden
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_only_simd_is_unsafe(path: Path) -> None:
+    if path.relative_to(RUST).parts[0] in ("simd", "simd.rs"):
+        return
+    code = without_tests(path.read_text("utf-8"))
+    assert not re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)|allow\(\s*unsafe_code", code, re.M)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
