@@ -8,8 +8,6 @@
 //! text together where the classic one parts it behind its last newline. Every
 //! character is in a piece; a text is scanned a constant number of times.
 
-use std::hint::select_unpredictable;
-
 use super::{blanks, contraction};
 use crate::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
@@ -51,7 +49,7 @@ impl Tiles for Cl100k {
         let decided = window.decided(spaces, apostrophes);
         // Letters end alike from each one, others if there are two of them.
         let is_open = decided == WINDOW && letters >> (WINDOW - 1) != 0;
-        let mut resume = select_unpredictable(is_open, shape.last(), 0);
+        let mut resume = shape.resume(places, is_open);
         if places == 1 && resume == 0 && decided == WINDOW {
             resume = blanks::resume_others(shape, others);
         }

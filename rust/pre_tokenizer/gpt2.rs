@@ -6,8 +6,6 @@
 //! The possessive spelling of tiktoken 0.14 splits alike. Every character is
 //! in a piece, and where a piece ends depends on its start and what follows.
 
-use std::hint::select_unpredictable;
-
 use super::{blanks, contraction};
 use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
@@ -37,7 +35,7 @@ impl Tiles for Gpt2 {
         let decided = window.decided(spaces, apostrophes);
         // A run of one class, but for an apostrophe, ends alike from each character.
         let is_open = decided == WINDOW && spaces >> (WINDOW - 1) == 0;
-        let resume = select_unpredictable(is_open, shape.last(), 0);
+        let resume = shape.resume(places, is_open);
         Starts { places, decided, resume }
     }
 

@@ -8,8 +8,6 @@
 //! Tekken has no contractions and one digit per piece. U and D overlap, so
 //! `U*D+` gives characters back; see [`word`] for why one scan is enough.
 
-use std::hint::select_unpredictable;
-
 use super::{
     blanks,
     cl100k::{end_of_numbers, number_places},
@@ -76,9 +74,10 @@ impl Tiles for O200k {
         let ends_in_one = (upper ^ lower) >> (WINDOW - 1) != 0;
         let ends_in_both = (upper & lower) >> (WINDOW - 1) != 0;
         let is_open = decided == WINDOW && (ends_in_one || ends_in_both && is_capital);
-        let mut resume = select_unpredictable(is_open, shape.last(), 0);
+        let mut resume = shape.resume(places, is_open);
         if places == 1 && resume == 0 && decided == WINDOW {
-            resume = blanks::resume_others(shape, others);
+            // A slash of the tail would pass for another character there.
+            resume = blanks::resume_others(shape, others & !blanks.taken);
         }
         Starts { places, decided, resume }
     }

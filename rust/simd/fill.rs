@@ -179,7 +179,7 @@ pub(super) fn words<L: Load, F: Words>(
         let is_open = starts.leading_zeros() <= ends.leading_zeros();
         let last = WINDOW - 1 - select_unpredictable(is_open, starts, ends).leading_zeros() as usize;
         piece = if ends == 0 { first as usize } else { start + last };
-        start += last.max(select_unpredictable(is_open, shape.last(), 0));
+        start += last.max(shape.resume(starts, is_open));
     }
     *at = piece;
     n
