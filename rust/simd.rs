@@ -103,3 +103,93 @@ impl Level {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::block::{Bytes, Load};
+    use super::*;
+    use crate::PreTokenizer;
+
+    /// Every byte, and the neighbours of those that are asked for.
+    fn windows() -> impl Iterator<Item = Bytes> {
+        (0..=255_u8)
+            .step_by(if cfg!(miri) { 51 } else { 1 })
+            .map(|first| std::array::from_fn(|at| first.wrapping_add((at as u8).wrapping_mul(37))))
+    }
+
+    fn mask(bytes: &Bytes, is_set: impl Fn(u8) -> bool) -> u64 {
+        bytes.iter().enumerate().fold(0, |mask, (at, byte)| mask | u64::from(is_set(*byte)) << at)
+    }
+
+    fn masks_are_those_of_the_bytes(load: impl Load) {
+        for bytes in windows() {
+            let block = load.load(&bytes);
+            for byte in 0..=255 {
+                assert_eq!(block.eq(byte), mask(&bytes, |b| b == byte), "{byte}");
+            }
+            assert_eq!(block.either(b'\n', b'\r'), mask(&bytes, |b| b == b'\n' || b == b'\r'));
+            for (first, last) in [(0, 0x7F), (9, 13), (b'0', b'9'), (b'!', b'~'), (0x80, 0xBF), (0xE5, 0xFF)]
+            {
+                let expected = mask(&bytes, |b| (first..=last).contains(&b));
+                assert_eq!(block.range(first, last), expected, "{first}..={last}");
+            }
+            assert_eq!(block.letters(), mask(&bytes, |b| b.is_ascii_alphabetic()));
+            assert_eq!(block.long(), mask(&bytes, |b| !b.is_ascii()));
+        }
+    }
+
+    #[test]
+    fn masks_of_words() {
+        masks_are_those_of_the_bytes(portable::Portable);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn masks_of_vectors() {
+        if let Some(proof) = avx2::Avx2::detect() {
+            masks_are_those_of_the_bytes(proof);
+        }
+    }
+
+    #[test]
+    fn shapes_of_characters() {
+        let text = "aé中😀b\u{3000}é中中中中中中中中中中中中中中中中中中中中";
+        let bytes: Bytes = *text.as_bytes().first_chunk().unwrap();
+        let window =
+            Window { block: portable::Portable.load(&bytes), bytes: text.as_bytes(), at: 0, len: 64 };
+        let flags = [crate::unicode::flag::LETTER, crate::unicode::flag::SPACE];
+        let ([letters, spaces], shape) = long(&window, flags, crate::unicode::flags_of_long);
+        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take_while(|at| *at < 64).collect();
+        let mask_of = |places: &[usize]| places.iter().fold(0_u64, |mask, at| mask | 1 << at);
+        assert_eq!(shape.first(u64::MAX), mask_of(&starts));
+        // The last one has its next one behind the window.
+        assert_eq!(shape.next(mask_of(&starts)), mask_of(&starts[1..]));
+        assert_eq!(spaces, 0b111 << 11);
+        assert_eq!(shape.back(1 << 13 | 1 << 0 | 1 << 2), 1 << 11 | 1 << 0 | 1 << 1);
+        assert_eq!(letters & 0xFF_FFFF, 0b1111_1111_1100_0000_0011_1110);
+        assert_eq!(shape.last(), starts[starts.len() - 1]);
+    }
+
+    #[test]
+    fn forms_agree_with_the_scalar_rules() {
+        let text =
+            "It's 12345 words,\tnot  more.\n \n// x/\n/y 中文，字\u{3000}é😀 don'T ABCdef ▁a▁\u{301}b ";
+        for name in PreTokenizer::names() {
+            let pre_tokenizer = PreTokenizer::from_name(name).unwrap();
+            for start in text.char_indices().map(|(at, _)| at).step_by(if cfg!(miri) { 9 } else { 1 }) {
+                let text = text[start..].repeat(2);
+                let pieces = |form| {
+                    let mut pieces = Vec::new();
+                    let result = pre_tokenizer.for_each_piece_by(form, &text, |piece| {
+                        pieces.push(piece);
+                        Ok(())
+                    });
+                    result.map(|()| pieces).unwrap()
+                };
+                for level in Level::all() {
+                    assert_eq!(pieces(Some(level)), pieces(None), "{name} by {} on {text:?}", level.name());
+                }
+            }
+        }
+    }
+}

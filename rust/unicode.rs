@@ -110,6 +110,7 @@ pub fn flags_at(bytes: &[u8], at: usize) -> Option<(Flags, usize)> {
 pub(crate) fn flags_of_long(bytes: &[u8], at: usize) -> Flags {
     let low = |byte: u8| u32::from(byte & 0x3F);
     match bytes.get(at..).unwrap_or(&[]) {
+        // The first blocks of the tables are in order, so that one look is enough.
         [a @ ..=0xDF, b, ..] => tables::FLAGS[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)],
         [a @ ..=0xEF, b, c, ..] => flags_of(u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c)),
         [a, b, c, d, ..] => flags_of(u32::from(a & 0x07) << 18 | low(*b) << 12 | low(*c) << 6 | low(*d)),
@@ -272,6 +273,16 @@ mod tests {
             assert_eq!(flags_at(text.as_bytes(), 2), Some((flags(c), c.len_utf8())), "U+{:04X}", c as u32);
         }
         assert_eq!(flags_at(b"a", 1), None);
+    }
+
+    #[test]
+    fn long_characters_have_their_flags_anywhere_in_a_text() {
+        for c in '\u{80}'..=char::MAX {
+            for after in ["", "x", "xyz"] {
+                let text = format!("é{c}{after}");
+                assert_eq!(flags_of_long(text.as_bytes(), 2), flags(c), "U+{:04X}", c as u32);
+            }
+        }
     }
 
     #[test]

@@ -206,6 +206,7 @@ TOP = {"model", "tokenizer", "format", "corpus", "dataset"}
 ABOVE = {
     "error.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
     "vocab.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
+    "simd": {"bpe", "tokenizer", "format", "corpus", "dataset", "model", "normalizer", "pre_tokenizer"},
     "unicode.rs": {"bpe", "tokenizer", "format", "corpus", "normalizer", "pre_tokenizer"},
     "normalizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
     "pre_tokenizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
@@ -247,6 +248,14 @@ def test_rust_layers_are_there() -> None:
     """A room that was renamed would be looked at no more."""
     for room in ABOVE:
         assert (RUST / room).exists(), room
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_only_simd_is_unsafe(path: Path) -> None:
+    if path.relative_to(RUST).parts[0] in ("simd", "simd.rs"):
+        return
+    code = without_tests(path.read_text("utf-8"))
+    assert not re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)|allow\(\s*unsafe_code", code, re.M)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)

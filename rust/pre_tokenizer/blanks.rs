@@ -107,11 +107,10 @@ pub(super) fn places(shape: Shape, spaces: u64, newlines: u64, others: u64, tail
     Places { starts, last, taken, behind: sum & !tail }
 }
 
-/// Where a piece of others that fills a window can be resumed; 0 for nowhere.
+/// Where a piece that fills a window can be resumed if it ends with others; 0 for nowhere.
 ///
 /// Two of them cannot lead a word or open a contraction as one could.
 #[inline(always)]
-pub(super) fn resume_others(shape: Shape, others: u64, places: u64) -> usize {
-    let has_two = shape.first(others) >> (WINDOW - 2) == 0b11;
-    if has_two && places == 1 { WINDOW - 2 } else { 0 }
+pub(super) fn resume_others(shape: Shape, others: u64) -> usize {
+    if shape.first(others) >> (WINDOW - 2) == 0b11 { WINDOW - 2 } else { 0 }
 }

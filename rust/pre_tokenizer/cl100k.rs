@@ -30,7 +30,7 @@ impl Tiles for Cl100k {
         let numbers = numbers | block.range(b'0', b'9');
         let space = block.eq(b' ');
         let spaces = spaces | space | block.range(b'\t', b'\r');
-        let newlines = block.eq(b'\n') | block.eq(b'\r');
+        let newlines = block.either(b'\n', b'\r');
         let apostrophes = block.eq(b'\'');
         let others = !(letters | numbers | spaces);
         let blanks = blanks::places(shape, spaces, newlines, others, newlines);
@@ -48,13 +48,11 @@ impl Tiles for Cl100k {
         }
         let decided = window.decided(spaces, apostrophes);
         // Letters end alike from each one, others if there are two of them.
-        let resume = if decided < WINDOW {
-            0
-        } else if letters >> (WINDOW - 1) != 0 {
-            shape.last()
-        } else {
-            blanks::resume_others(shape, others, places)
-        };
+        let is_open = decided == WINDOW && letters >> (WINDOW - 1) != 0;
+        let mut resume = shape.resume(places, is_open);
+        if places == 1 && resume == 0 && decided == WINDOW {
+            resume = blanks::resume_others(shape, others);
+        }
         Starts { places, decided, resume }
     }
 

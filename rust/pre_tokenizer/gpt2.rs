@@ -34,7 +34,8 @@ impl Tiles for Gpt2 {
         }
         let decided = window.decided(spaces, apostrophes);
         // A run of one class, but for an apostrophe, ends alike from each character.
-        let resume = if decided == WINDOW && spaces >> (WINDOW - 1) == 0 { shape.last() } else { 0 };
+        let is_open = decided == WINDOW && spaces >> (WINDOW - 1) == 0;
+        let resume = shape.resume(places, is_open);
         Starts { places, decided, resume }
     }
 

@@ -39,7 +39,7 @@ impl Tiles for O200k {
         let numbers = numbers | block.range(b'0', b'9');
         let space = block.eq(b' ');
         let spaces = spaces | space | block.range(b'\t', b'\r');
-        let newlines = block.eq(b'\n') | block.eq(b'\r');
+        let newlines = block.either(b'\n', b'\r');
         let words = upper | lower;
         let others = !(words | numbers | spaces);
         let blanks = blanks::places(shape, spaces, newlines, others, newlines | block.eq(b'/'));
@@ -69,17 +69,16 @@ impl Tiles for O200k {
         let decided = window.decided(spaces, apostrophes).min(doubtful.trailing_zeros() as usize);
         // A word ends alike from its last character on if that is in U or in D
         // alone, and if it is in both, when all before it is in U.
-        let last = shape.last();
         let piece = u64::MAX << (WINDOW - 1 - places.leading_zeros() as usize);
         let is_capital = lower & !upper & piece == 0;
-        let resume = if decided < WINDOW {
-            0
-        } else if words >> (WINDOW - 1) != 0 {
-            let is_both = upper & lower & 1 << last != 0;
-            if is_both && !is_capital { 0 } else { last }
-        } else {
-            blanks::resume_others(shape, others, places)
-        };
+        let ends_in_one = (upper ^ lower) >> (WINDOW - 1) != 0;
+        let ends_in_both = (upper & lower) >> (WINDOW - 1) != 0;
+        let is_open = decided == WINDOW && (ends_in_one || ends_in_both && is_capital);
+        let mut resume = shape.resume(places, is_open);
+        if places == 1 && resume == 0 && decided == WINDOW {
+            // A slash of the tail would pass for another character there.
+            resume = blanks::resume_others(shape, others & !blanks.taken);
+        }
         Starts { places, decided, resume }
     }
 

@@ -93,6 +93,16 @@ impl Block for Halves {
     }
 
     #[inline(always)]
+    fn either(&self, one: u8, other: u8) -> u64 {
+        // SAFETY: as in `eq`.
+        unsafe {
+            let (one, other) = (_mm256_set1_epi8(one as i8), _mm256_set1_epi8(other as i8));
+            let either = |half| _mm256_or_si256(_mm256_cmpeq_epi8(half, one), _mm256_cmpeq_epi8(half, other));
+            mask(either(self.0), either(self.1))
+        }
+    }
+
+    #[inline(always)]
     fn range(&self, first: u8, last: u8) -> u64 {
         // SAFETY: as in `eq`.
         unsafe { mask(between(self.0, first, last), between(self.1, first, last)) }

@@ -21,6 +21,9 @@ pub(crate) trait Block {
     /// Which bytes are this one.
     fn eq(&self, byte: u8) -> u64;
 
+    /// Which bytes are one of these two of ASCII.
+    fn either(&self, one: u8, other: u8) -> u64;
+
     /// Which bytes lie from `first` to `last`, which are both ASCII or both not.
     fn range(&self, first: u8, last: u8) -> u64;
 

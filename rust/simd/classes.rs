@@ -3,6 +3,8 @@
 //! They are looked up one by one in the tables, but for those whose lead byte
 //! says that they are ideographs or Hangul. A window without any pays one test.
 
+use std::hint::select_unpredictable;
+
 use super::block::{Block, WINDOW, Window};
 use crate::unicode::{Flags, IDEOGRAPH};
 
@@ -33,6 +35,14 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn last(self) -> usize {
         WINDOW - 1 - self.inside.leading_ones() as usize
+    }
+
+    /// [`Shape::last`] if the last piece `is_open` there, else 0; also 0 for
+    /// ASCII with more `places` than the first, whose words are short: to begin
+    /// the next window at once with the last of them costs less.
+    #[inline(always)]
+    pub(crate) fn resume(self, places: u64, is_open: bool) -> usize {
+        if self.inside == 0 && places != 1 { 0 } else { select_unpredictable(is_open, self.last(), 0) }
     }
 
     /// The starts of the characters that have their last byte at `places`, of

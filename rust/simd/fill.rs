@@ -3,6 +3,8 @@
 //! Generic over what makes the blocks and over the family, and inlined into a
 //! function for each form, so that all of a window is one run of straight code.
 
+use std::hint::select_unpredictable;
+
 use super::block::{Block, Bytes, Load, WINDOW, Window};
 use super::classes::Shape;
 use crate::unicode::{end_of_run, flag};
@@ -171,18 +173,13 @@ pub(super) fn words<L: Load, F: Words>(
         write(room, starts, base, |piece, place| piece.start = place);
         room[0].start = first;
         write(room, ends, base, |piece, place| piece.end = place);
-        let n_ends = ends.count_ones() as usize;
-        n += n_ends;
-        if starts.count_ones() as usize > n_ends {
-            // The last start has no end: a piece is open, the one in hand if
-            // this is its first window's only start.
-            let last = if n_ends == 0 { first } else { base + WINDOW as u32 - 1 - starts.leading_zeros() };
-            piece = last as usize;
-            start = (start + shape.last()).max(piece);
-        } else {
-            start += WINDOW - 1 - ends.leading_zeros() as usize;
-            piece = start;
-        }
+        n += ends.count_ones() as usize;
+        // A last start without an end behind it: a piece is open, the one in
+        // hand if nothing ended.
+        let is_open = starts.leading_zeros() <= ends.leading_zeros();
+        let last = WINDOW - 1 - select_unpredictable(is_open, starts, ends).leading_zeros() as usize;
+        piece = if ends == 0 { first as usize } else { start + last };
+        start += last.max(shape.resume(starts, is_open));
     }
     *at = piece;
     n

@@ -58,6 +58,15 @@ impl Block for Words {
     }
 
     #[inline(always)]
+    fn either(&self, one: u8, other: u8) -> u64 {
+        debug_assert!(one < 0x80 && other < 0x80);
+        self.mask(|word| {
+            let seven = word & !HIGH;
+            (between(seven, one, one) | between(seven, other, other)) & !word
+        })
+    }
+
+    #[inline(always)]
     fn range(&self, first: u8, last: u8) -> u64 {
         debug_assert!(first <= last && first >> 7 == last >> 7);
         let is_long = if first < 0x80 { 0 } else { HIGH };

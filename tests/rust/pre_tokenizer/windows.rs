@@ -96,6 +96,24 @@ fn at_every_place_of_a_window() {
 }
 
 #[test]
+fn pieces_longer_than_windows() {
+    let (levels, splitters) = (Level::all(), splitters());
+    for before in ["", " ", "!\n", "==\n", "==\r\n/", "a'", "A", "a", "1", "\n", "\u{301}", "中A", "Aa中"] {
+        for unit in [
+            "/", "/\n", "=", "'", "a", "A", "é", "中", "ǅ", "\u{301}", "1", " ", "\u{3000}", "\n ", "。", "я",
+        ] {
+            for after in
+                ["", "。", "=", "/", "a", "A", "中", "'s", "'", " ", "\n", "\u{301}", "1", " x", "'ll'"]
+            {
+                for n in if FULL { 10..140 } else { 61..68 } {
+                    all_agree(&levels, &splitters, &format!("{before}{}{after} and more", unit.repeat(n)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn every_tail() {
     let (levels, splitters) = (Level::all(), splitters());
     let text: String = STRETCHES.concat();
