@@ -22,7 +22,7 @@ import time
 
 from sentitok import PreTokenizer, SentitokError, Tokenizer, train_bpe, train_unigram, train_wordpiece
 
-#: What the tokenizers of this run may keep: per tokenizer and processor 3 MiB
+#: What the tokenizers of this run may keep: per tokenizer and processor 10 MiB
 #: (Unigram: 13), per pattern and processor 5 MiB; and the allocator's own.
 ALLOCATOR_MIB = 48
 
@@ -113,7 +113,7 @@ def main() -> int:
     options = parser.parse_args()
     kept = tokenizers()
     processors = len(os.sched_getaffinity(0))
-    bound = processors * (5 * 3 + 13 + 2 * 5) + ALLOCATOR_MIB
+    bound = processors * (5 * 10 + 13 + 2 * 5) + ALLOCATOR_MIB
     started = time.monotonic()
     ends = started + options.minutes * 60
     failed: list[BaseException] = []

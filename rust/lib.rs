@@ -28,8 +28,10 @@ pub mod model;
 pub mod normalizer;
 pub mod parallel;
 mod pattern;
+mod piece_table;
 pub mod pipeline;
 pub mod pre_tokenizer;
+mod prefetch;
 mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]

@@ -57,8 +57,6 @@ pub struct WordPiece {
     options: WordPieceOptions,
     unk_id: TokenId,
     trie: Trie,
-    /// What each ASCII character becomes as a word of its own.
-    ascii: Box<[TokenId; 128]>,
     /// What no word becomes by being its text: special tokens, ids ascending.
     barred: Vec<TokenId>,
 }
@@ -115,11 +113,7 @@ impl WordPiece {
             ));
         }
         let trie = Trie::new(&vocab, options.continuing_subword_prefix.as_bytes(), &barred);
-        let ascii = std::array::from_fn(|byte| match options.max_input_chars_per_word {
-            0 => unk_id,
-            _ => vocab.id(&[byte as u8]).filter(|id| barred.binary_search(id).is_err()).unwrap_or(unk_id),
-        });
-        Ok(Self { vocab, options, unk_id, trie, ascii: Box::new(ascii), barred })
+        Ok(Self { vocab, options, unk_id, trie, barred })
     }
 
     /// The tokens.

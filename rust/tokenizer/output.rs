@@ -4,18 +4,22 @@
 use super::walk::{Ended, Walk};
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
+use crate::error::{Error, Result};
 use crate::vocab::TokenId;
 
 /// Where ids go, with a limit at which encoding stops.
 pub(super) struct Output {
+    /// The ids; where they are only counted, those since the last look.
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Option<Vec<Span>>,
     /// Kept for single texts alone.
     pub(super) surfaces: Option<Surfaces>,
     /// The number of ids at which to stop, those that were there included.
-    pub(super) limit: usize,
+    limit: usize,
     /// The ids that were there before this text.
     start: usize,
+    /// The ids that were counted and are gone; `None` where ids are kept.
+    counted: Option<usize>,
     /// Bytes that each id of a piece covers; kept for its memory.
     pub(super) lens: Vec<u32>,
 }
@@ -28,8 +32,14 @@ impl Output {
             surfaces: None,
             limit: limit.unwrap_or(usize::MAX),
             start: 0,
+            counted: None,
             lens: Vec::new(),
         }
+    }
+
+    /// An output that counts ids and keeps none.
+    pub(super) fn counting(limit: Option<usize>) -> Self {
+        Self { counted: Some(0), ..Self::new(false, limit) }
     }
 
     /// Sets the limit to count from ids that are there already.
@@ -38,10 +48,35 @@ impl Output {
         self.start = n_ids;
     }
 
+    /// The number of ids, those that were there included.
+    pub(super) fn n_ids(&self) -> usize {
+        self.ids.len() + self.counted.unwrap_or(0)
+    }
+
+    /// Makes room for the ids of so many bytes: a byte is at most one.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    #[inline]
+    pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
+        let n = self.ids.len().saturating_add(n_bytes);
+        self.ids.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<TokenId>() })?;
+        match &mut self.spans {
+            Some(spans) => {
+                spans.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<Span>() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Ends the walk at the limit.
     #[inline]
-    pub(super) fn room_left(&self) -> Walk {
-        if self.ids.len() < self.limit { Ok(()) } else { Err(Ended::Full) }
+    pub(super) fn room_left(&mut self) -> Walk {
+        if let Some(counted) = &mut self.counted {
+            *counted += self.ids.len();
+            self.ids.clear();
+        }
+        if self.n_ids() < self.limit { Ok(()) } else { Err(Ended::Full) }
     }
 
     /// Pushes an added token found as `text`.
@@ -57,7 +92,13 @@ impl Output {
 
     /// Cuts off what came after the limit.
     pub(super) fn truncate(&mut self) {
-        self.ids.truncate(self.limit);
+        match &mut self.counted {
+            Some(counted) => {
+                *counted = self.limit.min(*counted + self.ids.len());
+                self.ids.clear();
+            }
+            None => self.ids.truncate(self.limit),
+        }
         if let Some(surfaces) = &mut self.surfaces {
             surfaces.truncate(self.limit);
         }

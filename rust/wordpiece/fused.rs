@@ -11,8 +11,8 @@ use super::worker::Scratch;
 use crate::error::Result;
 use crate::normalizer::Bert;
 use crate::normalizer::bert::{Table, rewrite};
+use crate::piece_table::{MAX_KEY, key, key_of_word};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pretoken_cache::{MAX_KEY, key_of_word};
 use crate::unicode::{flag::BERT_PUNCTUATION, flags};
 use crate::vocab::TokenId;
 
@@ -88,38 +88,41 @@ const BYTES: [Byte; 256] = {
 };
 
 impl Scratch {
-    /// As [`Worker::encode_bert`](super::Worker::encode_bert), of a model.
-    pub(super) fn encode_bert(
+    /// As [`Worker::encode_words`](super::Worker::encode_words), of a model.
+    pub(super) fn encode_words(
         &mut self,
         model: &WordPiece,
         normalizer: Bert,
         text: &str,
+        start: usize,
         ids: &mut Vec<TokenId>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let table = normalizer.table();
         if normalizer.lowercase {
-            self.walk::<true>(model, table, text, ids)
+            self.walk::<true>(model, table, text, start, ids)
         } else {
-            self.walk::<false>(model, table, text, ids)
+            self.walk::<false>(model, table, text, start, ids)
         }
     }
 
+    /// Walks until as many words wait as can, or a stretch is encoded by the stages.
     fn walk<const LOWER: bool>(
         &mut self,
         model: &WordPiece,
         table: &Table,
         text: &str,
+        start: usize,
         ids: &mut Vec<TokenId>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let bytes = text.as_bytes();
-        let mut at = 0;
+        let mut at = start;
         while let Some(&byte) = bytes.get(at) {
-            match BYTES[usize::from(byte)] {
-                Byte::Space => at += 1,
-                Byte::Punctuation => {
-                    ids.push(model.ascii[usize::from(byte)]);
+            let (key, end) = match BYTES[usize::from(byte)] {
+                Byte::Space => {
                     at += 1;
+                    continue;
                 }
+                Byte::Punctuation => (key_of_word(byte.into(), 1), at + 1),
                 Byte::Word => {
                     let word = u128::from_le_bytes(sixteen(bytes, at));
                     let low = word_bytes(word as u64, LOWER);
@@ -127,28 +130,24 @@ impl Scratch {
                     let others = u128::from(low.1) | u128::from(high.1) << 64;
                     let len = (others.trailing_zeros() / 8) as usize;
                     let after = bytes.get(at + len).map_or(Byte::Space, |&byte| BYTES[usize::from(byte)]);
-                    if len <= MAX_KEY && matches!(after, Byte::Space | Byte::Punctuation) {
-                        let key = key_of_word(u128::from(low.0) | u128::from(high.0) << 64, len);
-                        if !self.cache.hit(key, ids) {
-                            self.miss(model, key, ids);
-                        }
-                        at += len;
-                    } else {
-                        at = self.stretch(model, table, text, at, ids)?;
+                    if len > MAX_KEY || !matches!(after, Byte::Space | Byte::Punctuation) {
+                        break;
                     }
+                    (key_of_word(u128::from(low.0) | u128::from(high.0) << 64, len), at + len)
                 }
-                Byte::Other => {
-                    let Some(c) = text[at..].chars().next() else { break };
-                    if stands_alone(table, c) {
-                        self.encode(model, bytes, at, at + c.len_utf8(), ids);
-                        at += c.len_utf8();
-                    } else {
-                        at = self.stretch(model, table, text, at, ids)?;
-                    }
-                }
+                Byte::Other => match text[at..].chars().next() {
+                    Some(c) if stands_alone(table, c) => (key(bytes, at, c.len_utf8()), at + c.len_utf8()),
+                    _ => break,
+                },
+            };
+            if !self.cache.push(key) {
+                self.flush(model, ids);
+                return Ok(at);
             }
+            at = end;
         }
-        Ok(())
+        self.flush(model, ids);
+        if at < bytes.len() { self.stretch(model, table, text, at, ids) } else { Ok(at) }
     }
 
     /// Encodes the stretch that begins at `start` by the stages; returns its end.
