@@ -122,6 +122,8 @@ pub struct Bpe {
     alphabet: Alphabet,
     /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
+    /// Whether a piece may be cut before its `▁`.
+    cuts_words: bool,
     /// For [`MergeOrder::Scores`].
     scored: Option<Scored>,
     max_token_len: usize,
@@ -230,6 +232,12 @@ impl Bpe {
             _ => Alphabet::default(),
         };
         let cut_by = if plain_bytes || plain_chars { Some(&vocab) } else { symbols.as_ref() };
+        // What stands alone for ` ▁` is the file's own token, not a character that is none.
+        let marks = |tokens: &&Vocab| tokens.id("▁".as_bytes()) == vocab.id("▁".as_bytes());
+        let cuts_words = options.unit == Unit::Chars
+            && order != MergeOrder::Ranks
+            && !options.ignore_merges
+            && cut_by.filter(marks).is_some_and(Cuts::at_words);
         let make_atoms = || match options.unit {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
@@ -242,6 +250,7 @@ impl Bpe {
         };
         Ok(Self {
             cuts,
+            cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
             byte_ids: Box::new(byte_ids),

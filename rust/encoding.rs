@@ -43,6 +43,24 @@ impl Encoding {
         self.special_mask.push(true);
     }
 
+    /// As [`Encoding::push_text`], without a copy if nothing is there yet.
+    pub(crate) fn take_text(
+        &mut self,
+        ids: Vec<TokenId>,
+        spans: Vec<Span>,
+        surfaces: Surfaces,
+        type_id: u32,
+    ) {
+        if !self.ids.is_empty() {
+            return self.push_text(&ids, &spans, &surfaces, type_id);
+        }
+        (self.ids, self.spans, self.surfaces) = (ids, spans, surfaces);
+        self.ids.shrink_to_fit();
+        self.spans.shrink_to_fit();
+        self.type_ids.resize(self.ids.len(), type_id);
+        self.special_mask.resize(self.ids.len(), false);
+    }
+
     pub(crate) fn push_text(&mut self, ids: &[TokenId], spans: &[Span], surfaces: &Surfaces, type_id: u32) {
         self.surfaces.extend(surfaces, self.ids.len());
         self.ids.extend_from_slice(ids);

@@ -67,6 +67,14 @@ pub enum Error {
         /// The smallest size possible.
         minimum: u64,
     },
+    /// There is not enough memory for what was asked for.
+    #[error("{n} values of {size} bytes ({:.1} MB) do not fit in memory; encode fewer texts at once, or shorter ones", (*n as f64 * *size as f64) / 1e6)]
+    Memory {
+        /// How many values.
+        n: usize,
+        /// The bytes of each.
+        size: usize,
+    },
     /// An option has a value it cannot have.
     #[error("{option} = {}: {}", cut(value, SHOWN), cut(reason, TOLD))]
     Option {

@@ -29,8 +29,10 @@ pub mod normalizer;
 mod pair_merging;
 pub mod parallel;
 mod pattern;
+mod piece_table;
 pub mod pipeline;
 pub mod pre_tokenizer;
+mod prefetch;
 mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::pre_tokenizer::chunks::Piece;
 use crate::unigram::{self, Unigram};
 use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{self, WordPiece};
@@ -203,7 +204,7 @@ pub enum Worker<'m> {
 }
 
 impl Worker<'_> {
-    /// What can be kept for another worker of the same model: caches, up to 2 MiB
+    /// What can be kept for another worker of the same model: caches, up to 9 MiB
     /// (Unigram: 12 MiB), and about 1 MiB of buffers.
     pub(crate) fn into_scratch(self) -> Scratch {
         match self {
@@ -231,22 +232,40 @@ impl Worker<'_> {
         }
     }
 
-    /// Appends the ids of a text in one walk through pipeline and model, where
-    /// there is one that does all; `None` where the stages go one by one.
+    /// Appends the ids of pieces of a text, in order.
+    #[inline]
+    pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        match self {
+            Self::Bpe(worker) => worker.encode_chunk(text, pieces, ids),
+            Self::WordPiece(worker) => worker.encode_chunk(text, pieces, ids),
+            Self::Unigram(worker) => worker.encode_chunk(text, pieces, ids),
+        }
+    }
+
+    /// Whether pipeline and model can be walked at once, by [`Worker::encode_words`].
+    pub(crate) fn is_fused_with(&self, pipeline: &Pipeline) -> bool {
+        let stages = (&pipeline.normalizer, &pipeline.pre_tokenizer);
+        matches!(self, Self::WordPiece(_))
+            && matches!(stages, (Some(Normalizer::Bert(_)), PreTokenizer::Bert))
+    }
+
+    /// Appends the ids of some words of a text from `start` on, by pipeline and
+    /// model at once; returns where the text goes on.
     ///
     /// # Errors
-    /// As the stages.
-    pub fn encode_section(
+    /// As the stages; [`Error::Internal`] where they cannot be walked at once.
+    pub(crate) fn encode_words(
         &mut self,
         pipeline: &Pipeline,
         text: &str,
+        start: usize,
         ids: &mut Vec<TokenId>,
-    ) -> Option<Result<()>> {
-        match (self, &pipeline.normalizer, &pipeline.pre_tokenizer) {
-            (Self::WordPiece(worker), Some(Normalizer::Bert(bert)), PreTokenizer::Bert) => {
-                Some(worker.encode_bert(*bert, text, ids))
+    ) -> Result<usize> {
+        match (self, &pipeline.normalizer) {
+            (Self::WordPiece(worker), Some(Normalizer::Bert(bert))) => {
+                worker.encode_words(*bert, text, start, ids)
             }
-            _ => None,
+            _ => Err(Error::Internal("a model and a pipeline that are not one walk".into())),
         }
     }
 

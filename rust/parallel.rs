@@ -77,6 +77,23 @@ pub fn in_chunks<T: Send>(
     results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
+/// Runs `work` on each part, one a thread; what the system gives no thread for
+/// runs here.
+pub fn each<P: Send>(parts: Vec<P>, work: impl Fn(P) + Sync) {
+    // Whoever comes takes the next: the threads there are, and the caller.
+    let n = parts.len();
+    let parts = Mutex::new(parts);
+    let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let run = || {
+        while let Some(part) = take() {
+            work(part);
+        }
+    };
+    for result in shared(n, run, |_| run()) {
+        result.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+}
+
 /// Runs two pieces of work, at the same time if there is a thread for each.
 pub fn both<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
     // Whoever takes it runs it: the thread, or the caller who got none.

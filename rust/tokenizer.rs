@@ -8,6 +8,7 @@ mod blanks;
 mod doctor;
 mod encode;
 mod finder;
+mod made;
 mod malformed;
 mod output;
 mod pair;
@@ -37,6 +38,9 @@ use crate::model::Model;
 use crate::pipeline::Pipeline;
 use crate::template::{Part, Template};
 use crate::vocab::{TokenId, Vocab};
+
+/// Ids of which the bytes are put together at once.
+const DECODED_AT_ONCE: usize = 1 << 12;
 
 /// How one call encodes.
 #[derive(Clone, Copy, Debug)]
@@ -263,9 +267,22 @@ impl Tokenizer {
     /// [`Error::UnknownId`] for an id without a token.
     pub fn decode_bytes(&self, ids: &[TokenId], skip_special: bool) -> Result<Vec<u8>> {
         let mut state = State::default();
-        let mut bytes = Vec::with_capacity(ids.len() * 4);
-        for &id in ids {
-            self.push_bytes(&mut state, id, skip_special, &mut bytes)?;
+        let mut bytes = Vec::new();
+        let plain = self.decoder == Decoder::Bytes && !skip_special;
+        let mut rest = ids;
+        while let Some((&first, after)) = rest.split_first() {
+            if plain {
+                // Nothing is put between tokens: those of the model are copied by the block.
+                let block = &rest[..rest.len().min(DECODED_AT_ONCE)];
+                let n = self.model.vocab().push_bytes_of(block, &mut bytes);
+                let n = n.map_err(|_| no_memory_after(bytes.len()))?;
+                if n > 0 {
+                    rest = &rest[n..];
+                    continue;
+                }
+            }
+            self.push_bytes(&mut state, first, skip_special, &mut bytes)?;
+            rest = after;
         }
         self.decoder.finish(&mut state, &mut bytes);
         Ok(bytes)
@@ -301,12 +318,7 @@ impl Tokenizer {
             },
         };
         // The sum of long tokens may be more than there is memory for.
-        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| {
-            Error::Decode(format!(
-                "no memory for more than {} bytes of text; decode fewer ids at once",
-                out.len()
-            ))
-        })?;
+        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
         self.decoder.push(state, id, token, out);
         Ok(())
     }
@@ -374,4 +386,8 @@ impl Tokenizer {
         }
         Ok(added)
     }
+}
+
+fn no_memory_after(n_bytes: usize) -> Error {
+    Error::Decode(format!("no memory for more than {n_bytes} bytes of text; decode fewer ids at once"))
 }

@@ -25,7 +25,8 @@ impl Bpe {
         if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
             return None;
         }
-        let mut barring = Self { barred: barred.clone(), ..self.clone() };
+        let cuts_words = self.cuts_words && !self.vocab.id("▁".as_bytes()).is_some_and(is_barred);
+        let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
         if merges {
             barring.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {

@@ -14,6 +14,15 @@
 
 use crate::vocab::Vocab;
 
+/// What stands for a space in models over characters.
+const MARK: &[u8] = "▁".as_bytes();
+
+/// Where the words of a text end, each with the `▁` before it; see [`Cuts::at_words`].
+pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
+    let is_start = |at: &usize| *at > 0 && text[*at..].starts_with(MARK) && !text[..*at].ends_with(MARK);
+    memchr::memchr_iter(MARK[0], text).filter(is_start).chain((!text.is_empty()).then_some(text.len()))
+}
+
 /// The set of pairs that tokens hold together, and which kinds of pair it has.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
@@ -60,6 +69,16 @@ impl Cuts {
             cuts.bits[bit / 64] |= 1 << (bit % 64);
         });
         cuts
+    }
+
+    /// Whether a text may be cut before every `▁` that no other `▁` stands before:
+    /// `▁` is a token, and no token holds one behind another character.
+    pub(super) fn at_words(vocab: &Vocab) -> bool {
+        let is_inside = |token: &[u8]| {
+            let from = token.chunks(MARK.len()).take_while(|chunk| *chunk == MARK).count() * MARK.len();
+            memchr::memmem::find(&token[from..], MARK).is_some()
+        };
+        vocab.id(MARK).is_some() && !vocab.iter().any(|(_, token)| is_inside(token))
     }
 
     /// Calls `run` with the ends of the runs of a piece, in order; `None` if
@@ -152,6 +171,23 @@ fn hash(left: u32, right: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_end_before_their_marks() {
+        for (text, expected) in
+            [("", vec![]), ("a", vec![1]), ("▁a▁▁b", vec![4, 11]), ("▁▁", vec![6]), ("á─▁▁", vec![5, 11])]
+        {
+            assert_eq!(word_ends(text.as_bytes()).collect::<Vec<_>>(), expected, "{text}");
+        }
+        for (tokens, expected) in [
+            (&["▁", "▁▁", "▁▁a", "a"][..], true),
+            (&["a", "▁a"], false),
+            (&["▁", "a▁"], false),
+            (&["▁", "▁a▁b"], false),
+        ] {
+            assert_eq!(Cuts::at_words(&Vocab::from_tokens(tokens).unwrap()), expected, "{tokens:?}");
+        }
+    }
 
     #[test]
     fn a_run_ends_where_no_token_reaches() {

@@ -4,12 +4,15 @@
 //! Runs inside a piece have keys of their own: they are merged, never taken whole.
 
 use super::Bpe;
+use super::cuts::word_ends;
 use super::merge::Symbols;
-use crate::pretoken_cache::{MAX_KEY, PretokenCache, key};
+use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
+use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::pretoken_cache::PretokenCache;
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole.
-const RUN: u128 = 1 << 127;
+const RUN: Key = 1 << 127;
 
 /// BPE-dropout: a probability and a seeded source of numbers.
 ///
@@ -83,6 +86,11 @@ impl Worker<'_> {
         self.scratch.encode(self.bpe, text, start, end, ids);
     }
 
+    /// Appends the ids of pieces of a text, in order.
+    pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        self.scratch.encode_chunk(self.bpe, text, pieces, ids);
+    }
+
     /// Appends the ids of a piece and the bytes that each covers.
     pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         self.scratch.encode_with_lens(self.bpe, piece, ids, lens);
@@ -93,13 +101,70 @@ impl Scratch {
     #[inline]
     fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
-        if len > MAX_KEY || self.dropout.is_some() {
-            return self.encode_long(bpe, text, start, end, ids);
+        let Self { symbols, cache, dropout } = self;
+        if dropout.is_some() {
+            bpe.encode_symbols(&text[start..end], symbols, dropout);
+            ids.extend_from_slice(&symbols.ids);
+        } else if len > MAX_KEY || len == 0 {
+            Misses { bpe, symbols }.encode_long(cache, text, start, end, ids);
+        } else {
+            let key = key(text, start, len);
+            if !cache.hit(key, ids) {
+                Misses { bpe, symbols }.encode_short(cache, &text[start..end], key, ids);
+            }
         }
-        let key = key(text, start, len);
-        if !self.cache.hit(key, ids) {
-            self.miss(bpe, &text[start..end], key, ids);
+    }
+
+    fn encode_chunk(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        if self.dropout.is_some() {
+            for piece in pieces {
+                self.encode(bpe, text, piece.start as usize, piece.end as usize, ids);
+            }
+            return;
         }
+        if bpe.cuts_words {
+            return self.encode_words(bpe, text, pieces, ids);
+        }
+        let mut misses = Misses { bpe, symbols: &mut self.symbols };
+        self.cache.encode(text, pieces, ids, |cache, at, key, ids| {
+            let (start, end) = (pieces[at].start as usize, pieces[at].end as usize);
+            if key == NO_KEY {
+                misses.encode_long(cache, text, start, end, ids);
+            } else {
+                misses.encode_short(cache, &text[start..end], key, ids);
+            }
+        });
+    }
+
+    /// Appends the ids of pieces that are cut before each `▁`.
+    fn encode_words(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        let Self { symbols, cache, .. } = self;
+        let mut misses = Misses { bpe, symbols };
+        let mut flush = |cache: &mut PretokenCache, words: &[Piece], ids: &mut Vec<TokenId>| {
+            cache.encode(text, words, ids, |cache, at, key, ids| {
+                let (start, end) = (words[at].start as usize, words[at].end as usize);
+                if key == NO_KEY {
+                    misses.encode_long(cache, text, start, end, ids);
+                } else {
+                    misses.encode_short(cache, &text[start..end], key, ids);
+                }
+            });
+        };
+        let mut words = [Piece::default(); CHUNK];
+        let mut n = 0;
+        for piece in pieces {
+            let mut start = piece.start;
+            for end in word_ends(&text[piece.start as usize..piece.end as usize]) {
+                let end = piece.start + end as u32;
+                words[n] = Piece { start, end };
+                (start, n) = (end, n + 1);
+                if n == CHUNK {
+                    flush(cache, &words, ids);
+                    n = 0;
+                }
+            }
+        }
+        flush(cache, &words[..n], ids);
     }
 
     fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
@@ -140,19 +205,47 @@ impl Scratch {
         }
         done.is_some()
     }
+}
 
+/// What encodes pieces that the cache does not know.
+struct Misses<'a> {
+    bpe: &'a Bpe,
+    symbols: &'a mut Symbols,
+}
+
+impl Misses<'_> {
+    /// Appends the ids of a piece with a key, and keeps them.
     #[inline(never)]
-    fn encode_long(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
-        let piece = &text[start..end];
-        if let Some(cuts) = bpe.cuts.as_ref().filter(|_| self.dropout.is_none() && !piece.is_ascii()) {
+    fn encode_short(&mut self, cache: &mut PretokenCache, piece: &[u8], key: Key, ids: &mut Vec<TokenId>) {
+        if key & RUN == 0 {
+            self.bpe.encode_symbols(piece, self.symbols, &mut None);
+        } else {
+            self.bpe.encode_run(piece, self.symbols, &mut None);
+        }
+        ids.extend_from_slice(&self.symbols.ids);
+        cache.insert(key, &self.symbols.ids);
+    }
+
+    /// Appends the ids of a piece that is too long for a key.
+    #[inline(never)]
+    fn encode_long(
+        &mut self,
+        cache: &mut PretokenCache,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        ids: &mut Vec<TokenId>,
+    ) {
+        let (bpe, piece) = (self.bpe, &text[start..end]);
+        if let Some(cuts) = bpe.cuts.as_ref().filter(|_| !piece.is_ascii()) {
             let (from, fused) = (ids.len(), bpe.fused_unk());
             let done = cuts.runs(piece, |run_start, run_end| {
                 let before = ids.len();
                 if run_end - run_start == piece.len() {
-                    bpe.encode_symbols(piece, &mut self.symbols, &mut None);
+                    bpe.encode_symbols(piece, self.symbols, &mut None);
                     ids.extend_from_slice(&self.symbols.ids);
                 } else {
-                    self.encode_run(bpe, text, start + run_start, start + run_end, ids);
+                    self.encode_run(cache, text, start + run_start, start + run_end, ids);
                 }
                 // Unknown characters on both sides of a cut are one.
                 if let Some(unk) = fused
@@ -168,32 +261,28 @@ impl Scratch {
             }
             ids.truncate(from);
         }
-        bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
+        bpe.encode_symbols(piece, self.symbols, &mut None);
         ids.extend_from_slice(&self.symbols.ids);
     }
 
     /// Appends the ids of a run inside a piece.
-    fn encode_run(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+    fn encode_run(
+        &mut self,
+        cache: &mut PretokenCache,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        ids: &mut Vec<TokenId>,
+    ) {
         if end - start > MAX_KEY {
-            bpe.encode_run(&text[start..end], &mut self.symbols, &mut None);
+            self.bpe.encode_run(&text[start..end], self.symbols, &mut None);
             ids.extend_from_slice(&self.symbols.ids);
             return;
         }
         let key = key(text, start, end - start) | RUN;
-        if !self.cache.hit(key, ids) {
-            self.miss(bpe, &text[start..end], key, ids);
+        if !cache.hit(key, ids) {
+            self.encode_short(cache, &text[start..end], key, ids);
         }
-    }
-
-    #[inline(never)]
-    fn miss(&mut self, bpe: &Bpe, piece: &[u8], key: u128, ids: &mut Vec<TokenId>) {
-        if key & RUN == 0 {
-            bpe.encode_symbols(piece, &mut self.symbols, &mut None);
-        } else {
-            bpe.encode_run(piece, &mut self.symbols, &mut None);
-        }
-        ids.extend_from_slice(&self.symbols.ids);
-        self.cache.insert(key, &self.symbols.ids);
     }
 }
 

@@ -9,7 +9,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::Path;
 
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -89,6 +91,7 @@ fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = match error {
         Error::Io { path, source } => return os_error(py, path, source),
         Error::Cancelled => return Ok(PyKeyboardInterrupt::new_err(())),
+        Error::Memory { .. } => return Ok(PyMemoryError::new_err(error.to_string())),
         Error::EmptyCorpus { .. }
         | Error::VocabSize { .. }
         | Error::Option { .. }
@@ -277,6 +280,7 @@ mod tests {
                 "ValueError",
                 "cannot be written as tiktoken: a prefix",
             ),
+            (Error::Memory { n: 10, size: 4 }, "MemoryError", "Exception", "10 values of 4 bytes (0.0 MB)"),
             (Error::Encode(text("e")), "EncodeError", "ValueError", "e"),
             (
                 Error::UnknownId { id: 9, max: 3 },

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::finder::Finder;
+use super::made::{self, Made};
 use super::output::Output;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
@@ -41,7 +42,7 @@ pub(super) struct Workers {
 
 impl Workers {
     /// As many may rest as can run, for each of `n_models` in turn: each holds up
-    /// to 3 MiB (Unigram: 13 MiB).
+    /// to 10 MiB (Unigram: 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
         Self { model, kind: resting.new_kind(), resting }
@@ -77,14 +78,20 @@ impl Workers {
     }
 }
 
-/// A piece of work and where its ids belong.
+/// A piece of work, and what of the batch it becomes.
 enum Unit {
-    /// Whole texts.
+    /// Whole texts: as many rows.
     Texts(Range<usize>),
-    /// A part of one text: `start..end` of its bytes, free of added tokens.
-    Part { text: usize, range: Range<usize> },
-    /// An added token of a text that is cut in parts.
-    Token { text: usize, id: TokenId, span: Span },
+    /// A part of one text: a part of a row.
+    Part { text: usize, stretch: Stretch, first: bool, last: bool },
+}
+
+/// A part of a text that is cut.
+enum Stretch {
+    /// `start..end` of its bytes, free of added tokens.
+    Text(Range<usize>),
+    /// An added token.
+    Token { id: TokenId, span: Span },
 }
 
 /// How the texts of one call are encoded.
@@ -92,14 +99,11 @@ struct Rules<'a> {
     room: Option<usize>,
     finder: Finder<'a>,
     options: EncodeOptions<'a>,
-}
-
-/// What a unit became; `ends` are the ends of its texts.
-#[derive(Default)]
-struct Done {
-    ids: Vec<TokenId>,
-    spans: Vec<Span>,
-    ends: Vec<usize>,
+    /// Whether ids are only counted.
+    counts: bool,
+    /// What the template puts around a text.
+    before: Vec<TokenId>,
+    after: Vec<TokenId>,
 }
 
 impl Tokenizer {
@@ -125,61 +129,7 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
-        let (before, after) =
-            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
-        let room = self.room(&options, before.len() + after.len())?;
-        let finder = self.finder(options.specials)?;
-        let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
-        let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long = room.is_none()
-            && self.model.dropout().is_none()
-            && self.pipeline.normalizer.is_none()
-            && !self.pipeline.pre_tokenizer.rewrites();
-        let units = self.units(texts, cut_long, &finder)?;
-        let results = self.run_units(texts, &units, n_threads, &Rules { room, finder, options }, progress)?;
-
-        let mut batch = EncodingBatch::new(options.spans);
-        let n_ids: usize = results.iter().map(|done| done.ids.len()).sum();
-        batch.ids.reserve_exact(n_ids + texts.len() * (before.len() + after.len()));
-        let mut open = None;
-        let close = |batch: &mut EncodingBatch, open: &mut Option<usize>| {
-            if open.take().is_some() {
-                push(batch, &after, &[]);
-                batch.end_row();
-            }
-        };
-        for (unit, done) in units.iter().zip(results) {
-            match unit {
-                Unit::Texts(_) => {
-                    close(&mut batch, &mut open);
-                    let mut start = 0;
-                    for end in done.ends {
-                        push(&mut batch, &before, &[]);
-                        push(
-                            &mut batch,
-                            &done.ids[start..end],
-                            done.spans.get(start..end).unwrap_or_default(),
-                        );
-                        push(&mut batch, &after, &[]);
-                        batch.end_row();
-                        start = end;
-                    }
-                }
-                Unit::Part { text, .. } | Unit::Token { text, .. } => {
-                    if open != Some(*text) {
-                        close(&mut batch, &mut open);
-                        push(&mut batch, &before, &[]);
-                        open = Some(*text);
-                    }
-                    match unit {
-                        Unit::Token { id, span, .. } => push(&mut batch, &[*id], &[*span]),
-                        _ => push(&mut batch, &done.ids, &done.spans),
-                    }
-                }
-            }
-        }
-        close(&mut batch, &mut open);
-        Ok(batch)
+        made::batch(self.make(texts, options, false, progress)?, options.spans)
     }
 
     /// The number of ids of each text.
@@ -191,8 +141,32 @@ impl Tokenizer {
         texts: &[T],
         options: EncodeOptions<'_>,
     ) -> Result<Vec<u64>> {
-        let batch = self.encode_batch(texts, EncodeOptions { spans: false, ..options })?;
-        Ok(batch.row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64).collect())
+        let options = EncodeOptions { spans: false, ..options };
+        made::counts(self.make(texts, options, true, &mut Progress::silent())?)
+    }
+
+    /// What each thread makes of the texts.
+    fn make<T: AsRef<[u8]> + Sync>(
+        &self,
+        texts: &[T],
+        options: EncodeOptions<'_>,
+        counts: bool,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<Made>> {
+        let (before, after) =
+            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
+        let room = self.room(&options, before.len() + after.len())?;
+        let finder = self.finder(options.specials)?;
+        let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
+        let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
+        let cut_long = n_threads > 1
+            && room.is_none()
+            && self.model.dropout().is_none()
+            && self.pipeline.normalizer.is_none()
+            && !self.pipeline.pre_tokenizer.rewrites();
+        let units = self.units(texts, cut_long, &finder)?;
+        let rules = Rules { room, finder, options, counts, before, after };
+        self.run_units(texts, &units, n_threads, &rules, progress)
     }
 
     /// Texts of many ids each.
@@ -212,8 +186,9 @@ impl Tokenizer {
         let mut bytes = 0;
         for (number, text) in texts.iter().enumerate() {
             let text = text.as_ref();
-            let long =
-                (cut_long && text.len() > LONG_BYTES).then(|| std::str::from_utf8(text).ok()).flatten();
+            let long = (cut_long && text.len() > LONG_BYTES)
+                .then(|| simdutf8::basic::from_utf8(text).ok())
+                .flatten();
             if long.is_some() || bytes >= UNIT_BYTES {
                 if first < number {
                     units.push(Unit::Texts(first..number));
@@ -237,10 +212,13 @@ impl Tokenizer {
 
     /// Cuts a long text at added tokens and at safe places.
     fn cut(&self, number: usize, text: &str, finder: &Finder<'_>, units: &mut Vec<Unit>) -> Result<()> {
+        let from = units.len();
+        let mut push = |stretch: Stretch| {
+            units.push(Unit::Part { text: number, stretch, first: units.len() == from, last: false });
+        };
         finder.raw(text, |Section { range, token }| {
             if let Some(token) = token {
-                let span = [range.start as u64, range.end as u64];
-                units.push(Unit::Token { text: number, id: token.id, span });
+                push(Stretch::Token { id: token.id, span: [range.start as u64, range.end as u64] });
                 return Ok(());
             }
             let mut start = range.start;
@@ -248,12 +226,16 @@ impl Tokenizer {
             while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
                 let rest = &text[start..range.end];
                 let Some(cut) = self.pipeline.pre_tokenizer.safe_cut(rest, LONG_BYTES) else { break };
-                units.push(Unit::Part { text: number, range: start..start + cut });
+                push(Stretch::Text(start..start + cut));
                 start += cut;
             }
-            units.push(Unit::Part { text: number, range: start..range.end });
-            Ok(())
-        })
+            push(Stretch::Text(start..range.end));
+            Ok::<(), Error>(())
+        })?;
+        if let Some(Unit::Part { last, .. }) = units.last_mut() {
+            *last = true;
+        }
+        Ok(())
     }
 
     fn run_units<T: AsRef<[u8]> + Sync>(
@@ -263,37 +245,35 @@ impl Tokenizer {
         n_threads: usize,
         rules: &Rules<'_>,
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<Done>> {
+    ) -> Result<Vec<Made>> {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
-        let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Vec<(usize, Result<Done>)> {
+        let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Made {
             rules.finder.lend(|worker| {
-                let mut results = Vec::new();
+                let mut made = Made::default();
                 while !stopped.load(Ordering::Relaxed) {
-                    if rules.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                        results.push((units.len(), Err(Error::Cancelled)));
-                        break;
-                    }
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(number) else { break };
-                    results.push((number, self.run_unit(texts, unit, rules, worker)));
-                    if let Err(error) = tick(number) {
+                    let done = self.run_unit(texts, unit, rules, worker, &mut made);
+                    let done = done.and_then(|()| tick(number));
+                    let failed = done.is_err();
+                    made.end_unit(number, done);
+                    if failed {
+                        // All units before this one are taken by now, and will be done.
                         stopped.store(true, Ordering::Relaxed);
-                        results.push((units.len(), Err(error)));
+                        break;
                     }
                 }
-                results
+                made
             })
         };
         let n_threads = n_threads.min(units.len()).max(1);
         let n_units = units.len() as u64;
         let own = || work(&mut |number| progress.tick(Stage::Encode, number as u64, n_units));
-        let mut results = Vec::with_capacity(units.len());
-        for part in parallel::shared(n_threads, own, |_| work(&mut |_| Ok(()))) {
-            results.extend(part.map_err(|_| Error::Internal("an encoding thread panicked".into()))?);
-        }
-        results.sort_unstable_by_key(|(number, _)| *number);
-        results.into_iter().map(|(_, result)| result).collect()
+        parallel::shared(n_threads, own, |_| work(&mut |_| Ok(())))
+            .into_iter()
+            .map(|made| made.map_err(|_| Error::Internal("an encoding thread panicked".into())))
+            .collect()
     }
 
     fn run_unit<T: AsRef<[u8]>>(
@@ -302,48 +282,81 @@ impl Tokenizer {
         unit: &Unit,
         rules: &Rules<'_>,
         worker: &mut Worker<'_>,
-    ) -> Result<Done> {
-        let Rules { room, finder, options } = rules;
-        // Between units it is looked at in any case.
-        let stop = |n_bytes: usize| options.stop.filter(|_| n_bytes > 2 * LONG_BYTES);
-        let mut done = Done::default();
+        made: &mut Made,
+    ) -> Result<()> {
         match unit {
-            Unit::Token { .. } => {}
-            Unit::Part { text, range } => {
-                worker.set_dropout(None);
-                let mut output = Output::new(options.spans, None, stop(range.len()));
-                let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
-                let part = std::str::from_utf8(part)
-                    .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
-                finished(self.encode_section(part, range.start, finder, worker, &mut output))?;
-                done.ids = output.ids;
-                done.spans = output.spans.unwrap_or_default();
+            Unit::Part { text, stretch, first, last } => {
+                if *first {
+                    rules.put_in(&rules.before, [0, 0], made);
+                }
+                match stretch {
+                    Stretch::Token { id, span } => rules.put_in(&[*id], *span, made),
+                    Stretch::Text(range) => {
+                        worker.set_dropout(None);
+                        let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
+                        let part = simdutf8::basic::from_utf8(part)
+                            .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
+                        rules.encode(made, |output| {
+                            finished(self.encode_section(part, range.start, &rules.finder, worker, output))
+                        })?;
+                    }
+                }
+                if *last {
+                    rules.put_in(&rules.after, [0, 0], made);
+                    made.end_row();
+                }
             }
             Unit::Texts(range) => {
                 for number in range.clone() {
                     // Each text has its own seed, so that neighbours do not matter.
-                    let seed = options.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F));
-                    worker.set_dropout(self.dropout(seed));
+                    let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
+                    worker.set_dropout(self.dropout(rules.options.seed.wrapping_add(seed)));
                     let text = texts[number].as_ref();
-                    let mut output = Output::new(options.spans, *room, stop(text.len()));
-                    std::mem::swap(&mut output.ids, &mut done.ids);
-                    output.start_at(output.ids.len());
-                    self.encode_bytes(text, finder, worker, &mut output)?;
-                    done.ids = output.ids;
-                    done.spans.extend(output.spans.unwrap_or_default());
-                    done.ends.push(done.ids.len());
+                    rules.put_in(&rules.before, [0, 0], made);
+                    rules.encode(made, |output| self.encode_bytes(text, &rules.finder, worker, output))?;
+                    rules.put_in(&rules.after, [0, 0], made);
+                    made.end_row();
                 }
             }
         }
-        Ok(done)
+        Ok(())
     }
 }
 
-fn push(batch: &mut EncodingBatch, ids: &[TokenId], spans: &[Span]) {
-    batch.ids.extend_from_slice(ids);
-    if let Some(all) = &mut batch.spans {
-        all.extend_from_slice(spans);
-        // What a template puts in has no place in the text.
-        all.resize(batch.ids.len(), [0, 0]);
+impl Rules<'_> {
+    /// Appends ids that have one place in the text.
+    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) {
+        made.n_ids += ids.len();
+        if !self.counts {
+            made.ids.extend_from_slice(ids);
+        }
+        if self.options.spans {
+            made.spans.resize(made.ids.len(), span);
+        }
+    }
+
+    /// Appends what `encode` puts out, by these rules.
+    fn encode(&self, made: &mut Made, encode: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
+        let mut output = match self.counts {
+            true => Output::counting(self.room, self.options.stop),
+            false => Output::new(self.options.spans, self.room, self.options.stop),
+        };
+        // The arrays go out and come back: there is one for all texts.
+        std::mem::swap(&mut output.ids, &mut made.ids);
+        if let Some(spans) = &mut output.spans {
+            std::mem::swap(spans, &mut made.spans);
+        }
+        let n_before = output.ids.len();
+        output.start_at(n_before);
+        let done = encode(&mut output);
+        made.n_ids += output.n_ids() - n_before;
+        std::mem::swap(&mut output.ids, &mut made.ids);
+        if let Some(spans) = &mut output.spans {
+            std::mem::swap(spans, &mut made.spans);
+        }
+        if self.counts {
+            made.ids.clear();
+        }
+        done
     }
 }

@@ -1,7 +1,5 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
-use std::ops::Range;
-
 use super::finder::Finder;
 use super::output::Output;
 use super::rewritten::{Origin, Rewritten};
@@ -12,12 +10,9 @@ use crate::bpe::Dropout;
 use crate::encoding::{Encoding, EncodingBatch, Surfaces};
 use crate::error::{Error, Result};
 use crate::model::{Model, Worker};
+use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
-
-/// The parts of a text between two looks at whether the caller wants to stop,
-/// where all stages are one walk.
-const PART_BYTES: usize = 256 << 10;
 
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
@@ -31,14 +26,18 @@ impl Tokenizer {
     pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
         let around = self.template.single.len() - 1;
         let output = self.encode_text(text, &options, options.add_special_tokens, around, true)?;
-        let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
+        let mut text = (output.ids, output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let mut encoding = Encoding::default();
         for part in &self.template.single {
             match *part {
                 Part::Special { id, type_id } if options.add_special_tokens => {
                     encoding.push_special(id, type_id);
                 }
-                Part::First { type_id } => encoding.push_text(&output.ids, &spans, &surfaces, type_id),
+                Part::First { type_id } => {
+                    // It stands there once.
+                    let (ids, spans, surfaces) = std::mem::take(&mut text);
+                    encoding.take_text(ids, spans, surfaces, type_id);
+                }
                 _ => {}
             }
         }
@@ -51,7 +50,9 @@ impl Tokenizer {
     /// As [`Tokenizer::encode`].
     pub fn count(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<usize> {
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
-        Ok(self.encode_text(text, &options, options.add_special_tokens, around, false)?.ids.len() + around)
+        let mut output = Output::counting(self.room(&options, around)?, options.stop);
+        self.encode_into(text, &options, &mut output)?;
+        Ok(output.n_ids() + around)
     }
 
     /// Whether a text becomes at most `limit` ids; stops reading when it does not.
@@ -61,12 +62,9 @@ impl Tokenizer {
     pub fn fits(&self, text: &[u8], limit: usize, options: EncodeOptions<'_>) -> Result<bool> {
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
-        let mut output = Output::new(false, Some(room.saturating_add(1)), options.stop);
-        let finder = self.finder(options.specials)?;
-        self.with_worker(&finder, options.seed, |worker| {
-            self.encode_bytes(text, &finder, worker, &mut output)
-        })?;
-        Ok(output.ids.len() <= room)
+        let mut output = Output::counting(Some(room.saturating_add(1)), options.stop);
+        self.encode_into(text, &options, &mut output)?;
+        Ok(output.n_ids() <= room)
     }
 
     /// Cuts a long text into windows of `size` ids, template included, each
@@ -142,13 +140,15 @@ impl Tokenizer {
         with_spans: bool,
     ) -> Result<Output<'a>> {
         let room = self.room(options, if with_template { around } else { 0 })?;
-        let finder = self.finder(options.specials)?;
         let mut output = Output::new(with_spans, room, options.stop);
         output.surfaces = with_spans.then(Surfaces::default);
-        self.with_worker(&finder, options.seed, |worker| {
-            self.encode_bytes(text, &finder, worker, &mut output)
-        })?;
+        self.encode_into(text, options, &mut output)?;
         Ok(output)
+    }
+
+    fn encode_into(&self, text: &[u8], options: &EncodeOptions<'_>, output: &mut Output) -> Result<()> {
+        let finder = self.finder(options.specials)?;
+        self.with_worker(&finder, options.seed, |worker| self.encode_bytes(text, &finder, worker, output))
     }
 
     /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
@@ -181,13 +181,19 @@ impl Tokenizer {
             output.truncate();
             return Ok(());
         }
+        if let Ok(text) = simdutf8::basic::from_utf8(text) {
+            finished(self.encode_str(text, 0, finder, worker, output))?;
+            output.truncate();
+            return Ok(());
+        }
         let walk = for_each_stretch(text, |base, stretch| {
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
                     check_len(run.len())?;
                     let origin = Origin { start: 0, normalized: None, rewritten: None, base };
-                    self.encode_piece(finder.model(), run, 0..run.len(), origin, worker, output);
+                    let piece = Piece { start: 0, end: run.len() as u32 };
+                    self.encode_chunk(finder.model(), run, &[piece], origin, worker, output);
                 }
             }
             output.room_left()
@@ -227,11 +233,13 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         check_len(section.len())?;
-        if output.is_plain()
-            && !finder.cuts_normalized()
-            && let Some(walk) = self.encode_fused(section, worker, output)
-        {
-            return walk;
+        if output.spans.is_none() && !finder.cuts_normalized() && worker.is_fused_with(&self.pipeline) {
+            let mut done = 0;
+            while done < section.len() {
+                done = worker.encode_words(&self.pipeline, section, done, &mut output.ids)?;
+                output.room_left()?;
+            }
+            return Ok(());
         }
         let step = self.pipeline.normalizer.as_ref();
         let normalized = Rewritten::new(
@@ -240,28 +248,6 @@ impl Tokenizer {
             || step.map_or(Ok(None), |step| step.normalize_text(section)),
         )?;
         self.encode_normalized(section, &normalized, base, finder, worker, output)
-    }
-
-    /// Encodes a section in one walk of all stages, where there is one. Whoever
-    /// may stop is asked at a space now and then: no stage sees across it.
-    fn encode_fused(&self, section: &str, worker: &mut Worker<'_>, output: &mut Output) -> Option<Walk> {
-        let mut rest = section;
-        loop {
-            let near = rest.as_bytes().get(..PART_BYTES).filter(|_| output.may_stop());
-            let cut = near.and_then(|near| memchr::memrchr(b' ', near)).unwrap_or(rest.len());
-            let (part, after) = rest.split_at(cut);
-            if let Err(error) = worker.encode_section(&self.pipeline, part, &mut output.ids)? {
-                return Some(Err(error.into()));
-            }
-            if after.is_empty() {
-                return Some(Ok(()));
-            }
-            if let Err(ended) = output.room_left() {
-                return Some(Err(ended));
-            }
-            // The space is in no word.
-            rest = &after[1..];
-        }
     }
 
     /// Encodes a section that the normalizer has seen.
@@ -313,60 +299,65 @@ impl Tokenizer {
         let text = rewritten.text(text);
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };
-        if output.is_plain() && !output.may_stop() {
-            // The plain case, alone so that nothing but the model is in its loop.
-            return self.pipeline.pre_tokenizer.walk(text, |piece| {
-                worker.encode(text.as_bytes(), piece.start, piece.end, &mut output.ids);
-                Ok(())
-            });
-        }
-        self.pipeline.pre_tokenizer.walk(text, |piece| {
-            self.encode_piece(model, text.as_bytes(), piece, origin, worker, output);
+        self.pipeline.pre_tokenizer.for_each_chunk(text, |pieces| {
+            if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
+                output.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
+            }
+            self.encode_chunk(model, text.as_bytes(), pieces, origin, worker, output);
             output.room_left()
         })
     }
 
-    fn encode_piece(
+    /// Appends the ids of pieces that follow each other in a text.
+    fn encode_chunk(
         &self,
         model: &Model,
         text: &[u8],
-        Range { start, end }: Range<usize>,
+        pieces: &[Piece],
         origin: Origin<'_>,
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) {
         let Output { ids, spans, lens, surfaces, .. } = output;
         let Some(spans) = spans else {
-            worker.encode(text, start, end, ids);
+            worker.encode_chunk(text, pieces, ids);
             return;
         };
         let from = ids.len();
-        let mut at = start;
-        let mut push = |len: usize| {
-            spans.push(origin.span(at, at + len));
-            at += len;
-        };
         if model.lens_are_token_lens() {
-            worker.encode(text, start, end, ids);
-            for &id in &ids[from..] {
-                push(model.vocab().bytes(id).map_or(0, <[u8]>::len));
-            }
-        } else {
-            lens.clear();
-            worker.encode_with_lens(&text[start..end], ids, lens);
-            lens.iter().for_each(|&len| push(len as usize));
-            if let (Some(surfaces), Some(unk)) = (surfaces, model.unk_id()) {
-                let mut at = start;
-                for (place, (&id, &len)) in ids[from..].iter().zip(&*lens).enumerate() {
-                    if id == unk {
-                        surfaces.push(from + place, &text[at..at + len as usize]);
-                    }
-                    at += len as usize;
+            worker.encode_chunk(text, pieces, ids);
+            let mut new = ids[from..].iter();
+            for piece in pieces {
+                let mut at = piece.start as usize;
+                while at < piece.end as usize
+                    && let Some(&id) = new.next()
+                {
+                    let end = at + model.vocab().bytes(id).map_or(0, <[u8]>::len);
+                    spans.push(origin.span(at, end));
+                    at = end;
                 }
+            }
+            return;
+        }
+        for piece in pieces {
+            let (from, mut at) = (ids.len(), piece.start as usize);
+            lens.clear();
+            worker.encode_with_lens(&text[at..piece.end as usize], ids, lens);
+            for (place, (&id, &len)) in ids[from..].iter().zip(&*lens).enumerate() {
+                let end = at + len as usize;
+                spans.push(origin.span(at, end));
+                if let Some(surfaces) = surfaces.as_mut().filter(|_| model.unk_id() == Some(id)) {
+                    surfaces.push(from + place, &text[at..end]);
+                }
+                at = end;
             }
         }
     }
 }
+
+/// Ids for which room is made before a chunk is encoded; only a text without
+/// pieces may become more at once.
+const MOST_RESERVED: usize = 1 << 16;
 
 /// Models count bytes in 32 bits.
 fn check_len(bytes: usize) -> Result<()> {

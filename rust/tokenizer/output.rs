@@ -6,28 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::walk::{Ended, Walk};
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::vocab::TokenId;
-
-/// Ids between two looks at whether the caller wants to stop.
-const IDS_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// Where ids go, with a limit at which encoding stops.
 pub(super) struct Output<'a> {
+    /// The ids; where they are only counted, those since the last look.
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Option<Vec<Span>>,
     /// Kept for single texts alone.
     pub(super) surfaces: Option<Surfaces>,
     /// The number of ids at which to stop, those that were there included.
-    pub(super) limit: usize,
+    limit: usize,
     /// The ids that were there before this text.
     start: usize,
+    /// The ids that were counted and are gone; `None` where ids are kept.
+    counted: Option<usize>,
     /// Bytes that each id of a piece covers; kept for its memory.
     pub(super) lens: Vec<u32>,
     /// Whether the caller wants to stop.
     stop: Option<&'a AtomicBool>,
-    /// The number of ids at which the walk looks at the limit and at `stop`.
-    next_look: usize,
 }
 
 impl<'a> Output<'a> {
@@ -38,20 +36,15 @@ impl<'a> Output<'a> {
             surfaces: None,
             limit: limit.unwrap_or(usize::MAX),
             start: 0,
+            counted: None,
             lens: Vec::new(),
             stop,
-            next_look: 0,
         }
     }
 
-    /// Whether nothing but ids is wanted, all of them.
-    pub(super) fn is_plain(&self) -> bool {
-        self.spans.is_none() && self.limit == usize::MAX
-    }
-
-    /// Whether the caller may want to stop.
-    pub(super) fn may_stop(&self) -> bool {
-        self.stop.is_some()
+    /// An output that counts ids and keeps none.
+    pub(super) fn counting(limit: Option<usize>, stop: Option<&'a AtomicBool>) -> Self {
+        Self { counted: Some(0), ..Self::new(false, limit, stop) }
     }
 
     /// Sets the limit to count from ids that are there already.
@@ -60,22 +53,41 @@ impl<'a> Output<'a> {
         self.start = n_ids;
     }
 
+    /// The number of ids, those that were there included.
+    pub(super) fn n_ids(&self) -> usize {
+        self.ids.len() + self.counted.unwrap_or(0)
+    }
+
+    /// Makes room for the ids of so many bytes: a byte is at most one.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    #[inline]
+    pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
+        let n = self.ids.len().saturating_add(n_bytes);
+        self.ids.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<TokenId>() })?;
+        match &mut self.spans {
+            Some(spans) => {
+                spans.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<Span>() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Ends the walk at the limit, or when the caller wants to stop.
     #[inline]
     pub(super) fn room_left(&mut self) -> Walk {
-        if self.ids.len() < self.next_look { Ok(()) } else { self.look() }
-    }
-
-    #[cold]
-    fn look(&mut self) -> Walk {
-        if self.ids.len() >= self.limit {
+        if let Some(counted) = &mut self.counted {
+            *counted += self.ids.len();
+            self.ids.clear();
+        }
+        if self.n_ids() >= self.limit {
             return Err(Ended::Full);
         }
-        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return Err(Error::Cancelled.into());
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::Cancelled.into()),
+            _ => Ok(()),
         }
-        self.next_look = self.ids.len().saturating_add(IDS_BETWEEN_LOOKS).min(self.limit);
-        Ok(())
     }
 
     /// Pushes an added token found as `text`.
@@ -91,7 +103,13 @@ impl<'a> Output<'a> {
 
     /// Cuts off what came after the limit.
     pub(super) fn truncate(&mut self) {
-        self.ids.truncate(self.limit);
+        match &mut self.counted {
+            Some(counted) => {
+                *counted = self.limit.min(*counted + self.ids.len());
+                self.ids.clear();
+            }
+            None => self.ids.truncate(self.limit),
+        }
         if let Some(surfaces) = &mut self.surfaces {
             surfaces.truncate(self.limit);
         }

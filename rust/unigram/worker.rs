@@ -10,38 +10,24 @@
 
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
+use crate::piece_table::{self, Key, MAX_KEY, PieceTable, Value, hash};
+use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
 
-const MIN_SETS: usize = 1 << 8;
 /// 8 MiB: a miss costs ten times what a look into slow memory does.
-const MAX_SETS: usize = 1 << 17;
+const MOST_SETS: usize = 1 << 17;
 /// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
 const MAX_LONG: usize = 1 << 20;
-/// The longest unit that is kept, without its `▁`.
-const MAX_KEY: usize = 15;
 /// Marks the key of a unit that begins with `▁`.
-const MARKED: u128 = 1 << 127;
+const MARKED: Key = 1 << 127;
 const MARK: &[u8] = "▁".as_bytes();
 /// The bits of an entry's limit that hold the number of ids.
 const COUNT: u32 = 15;
 
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    /// The bytes of the unit, its length in the top byte; 0 is empty.
-    key: u128,
-    /// One id and its score as `f32`, or up to three ids; of more, where they
-    /// begin in [`Scratch::long`].
-    ids: [TokenId; 3],
-    /// The greatest total before the unit, as `f32`, but for the four lowest
-    /// bits: these are the number of ids.
-    limit: u32,
-}
-
-/// The two places of a unit, the one used later first, on one line of the
-/// processor's caches.
-#[derive(Clone, Copy, Default)]
-#[repr(align(64))]
-struct Set([Entry; 2]);
+/// Where in a value the limit is: the greatest total before the unit, as `f32`, but
+/// for the four lowest bits, which are the number of ids. Before it are one id and its
+/// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
+const LIMIT: usize = 3;
 
 /// Where ids go.
 struct Output<'a> {
@@ -76,13 +62,17 @@ impl Output<'_> {
 
 /// The buffers and the memo of one thread, good for one model alone: what a
 /// [`Worker`] leaves behind.
-#[derive(Default)]
 pub(crate) struct Scratch {
     viterbi: Viterbi,
-    memo: Vec<Set>,
+    memo: PieceTable,
     /// The ids of kept paths of more than three.
     long: Vec<TokenId>,
-    misses: usize,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { viterbi: Viterbi::default(), memo: PieceTable::new(MOST_SETS), long: Vec::new() }
+    }
 }
 
 /// What one thread encodes with; made by [`Unigram::worker`].
@@ -115,6 +105,13 @@ impl Worker<'_> {
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let output = Output { ids, lens: None, unknown: None, uncovered: 0 };
         self.scratch.run(self.model, text, start, end, output);
+    }
+
+    /// Appends the ids of pieces of a text, in order.
+    pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        for piece in pieces {
+            self.encode(text, piece.start as usize, piece.end as usize, ids);
+        }
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
@@ -153,21 +150,21 @@ impl Scratch {
                 at = unit_end;
                 continue;
             };
-            match self.find(key) {
-                Some(entry) if total.abs() <= f64::from(f32::from_bits(entry.limit & !COUNT)) => {
-                    let n = (entry.limit & COUNT) as usize;
+            match self.memo.get(key, hash(key)) {
+                Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => {
+                    let n = (value[LIMIT] & COUNT) as usize;
                     if output.unknown.is_some() {
                         output.end_unknown(model, text, at);
                     }
                     if n == 1 && !LENS {
                         // Most words are one piece, whose score stands beside it.
-                        let [id, score, _] = entry.ids;
+                        let [id, score, ..] = *value;
                         output.ids.push(id);
                         total = kept::<SINGLE>(total + kept_score::<SINGLE>(model, id, score));
                     } else {
-                        let ids = match entry.ids.get(..n) {
+                        let ids = match value[..LIMIT].get(..n) {
                             Some(ids) => ids,
-                            None => &self.long[entry.ids[0] as usize..entry.ids[0] as usize + n],
+                            None => &self.long[value[0] as usize..value[0] as usize + n],
                         };
                         for &id in ids {
                             if LENS {
@@ -198,7 +195,7 @@ impl Scratch {
         start: usize,
         end: usize,
         total: f64,
-        key: Option<u128>,
+        key: Option<Key>,
         output: &mut Output<'_>,
     ) -> f64 {
         let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
@@ -222,7 +219,7 @@ impl Scratch {
         after
     }
 
-    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, len: usize, key: u128, gap: f64, total: f64) {
+    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, len: usize, key: Key, gap: f64, total: f64) {
         let path = &self.viterbi.path;
         let limit = Margin::new::<SINGLE>(model, len).limit(gap, total);
         // From a total of 0 the same sums are made again, certain or not.
@@ -234,61 +231,22 @@ impl Scratch {
         }
         // Rounded down, as are the bits that are cut off.
         let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
-        let mut entry =
-            Entry { key, limit: limit.to_bits() & !COUNT | path.len() as u32, ..Entry::default() };
-        if path.len() <= entry.ids.len() {
-            entry.ids.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
+        let mut value: Value = [0; 4];
+        value[LIMIT] = limit.to_bits() & !COUNT | path.len() as u32;
+        if path.len() <= LIMIT {
+            value.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
             if let [(id, _)] = path[..] {
-                entry.ids[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
+                value[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
             }
         } else {
             if self.long.len() + path.len() > MAX_LONG {
                 self.long.clear();
-                self.memo.fill(Set::default());
+                self.memo.clear();
             }
-            entry.ids[0] = self.long.len() as u32;
+            value[0] = self.long.len() as u32;
             self.long.extend(path.iter().map(|(id, _)| id));
         }
-        self.misses += 1;
-        // Three quarters of the entries: a larger table is slower to reach, a
-        // fuller one forgets too much.
-        if self.misses > self.memo.len() / 2 * 3 && self.memo.len() < MAX_SETS {
-            self.grow();
-        }
-        self.place(entry);
-    }
-
-    #[inline]
-    fn find(&self, key: u128) -> Option<&Entry> {
-        self.memo.get(self.slot(key))?.0.iter().find(|entry| entry.key == key)
-    }
-
-    /// Puts an entry first of its two; what was first becomes the second.
-    fn place(&mut self, entry: Entry) {
-        let slot = self.slot(entry.key);
-        if let Some(Set([first, second])) = self.memo.get_mut(slot) {
-            if first.key != entry.key {
-                *second = *first;
-            }
-            *first = entry;
-        }
-    }
-
-    fn grow(&mut self) {
-        let size = (self.memo.len() * 4).clamp(MIN_SETS, MAX_SETS);
-        let old = std::mem::replace(&mut self.memo, vec![Set::default(); size]);
-        // The second of two goes before the first, which then is first again.
-        for entry in old.iter().flat_map(|set| set.0.iter().rev()).filter(|entry| entry.key != 0) {
-            self.place(*entry);
-        }
-    }
-
-    /// Which set is that of a unit.
-    #[inline]
-    fn slot(&self, key: u128) -> usize {
-        let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // The high bits are the well-mixed ones; the size is a power of two.
-        ((folded ^ folded >> 32) >> 16) as usize & self.memo.len().wrapping_sub(1)
+        self.memo.insert(key, value);
     }
 }
 
@@ -300,22 +258,14 @@ fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f6
 
 /// A unit as a number that is not 0; `None` if it is too long.
 #[inline]
-fn key(text: &[u8], start: usize, end: usize) -> Option<u128> {
+fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
     let (start, mark) = match text.get(start..start + MARK.len()) {
         Some(head) if head == MARK => (start + MARK.len(), MARKED),
         _ => (start, 0),
     };
-    let len = end - start;
-    if len > MAX_KEY {
-        return None;
+    match end - start {
+        0 => Some(mark),
+        len if len > MAX_KEY => None,
+        len => Some(piece_table::key(text, start, len) | mark),
     }
-    let word = match text.get(start..).and_then(<[u8]>::first_chunk::<16>) {
-        Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * len)) - 1),
-        None => {
-            let mut word = [0; 16];
-            word[..len].copy_from_slice(&text[start..end]);
-            u128::from_le_bytes(word)
-        }
-    };
-    Some(word | (len as u128) << 120 | mark)
 }

@@ -7,14 +7,17 @@
 //! other, which a test in `tests/rust/wordpiece.rs` holds.
 
 use super::WordPiece;
-use super::worker::Scratch;
+use super::worker::{Scratch, miss};
 use crate::error::Result;
 use crate::normalizer::Bert;
 use crate::normalizer::bert::{Table, rewrite};
+use crate::piece_table::{MAX_KEY, key_of_word};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pretoken_cache::{MAX_KEY, key_of_word};
 use crate::unicode::{flag::BERT_PUNCTUATION, flags};
 use crate::vocab::TokenId;
+
+/// How far a walk goes before whoever asked can look at what came.
+const WALK_BYTES: usize = 64 << 10;
 
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
@@ -88,36 +91,40 @@ const BYTES: [Byte; 256] = {
 };
 
 impl Scratch {
-    /// As [`Worker::encode_bert`](super::Worker::encode_bert), of a model.
-    pub(super) fn encode_bert(
+    /// As [`Worker::encode_words`](super::Worker::encode_words), of a model.
+    pub(super) fn encode_words(
         &mut self,
         model: &WordPiece,
         normalizer: Bert,
         text: &str,
+        start: usize,
         ids: &mut Vec<TokenId>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let table = normalizer.table();
         if normalizer.lowercase {
-            self.walk::<true>(model, table, text, ids)
+            self.walk::<true>(model, table, text, start, ids)
         } else {
-            self.walk::<false>(model, table, text, ids)
+            self.walk::<false>(model, table, text, start, ids)
         }
     }
 
+    /// Walks to the end of the text, or some way if that is far.
     fn walk<const LOWER: bool>(
         &mut self,
         model: &WordPiece,
         table: &Table,
         text: &str,
+        start: usize,
         ids: &mut Vec<TokenId>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let bytes = text.as_bytes();
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            match BYTES[usize::from(byte)] {
+        let near = start.saturating_add(WALK_BYTES).min(bytes.len());
+        let mut at = start;
+        while at < near {
+            match BYTES[usize::from(bytes[at])] {
                 Byte::Space => at += 1,
                 Byte::Punctuation => {
-                    ids.push(model.ascii[usize::from(byte)]);
+                    ids.push(model.ascii[usize::from(bytes[at])]);
                     at += 1;
                 }
                 Byte::Word => {
@@ -130,7 +137,7 @@ impl Scratch {
                     if len <= MAX_KEY && matches!(after, Byte::Space | Byte::Punctuation) {
                         let key = key_of_word(u128::from(low.0) | u128::from(high.0) << 64, len);
                         if !self.cache.hit(key, ids) {
-                            self.miss(model, key, ids);
+                            miss(model, &mut self.cache, key, ids);
                         }
                         at += len;
                     } else {
@@ -148,7 +155,7 @@ impl Scratch {
                 }
             }
         }
-        Ok(())
+        Ok(at)
     }
 
     /// Encodes the stretch that begins at `start` by the stages; returns its end.

@@ -3,7 +3,9 @@
 use super::WordPiece;
 use crate::error::Result;
 use crate::normalizer::Bert;
-use crate::pretoken_cache::{MAX_KEY, PretokenCache, key};
+use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
+use crate::pre_tokenizer::chunks::Piece;
+use crate::pretoken_cache::PretokenCache;
 use crate::vocab::TokenId;
 
 /// The buffers and the cache of one thread, good for one model alone: what a
@@ -52,6 +54,18 @@ impl Worker<'_> {
         self.scratch.encode(self.model, text, start, end, ids);
     }
 
+    /// Appends the ids of words of a text, in order.
+    pub(crate) fn encode_chunk(&mut self, text: &[u8], words: &[Piece], ids: &mut Vec<TokenId>) {
+        let model = self.model;
+        self.scratch.cache.encode(text, words, ids, |cache, at, key, ids| {
+            if key == NO_KEY {
+                model.push_ids(&text[words[at].start as usize..words[at].end as usize], ids);
+            } else {
+                miss(model, cache, key, ids);
+            }
+        });
+    }
+
     /// Appends the ids of a word and the bytes of it that each covers.
     pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         let model = self.model;
@@ -76,7 +90,28 @@ impl Worker<'_> {
     /// As [`PreTokenizer::for_each_piece`](crate::PreTokenizer::for_each_piece),
     /// which has none for this splitter.
     pub fn encode_bert(&mut self, normalizer: Bert, text: &str, ids: &mut Vec<TokenId>) -> Result<()> {
-        self.scratch.encode_bert(self.model, normalizer, text, ids)
+        let mut at = 0;
+        while at < text.len() {
+            at = self.encode_words(normalizer, text, at, ids)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the ids of some words of a text from `start` on, as those of
+    /// `normalizer` and [`PreTokenizer::Bert`](crate::PreTokenizer::Bert) one
+    /// after the other; returns where the text goes on.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`](crate::PreTokenizer::for_each_piece),
+    /// which has none for this splitter.
+    pub(crate) fn encode_words(
+        &mut self,
+        normalizer: Bert,
+        text: &str,
+        start: usize,
+        ids: &mut Vec<TokenId>,
+    ) -> Result<usize> {
+        self.scratch.encode_words(self.model, normalizer, text, start, ids)
     }
 }
 
@@ -98,16 +133,16 @@ impl Scratch {
         }
         let key = key(text, start, len);
         if !self.cache.hit(key, ids) {
-            self.miss(model, key, ids);
+            miss(model, &mut self.cache, key, ids);
         }
     }
+}
 
-    /// Appends the ids of the word that a key spells, and keeps them.
-    #[inline(never)]
-    pub(super) fn miss(&mut self, model: &WordPiece, key: u128, ids: &mut Vec<TokenId>) {
-        let bytes = key.to_le_bytes();
-        let from = ids.len();
-        model.push_ids(&bytes[..usize::from(bytes[15])], ids);
-        self.cache.insert(key, &ids[from..]);
-    }
+/// Appends the ids of the word that a key spells, and keeps them.
+#[inline(never)]
+pub(super) fn miss(model: &WordPiece, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+    let bytes = key.to_le_bytes();
+    let from = ids.len();
+    model.push_ids(&bytes[..usize::from(bytes[15])], ids);
+    cache.insert(key, &ids[from..]);
 }

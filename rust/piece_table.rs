@@ -1,0 +1,196 @@
+//! `PieceTable`: what is known of short pieces, by their bytes.
+//!
+//! One key (up to 15 bytes and their number), one hash, and entries of 32 bytes,
+//! two to a line of the processor's caches, for all that looks pieces up: BPE,
+//! WordPiece, Unigram, counting. The table is set-associative and bounded: a piece has two
+//! places, and a third one drives out the one that came first. It grows with
+//! what comes in, so a short text pays for a short table.
+//!
+//! Not a map: what went in may be gone. Texts may be chosen so that their pieces
+//! drive each other out; that costs time, and never changes a result.
+
+use crate::pre_tokenizer::chunks::Piece;
+use crate::prefetch::prefetch;
+
+/// The longest piece that has a key.
+pub(crate) const MAX_KEY: usize = 15;
+
+/// The bytes of a piece, its length in the top byte, whose highest bit is free.
+/// Never 0: that is an empty place.
+pub(crate) type Key = u128;
+
+/// The key of a piece that is too long for one. No table has it.
+pub(crate) const NO_KEY: Key = Key::MAX;
+
+/// What is known of a piece.
+pub(crate) type Value = [u32; 4];
+
+/// Which bytes belong to a piece of each length.
+const MASKS: [Key; 16] = {
+    let mut masks = [0; 16];
+    let mut len = 1;
+    while len < 16 {
+        masks[len] = (1 << (8 * len)) - 1;
+        len += 1;
+    }
+    masks
+};
+
+/// The key of `text[start..start + len]`, a piece of 1 to [`MAX_KEY`] bytes.
+#[inline(always)]
+pub(crate) fn key(text: &[u8], start: usize, len: usize) -> Key {
+    match text.get(start..).and_then(<[u8]>::first_chunk::<16>) {
+        Some(bytes) => key_of_word(u128::from_le_bytes(*bytes), len),
+        None => key_at_end(text, start, len),
+    }
+}
+
+/// The key of a piece that begins in the last 15 bytes of a text.
+#[cold]
+fn key_at_end(text: &[u8], start: usize, len: usize) -> Key {
+    let mut word = [0; 16];
+    word[..len].copy_from_slice(&text[start..start + len]);
+    key_of_word(u128::from_le_bytes(word), len)
+}
+
+/// The key of the first `len` bytes of a little-endian word, 1 to [`MAX_KEY`].
+#[inline(always)]
+pub(crate) fn key_of_word(word: u128, len: usize) -> Key {
+    (word & MASKS[len & 15]) | (len as u128) << 120
+}
+
+/// The key of a piece of any length: [`NO_KEY`] of a long one.
+#[inline(always)]
+pub(crate) fn key_of_piece(text: &[u8], Piece { start, end }: Piece) -> Key {
+    let len = (end - start) as usize;
+    if len <= MAX_KEY { key(text, start as usize, len) } else { NO_KEY }
+}
+
+/// A number whose low bits say where a key belongs.
+#[inline(always)]
+pub(crate) fn hash(key: Key) -> u64 {
+    // Both halves of one product of two words under constants, as in foldhash.
+    let (low, high) = (key as u64 ^ 0x243F_6A88_85A3_08D3, (key >> 64) as u64 ^ 0x1319_8A2E_0370_7344);
+    let product = u128::from(low) * u128::from(high);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Entry {
+    key: Key,
+    value: Value,
+}
+
+/// The two places of a piece: the one that came last, and the one before.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Set([Entry; 2]);
+
+/// A bounded table from keys to values; belongs to one thread and one model.
+pub(crate) struct PieceTable {
+    /// A power of two of them.
+    sets: Vec<Set>,
+    /// How many keys came in since the table grew.
+    n_inserted: usize,
+    most_sets: usize,
+}
+
+impl PieceTable {
+    const LEAST_SETS: usize = 1 << 7;
+
+    /// An empty table that grows to at most so many sets, of 64 bytes each.
+    pub(crate) fn new(most_sets: usize) -> Self {
+        Self { sets: vec![Set::default(); Self::LEAST_SETS], n_inserted: 0, most_sets }
+    }
+
+    /// Says that a key with this hash is going to be looked up.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(set) = self.sets.get(hash as usize & (self.sets.len() - 1)) {
+            prefetch(set);
+        }
+    }
+
+    /// What is known of a piece; `hash` is that of its key.
+    #[inline(always)]
+    pub(crate) fn get(&self, key: Key, hash: u64) -> Option<&Value> {
+        let Set([first, second]) = self.sets.get(hash as usize & (self.sets.len() - 1))?;
+        // Chosen without a branch, as nobody could foretell it.
+        let entry = if second.key == key { second } else { first };
+        (entry.key == key).then_some(&entry.value)
+    }
+
+    /// Keeps what is known of a piece.
+    pub(crate) fn insert(&mut self, key: Key, value: Value) {
+        self.n_inserted += 1;
+        // Three quarters of the places.
+        if self.n_inserted > self.sets.len() / 2 * 3 && self.sets.len() < self.most_sets {
+            self.grow();
+        }
+        self.place(Entry { key, value });
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.sets.fill(Set::default());
+        self.n_inserted = 0;
+    }
+
+    fn place(&mut self, entry: Entry) {
+        let at = hash(entry.key) as usize & (self.sets.len() - 1);
+        if let Some(Set([first, second])) = self.sets.get_mut(at) {
+            if first.key != entry.key {
+                *second = *first;
+            }
+            *first = entry;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.sets.len() * 4).min(self.most_sets);
+        let old = std::mem::replace(&mut self.sets, vec![Set::default(); size]);
+        self.n_inserted = 0;
+        // The second of two goes before the first, which then is first again.
+        for entry in old.iter().flat_map(|set| set.0.iter().rev()).filter(|entry| entry.key != 0) {
+            self.place(*entry);
+            self.n_inserted += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out_or_is_gone() {
+        const MOST_SETS: usize = 1 << 14;
+        let mut table = PieceTable::new(MOST_SETS);
+        let words: Vec<String> = (0..100_000).map(|n| format!("{n:x}")).collect();
+        let keys: Vec<Key> = words.iter().map(|word| key(word.as_bytes(), 0, word.len())).collect();
+        for (n, &key) in keys.iter().enumerate() {
+            table.insert(key, [n as u32; 4]);
+            assert_eq!(table.get(key, hash(key)), Some(&[n as u32; 4]));
+        }
+        assert_eq!(table.sets.len(), MOST_SETS);
+        let known = |n: &usize| table.get(keys[*n], hash(keys[*n])).inspect(|v| assert_eq!(v[0], *n as u32));
+        let n_known = (0..keys.len()).filter(|n| known(n).is_some()).count();
+        assert!(n_known > 2 * MOST_SETS * 9 / 10, "{n_known}");
+        assert_eq!(table.get(NO_KEY, hash(NO_KEY)), None);
+        table.clear();
+        assert_eq!(table.get(keys[99_999], hash(keys[99_999])), None);
+    }
+
+    #[test]
+    fn keys_do_not_depend_on_what_follows() {
+        let text = b"the theatre and the";
+        assert_eq!(key(text, 0, 3), key(text, 16, 3));
+        assert_ne!(key(text, 0, 3), key(text, 4, 7));
+        assert_eq!(key(text, 4, 7), key(b"theatre", 0, 7));
+        assert_eq!(key(text, 4, 7).swap_bytes().to_be_bytes()[..7], *b"theatre");
+        for len in 1..=MAX_KEY {
+            assert_eq!(key_of_word(u128::MAX, len).to_le_bytes()[len..15], [0; 15][len..]);
+        }
+    }
+}
