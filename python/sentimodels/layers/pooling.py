@@ -8,6 +8,7 @@ state that reads from right to left, the last state is the one at the first toke
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 __all__ = ["Pooling", "PoolingKind", "prepend"]
@@ -70,7 +71,7 @@ def _max(states: Tensor, mask: Tensor) -> Tensor:
     return hidden.amax(1) * mask[:, :1]
 
 
-def prepend(vector: Tensor, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def prepend(vector: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Puts `vector` (D) before each text of `x` (B, T, D), and widens the mask."""
     first = vector.expand(len(x), 1, -1).to(x.dtype)
-    return torch.cat((first, x), 1), torch.cat((mask.new_ones(len(mask), 1), mask), 1)
+    return torch.cat((first, x), 1), None if mask is None else F.pad(mask, (1, 0), value=True)
