@@ -65,9 +65,12 @@ def ours(rows: int) -> dict[str, float]:
 
 
 def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
+    import numpy as np
     import torch
     import torch.nn.functional as F
     from transformers import Trainer, TrainingArguments
+
+    from sentimodels.data.batches import batch_of
 
     _, encoded, labels, module, _ = material(rows)
 
@@ -84,16 +87,16 @@ def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
         {"input_ids": encoded.row(row).tolist(), "row": row, "labels": int(labels[row])}
         for row in range(len(encoded))
     ]
-    of_rows = [int(label) for label in labels[encoded.text_of_row]]
+    of_rows = labels[encoded.text_of_row]
 
     def padded(batch: list[dict[str, Any]]) -> dict[str, Any]:
-        made = batch_of(encoded, [one["row"] for one in batch], of_rows)
+        made = batch_of(encoded, of_rows, np.array([one["row"] for one in batch]))
         return {**made.inputs(), "labels": made.labels}
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder, num_train_epochs=1, report_to="none", save_strategy="no", use_cpu=True,
-            disable_tqdm=True, **settings,
+            disable_tqdm=True, remove_unused_columns=False, **settings,
         )  # fmt: skip
         trainer = Trainer(model=WithLoss(), args=arguments, train_dataset=texts, data_collator=padded)
         began = time.perf_counter()

@@ -180,10 +180,20 @@ def batches(
         weights=weights,
         pool_batches=pool_batches,
     )
-    return (_batch(encoded, of_rows, rows, multiple_of) for rows in chosen[position:])
+    return (batch_of(encoded, of_rows, rows, multiple_of) for rows in chosen[position:])
 
 
-def _batch(encoded: Encoded, labels: NDArray[np.int64], rows: NDArray[np.int64], multiple_of: int) -> Batch:
+def batch_of(
+    encoded: Encoded, labels: NDArray[np.int64], rows: NDArray[np.int64], multiple_of: int = 1
+) -> Batch:
+    """Returns some rows as a batch.
+
+    Args:
+        encoded: all rows.
+        labels: of each row of `encoded`.
+        rows: which of them.
+        multiple_of: see `batches`.
+    """
     import torch
 
     starts = encoded.row_offsets[rows]

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError
 from .cache import Cache
+from .embedding import NgramEmbedding, TokenEmbedding
 
 __all__ = ["Backbone"]
 
@@ -24,6 +25,7 @@ class Backbone(nn.Module):
         n_cached: entries that a cache needs.
     """
 
+    embedding: TokenEmbedding | None
     d_out: int
     backward_width: int = 0
     n_prefix: int = 0
@@ -63,6 +65,26 @@ class Backbone(nn.Module):
                 "gpt with model.causal = true, mamba and lstm with model.bidirectional = false have a cache"
             )
         return Cache.of(self.n_cached)
+
+    def token_table(self) -> Tensor:
+        """Returns the learned vectors (V, D) of the tokens, which a tied head reads.
+
+        Raises:
+            ConfigError: if this backbone learns none, or composes them of n-grams.
+        """
+        embedding = self.embedding
+        if embedding is None or isinstance(embedding, NgramEmbedding):
+            raise ConfigError(
+                f"{type(self).__name__} has no vector for each token alone, which a tied head would read: "
+                "set model.char_ngrams = [0, 0]"
+            )
+        return embedding.weight
+
+    def tie(self) -> None:
+        """Tells the embedding that a head reads its table whole."""
+        self.token_table()
+        assert self.embedding is not None
+        self.embedding.tied = True
 
     def _no(self, **given: object) -> None:
         """Refuses what this backbone does not read.

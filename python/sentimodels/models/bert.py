@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache
-from ..layers.embedding import token_embedding
+from ..layers.embedding import TokenEmbedding, token_embedding
 from ..layers.transformer import Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
@@ -33,6 +33,8 @@ class BertConfig(TransformerConfig, HeadConfig):
 
 class Bert(Backbone):
     """Token, segment and position embeddings, and transformer."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: BertConfig, inputs: Inputs) -> None:
         super().__init__()

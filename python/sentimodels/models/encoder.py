@@ -9,7 +9,7 @@ from torch import Tensor
 from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache
-from ..layers.embedding import token_embedding
+from ..layers.embedding import TokenEmbedding, token_embedding
 from ..layers.transformer import Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
@@ -22,6 +22,8 @@ class EncoderConfig(TransformerConfig, HeadConfig):
 
 class Encoder(Backbone):
     """Embeddings and transformer."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: EncoderConfig, inputs: Inputs) -> None:
         super().__init__()

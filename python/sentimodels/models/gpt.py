@@ -15,7 +15,7 @@ from torch import Tensor
 from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache
-from ..layers.embedding import token_embedding
+from ..layers.embedding import TokenEmbedding, token_embedding
 from ..layers.position import PositionKind
 from ..layers.transformer import Activation, Transformer, TransformerConfig
 from ..text.inputs import Inputs
@@ -39,6 +39,8 @@ class GptConfig(TransformerConfig, HeadConfig):
 
 class Gpt(Backbone):
     """Embeddings and transformer."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: GptConfig, inputs: Inputs) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache, Entry
-from ..layers.embedding import EmbeddingConfig, token_embedding
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..layers.recurrent import reversal, turn
 from ..layers.ssm import SelectiveMixer
 from ..text.inputs import Inputs
@@ -71,6 +71,8 @@ class MambaLayer(nn.Module):
 
 class Mamba(Backbone):
     """Embeddings and layers."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: MambaConfig, inputs: Inputs) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache
-from ..layers.embedding import EmbeddingConfig, token_embedding
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..layers.recurrent import CellKind, Recurrent
 from ..text.inputs import Inputs
 
@@ -60,6 +60,8 @@ class LstmConfig(RnnConfig):
 
 class RecurrentNetwork(Backbone):
     """Embeddings and recurrent layers."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: RnnConfig, inputs: Inputs) -> None:
         super().__init__()
