@@ -75,11 +75,10 @@ def test_cached_states_are_uncached_ones(name: str, options: dict[str, Any], siz
         torch.testing.assert_close(in_parts(model, ids, sizes), model(ids), atol=1e-5, rtol=1e-5)
 
 
-@causal
+# A recurrent cell reads padding too, and says so (`test_what_a_backbone_does_not_take`).
+@pytest.mark.parametrize(("name", "options"), CAUSAL[:-3], ids=IDS[:-3])
 def test_texts_padded_on_the_left(name: str, options: dict[str, Any]) -> None:
     """Prompts of unequal length: each row has the states that it has alone."""
-    if name in ("rnn", "gru", "lstm"):
-        pytest.skip("a recurrent cell reads padding too, and says so")
     model = backbone_of(name, options)
     ids, lengths, width = torch.randint(0, V, (3, 12)), [12, 7, 9], 12
     mask = torch.arange(width) >= width - torch.tensor(lengths)[:, None]
@@ -194,8 +193,8 @@ def test_a_classifier_is_exported_with_its_ngrams(name: str) -> None:
     two = [next(batches(of.encode(some), batch_size=8)) for some in (texts[:8], [*texts[8:15], "filmy zz"])]
     assert not two[0].full
     first, second = (batch.inputs() for batch in two)
-    B, L = torch.export.Dim("rows", min=2), torch.export.Dim("tokens", min=8, max=256)
-    of_rows = {0: B, 1: L}
+    n_rows, n_tokens = torch.export.Dim("rows", min=2), torch.export.Dim("tokens", min=8, max=256)
+    of_rows = {0: n_rows, 1: n_tokens}
     ways = {"input_ids": of_rows, "mask": of_rows, "distinct_index": of_rows}
     for key in ("distinct_ids", "ngram_ids", "ngram_offsets"):
         ways[key] = {0: torch.export.Dim.DYNAMIC}

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sentimodels.heads.next_token import NextTokenHead
 from sentimodels.layers.ssm import SelectiveMixer
 from sentimodels.layers.transformer import Block
 from sentimodels.models import build_backbone
@@ -164,6 +165,41 @@ def test_bert_is_bert() -> None:
         answer = fill(theirs, weights)(ids, attention_mask=mask.long(), token_type_ids=segments)
     found = states_of(ours, ids, mask, segments)
     torch.testing.assert_close(found[mask], answer.last_hidden_state[mask], atol=1e-5, rtol=0)
+
+
+def test_a_causal_gpt_with_its_head_is_gpt_2() -> None:
+    """Learned positions, tanh-GELU, biases, tied logits."""
+    given = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "causal": True, "pooling": "last"}
+    config = resolve({"arch": "gpt", "model": {**SIZE, **given, "norm_order": "pre"}}).model
+    built = build_backbone("gpt", config, Inputs(V, 3))
+    assert isinstance(built, Gpt)
+    head, ours = NextTokenHead(built, V), moved(built)
+    weights: dict[str, Tensor] = {
+        "transformer.wte.weight": ours.embedding.weight,
+        "transformer.wpe.weight": ours.transformer.positions.get_parameter("weight"),
+    }
+    pairs: dict[str, nn.Module] = {"ln_f": ours.transformer.norm}
+    for i, block in enumerate(blocks_of(ours)):
+        pairs |= {
+            f"h.{i}.ln_1": block.attention_norm,
+            f"h.{i}.ln_2": block.feed_forward_norm,
+            f"h.{i}.attn.c_attn": block.attention.qkv_proj,
+            f"h.{i}.attn.c_proj": block.attention.project_out,
+            f"h.{i}.mlp.c_fc": block.feed_forward.project_in,
+            f"h.{i}.mlp.c_proj": block.feed_forward.project_out,
+        }
+    for name, module in pairs.items():
+        matrix = module.get_parameter("weight")
+        weights[f"transformer.{name}.weight"] = matrix.T if matrix.ndim == 2 else matrix  # theirs are turned
+        weights[f"transformer.{name}.bias"] = module.get_parameter("bias")
+    weights["lm_head.weight"] = weights["transformer.wte.weight"]
+    size = {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": 512}
+    theirs = fill(transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=V, **size)), weights)
+    ids, mask = ids_and_mask()
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=mask.long()).logits
+        found = head(ours(ids, mask), ours)
+    torch.testing.assert_close(found[mask], expected[mask], atol=1e-5, rtol=0)
 
 
 def test_a_mixer_is_mamba_2() -> None:
