@@ -112,6 +112,38 @@ def test_what_comes_later_changes_nothing(name: str, options: dict[str, Any]) ->
     assert model.causal
 
 
+def test_torchs_causal_kernel_runs_without_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask would rule out the fast kernels of GPUs; the flag does not."""
+    model = backbone_of("gpt", {**GPT, "positions": "rotary"})
+    seen: list[tuple[Tensor | None, bool]] = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+
+    def watched(*args: Any, **kwargs: Any) -> Tensor:
+        seen.append((kwargs["attn_mask"], kwargs["is_causal"]))
+        return kernel(*args, **kwargs)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    ids = torch.randint(0, V, (2, 9))
+    model(ids)
+    with torch.inference_mode():
+        cache = model.new_cache()
+        model(ids, cache=cache)
+        model(ids[:, :1], cache=cache)
+    assert seen == [(None, True)] * 4 + [(None, False)] * 2
+    model(ids, torch.ones_like(ids, dtype=torch.bool))
+    assert seen[-1][0] is not None
+
+
+def test_a_scan_is_formed_in_float32_under_autocast() -> None:
+    model = backbone_of("mamba", {**ONE_WAY, "n_layers": 1})
+    ids = torch.randint(0, V, (1, 600))
+    expected = model(ids)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = model.float()(ids)
+    assert (found.double() - expected).abs().max() < 0.15  # projections are bfloat16 still
+    assert (found.double() - expected)[:, 500:].abs().mean() < 0.02  # and errors do not grow
+
+
 def test_positions_may_begin_anywhere() -> None:
     ids = torch.randint(0, V, (2, 9))
     for kind in ("learned", "sinusoidal", "rotary", "alibi"):

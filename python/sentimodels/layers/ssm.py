@@ -124,7 +124,7 @@ class SelectiveMixer(nn.Module):
                 c.to(wide),
                 state=entry.get("state") if entry else None,
             )
-            y = (y + self.skip[:, None] * x).to(gate.dtype)
+            y = y + self.skip[:, None] * x
         if entry is not None:
             entry["state"] = state
         out: Tensor = self.project_out(self.norm(y.flatten(-2) * F.silu(gate)))
