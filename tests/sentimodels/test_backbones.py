@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch._dynamo
 from torch import Tensor, nn
 
 from sentimodels.errors import ConfigError
@@ -205,7 +206,8 @@ def test_backbones_compile_as_one_graph(name: str) -> None:
     ids = torch.randint(0, V, (2, 11))
     mask = torch.arange(11) < torch.tensor([11, 6])[:, None]
     compiled = torch.compile(model, fullgraph=True, dynamic=False)
-    with torch.no_grad():
+    # torch's compiler takes its own recurrent cells into a graph only where this is set.
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
         torch.testing.assert_close(compiled(ids, mask)[mask], model(ids, mask)[mask], atol=1e-4, rtol=1e-4)
 
 
@@ -232,7 +234,9 @@ def test_a_classifier_is_exported_with_its_ngrams(name: str) -> None:
         ways[key] = {0: torch.export.Dim.DYNAMIC}
     with torch.no_grad():
         program = torch.export.export(model, (), first, dynamic_shapes=_shapes(first, ways))
-        torch.testing.assert_close(program.module()(**second), model(**second), atol=1e-5, rtol=1e-5)
+        # torch writes guards of inputs in `**ngrams` that name nothing, so they are not asked for.
+        exported = program.module(check_guards=False)
+        torch.testing.assert_close(exported(**second), model(**second), atol=1e-5, rtol=1e-5)
 
 
 def _shapes(inputs: dict[str, Tensor], ways: dict[str, Any]) -> dict[str, Any]:
