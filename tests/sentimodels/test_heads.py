@@ -144,6 +144,8 @@ def test_a_reward_reads_real_tokens() -> None:
     reward = RewardHead(4)
     states, mask = torch.randn(2, 3, 4), torch.tensor([[True, True, False], [True, True, True]])
     torch.testing.assert_close(reward(states, mask)[0], reward(states[:1, :2])[0])
+    on_the_left = reward(states, mask.flip(1))
+    torch.testing.assert_close(on_the_left[0], reward(states[:1, 1:])[0])
 
 
 @pytest.mark.parametrize("biased", [False, True])

@@ -54,10 +54,11 @@ class Pooling(nn.Module):
                 return (weight[:, None, :] @ states).squeeze(1)
 
     def _last(self, states: Tensor, mask: Tensor) -> Tensor:
-        end = (mask.sum(1) - 1).clamp(min=0)
+        # The last real place, on whichever side padding lies.
+        end = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(1)
         last = states[torch.arange(len(states), device=states.device), end]
         width = self.forward_width
-        return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask[:, :1]
+        return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask.any(1, keepdim=True)
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
