@@ -57,8 +57,9 @@ ROOMS: dict[str, set[str]] = {
     "data": {"errors"},  # files and tables, never ids of a model
     "text": {"errors", "config", "data"},
     "layers": {"errors", "config", "text"},  # tensors, never files
-    "models": {"errors", "config", "text", "layers"},
-    "inference": {"data", "layers"},
+    "heads": {"config", "layers"},  # from states to answers
+    "models": {"errors", "config", "text", "layers", "heads"},
+    "inference": {"data"},
     "training": {"errors", "config", "data", "layers", "inference"},  # no architecture
     "evaluation": {"errors", "data"},  # predictions, whoever made them
     "runs": {

@@ -65,9 +65,12 @@ def ours(rows: int) -> dict[str, float]:
 
 
 def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
+    import numpy as np
     import torch
     import torch.nn.functional as F
     from transformers import Trainer, TrainingArguments
+
+    from sentimodels.data.batches import batch_of
 
     _, encoded, labels, module, _ = material(rows)
 
@@ -76,31 +79,24 @@ def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
             super().__init__()
             self.inner = module
 
-        def forward(self, input_ids: Any, attention_mask: Any, labels: Any) -> dict[str, Any]:
-            logits = self.inner(input_ids, attention_mask.bool())
+        def forward(self, labels: Any, **inputs: Any) -> dict[str, Any]:
+            logits = self.inner(**inputs)
             return {"loss": F.cross_entropy(logits, labels), "logits": logits}
 
     texts = [
-        {"input_ids": encoded.row(row).tolist(), "labels": int(labels[row])} for row in range(len(encoded))
+        {"input_ids": encoded.row(row).tolist(), "row": row, "labels": int(labels[row])}
+        for row in range(len(encoded))
     ]
+    of_rows = labels[encoded.text_of_row]
 
     def padded(batch: list[dict[str, Any]]) -> dict[str, Any]:
-        longest = max(len(one["input_ids"]) for one in batch)
-        ids = torch.full((len(batch), longest), encoded.pad_id)
-        mask = torch.zeros((len(batch), longest), dtype=torch.long)
-        for row, one in enumerate(batch):
-            ids[row, : len(one["input_ids"])] = torch.tensor(one["input_ids"])
-            mask[row, : len(one["input_ids"])] = 1
-        return {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "labels": torch.tensor([one["labels"] for one in batch]),
-        }
+        made = batch_of(encoded, of_rows, np.array([one["row"] for one in batch]))
+        return {**made.inputs(), "labels": made.labels}
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder, num_train_epochs=1, report_to="none", save_strategy="no", use_cpu=True,
-            disable_tqdm=True, **settings,
+            disable_tqdm=True, remove_unused_columns=False, **settings,
         )  # fmt: skip
         trainer = Trainer(model=WithLoss(), args=arguments, train_dataset=texts, data_collator=padded)
         began = time.perf_counter()

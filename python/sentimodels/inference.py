@@ -11,7 +11,6 @@ from torch import nn
 
 from .data.batches import batches
 from .data.encoded import Encoded
-from .layers.embedding import known
 
 __all__ = ["text_logits"]
 
@@ -30,20 +29,18 @@ def text_logits(
     """Returns the logits (n_texts, C) of all texts."""
     on = torch.device("cpu") if device is None else device
     was_training = module.training
-    module.eval()
+    if was_training:
+        module.eval()
     total: NDArray[np.float32] | None = None
-    with (
-        known(module, encoded.unknown),
-        torch.inference_mode(),
-        torch.autocast(on.type, torch.bfloat16, enabled=bfloat16),
-    ):
+    with torch.inference_mode(), torch.autocast(on.type, torch.bfloat16, enabled=bfloat16):
         for batch in batches(encoded, max_tokens=max_tokens):
-            logits = module(batch.input_ids.to(on), batch.mask.to(on)).float().cpu().numpy()
+            logits = module(**batch.inputs(on)).float().cpu().numpy()
             if total is None:
                 total = np.zeros((encoded.n_texts, logits.shape[1]), np.float32)
             # A text's windows may share a batch, so they are added one by one.
             np.add.at(total, encoded.text_of_row[batch.index.numpy()], logits)
-    module.train(was_training)
+    if was_training:
+        module.train()
     if total is None:
         return np.zeros((0, 0), np.float32)
     n_windows = np.bincount(encoded.text_of_row, minlength=encoded.n_texts)

@@ -1,6 +1,7 @@
 """The contract that every architecture of the table keeps."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from torch import Tensor, nn
 
 from sentimodels.config import Section
 from sentimodels.errors import ConfigError
+from sentimodels.layers.embedding import NgramEmbedding
 from sentimodels.models import ARCHITECTURES, Fits, Inputs, architecture, build
-from sentimodels.text.ngrams import NgramTable
+from sentimodels.text.ngrams import NgramIndex, NgramTable
 
 V, C = 40, 3
 TEXTS = ["", *(f"word{i}" for i in range(1, V))]
@@ -20,7 +22,9 @@ GRAMS = NgramTable(
     np.array([j for i in range(V) if i % 3 == 1 for j in (i, (i + 5) % V)], np.int64),
     np.concatenate([[0], np.cumsum([2 * (i % 3 == 1) for i in range(V)])]).astype(np.int64),
 )
-INPUTS = Inputs(vocab_size=V, n_classes=C, token_texts=TEXTS, grams=GRAMS, n_words=20)
+# Character n-grams of the tokens; `inputs` gives a batch those that it holds.
+INDEX = NgramIndex.of(TEXTS, (3, 5), 64)
+INPUTS = Inputs(vocab_size=V, n_classes=C, pad_id=0, n_ngrams=INDEX.n_rows, grams=GRAMS, n_words=20)
 
 # What makes a model small; names that an architecture does not have are left out.
 SMALL = {
@@ -30,7 +34,6 @@ SMALL = {
     "n_layers": 2,
     "d_head": 8,
     "filters": 8,
-    "char_buckets": 64,
     "landmarks": 4,
 }
 STILL = {"embedding_dropout": 0.0, "head_dropout": 0.0, "dropout": 0.0}
@@ -83,9 +86,10 @@ def config_of(name: str, options: dict[str, object]) -> Section:
 def model_of(name: str, options: dict[str, object], seed: int = 0, vectors: bool = True) -> nn.Module:
     torch.manual_seed(seed)
     given = INPUTS
+    if options.get("char_ngrams") == (0, 0):
+        given = replace(given, n_ngrams=0)
     if options.get("channels") == "both" and vectors:
-        drawn = torch.randn(V, 32)
-        given = Inputs(V, C, TEXTS, vectors=drawn)
+        given = replace(given, vectors=torch.randn(V, 32))
     return build(name, config_of(name, options), given).eval()
 
 
@@ -100,6 +104,23 @@ def batch_of(n: int = 5, longest: int = 11, seed: int = 1) -> tuple[Tensor, Tens
     return ids * mask, mask, labels
 
 
+def call(model: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
+    """Calls a model with all that a batch of these ids would give it."""
+    given = {"input_ids": ids, "mask": mask}
+    if any(isinstance(part, NgramEmbedding) for part in model.modules()):
+        distinct, place = ids.unique(return_inverse=True)
+        table = INDEX.table
+        found = [table.rows[table.starts[i] : table.starts[i + 1]] for i in distinct.tolist()]
+        given |= {
+            "distinct_ids": distinct,
+            "distinct_index": place,
+            "ngram_ids": torch.from_numpy(np.concatenate(found)),
+            "ngram_offsets": torch.from_numpy(np.cumsum([0, *map(len, found)])[:-1]),
+        }
+    logits: Tensor = model(**given)
+    return logits
+
+
 def trained_a_little(model: nn.Module) -> nn.Module:
     """Some start at zero, where every answer is the same; a step makes them differ."""
     with torch.no_grad():
@@ -111,7 +132,7 @@ def trained_a_little(model: nn.Module) -> nn.Module:
 @variants
 def test_shape(name: str, options: dict[str, object]) -> None:
     ids, mask, _ = batch_of()
-    logits = model_of(name, options)(ids, mask)
+    logits = call(model_of(name, options), ids, mask)
     assert logits.shape == (len(ids), C)
     assert logits.dtype == torch.float32
     assert logits.isfinite().all()
@@ -122,10 +143,10 @@ def test_padding_changes_nothing(name: str, options: dict[str, object]) -> None:
     model = trained_a_little(model_of(name, options))
     ids, mask, _ = batch_of()
     with torch.no_grad():
-        expected = model(ids, mask)
+        expected = call(model, ids, mask)
         wide = nn.functional.pad(ids, (0, 9), value=7)  # any id may stand where no token is
-        padded = model(wide, nn.functional.pad(mask, (0, 9), value=False))
-        filled = model(torch.where(mask, ids, 5), mask)
+        padded = call(model, wide, nn.functional.pad(mask, (0, 9), value=False))
+        filled = call(model, torch.where(mask, ids, 5), mask)
     torch.testing.assert_close(padded, expected, atol=1e-5, rtol=0)
     torch.testing.assert_close(filled, expected, atol=1e-5, rtol=0)
 
@@ -135,10 +156,10 @@ def test_neighbours_change_nothing(name: str, options: dict[str, object]) -> Non
     model = trained_a_little(model_of(name, options))
     ids, mask, _ = batch_of()
     with torch.no_grad():
-        together = model(ids, mask)
+        together = call(model, ids, mask)
         for row in range(len(ids)):
             n = int(mask[row].sum())
-            alone = model(ids[row : row + 1, :n], mask[row : row + 1, :n])
+            alone = call(model, ids[row : row + 1, :n], mask[row : row + 1, :n])
             torch.testing.assert_close(alone[0], together[row], atol=1e-5, rtol=0)
 
 
@@ -148,8 +169,8 @@ def test_a_text_without_tokens_has_an_answer(name: str, options: dict[str, objec
     ids, mask, _ = batch_of()
     mask[2] = False
     with torch.no_grad():
-        logits = model(ids, mask)
-        alone = model(torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 1, dtype=torch.bool))
+        logits = call(model, ids, mask)
+        alone = call(model, torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 1, dtype=torch.bool))
     assert logits.isfinite().all()
     torch.testing.assert_close(alone[0], logits[2], atol=1e-5, rtol=0)
 
@@ -158,11 +179,11 @@ def test_a_text_without_tokens_has_an_answer(name: str, options: dict[str, objec
 def test_gradients_reach_every_parameter(name: str, options: dict[str, object]) -> None:
     model = trained_a_little(model_of(name, options)).train()
     ids, mask, labels = batch_of(12, 12)
-    nn.functional.cross_entropy(model(ids, mask), labels).backward()
+    nn.functional.cross_entropy(call(model, ids, mask), labels).backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
-        if options == {"pooling": "first"} and key == "recurrent.layers.1.0.weight_hh_l0":
+        if options == {"pooling": "first"} and key == "backbone.recurrent.layers.1.0.weight_hh_l0":
             continue  # the last layer's forward state at the first token has no past
         assert parameter.grad.abs().max() > 0, key
 
@@ -176,13 +197,13 @@ def test_sixteen_examples_can_be_learnt(name: str, options: dict[str, object]) -
     optimizer = torch.optim.Adam(model.parameters(), lr=0.3 if slow else 0.01)
     for step in range(300):
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(ids, mask), labels)
+        loss = nn.functional.cross_entropy(call(model, ids, mask), labels)
         loss.backward()
         optimizer.step()
-        if step % 10 == 9 and (model.eval()(ids, mask).argmax(1) == labels).all():
+        if step % 10 == 9 and (call(model.eval(), ids, mask).argmax(1) == labels).all():
             break
         model.train()
-    assert (model.eval()(ids, mask).argmax(1) == labels).all()
+    assert (call(model.eval(), ids, mask).argmax(1) == labels).all()
 
 
 @variants
@@ -194,7 +215,7 @@ def test_saved_and_loaded_is_equal(name: str, options: dict[str, object], tmp_pa
     other = model_of(name, options, seed=99, vectors=False)
     other.load_state_dict(load_file(path))
     ids, mask, _ = batch_of()
-    assert torch.equal(model(ids, mask), other(ids, mask))
+    assert torch.equal(call(model, ids, mask), call(other, ids, mask))
 
 
 @variants
@@ -213,7 +234,7 @@ def test_word_order_matters(name: str) -> None:
     ids = torch.tensor([[3, 9, 4, 8]])
     mask = torch.ones(1, 4, dtype=torch.bool)
     with torch.no_grad():
-        assert (model(ids, mask) - model(ids.flip(1), mask)).abs().max() > 1e-4
+        assert (call(model, ids, mask) - call(model, ids.flip(1), mask)).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("name", ["tfidf", "nb", "bow"])
@@ -222,18 +243,19 @@ def test_word_order_does_not_matter_to_a_bag(name: str) -> None:
     ids = torch.tensor([[3, 9, 4, 8]])
     mask = torch.ones(1, 4, dtype=torch.bool)
     with torch.no_grad():
-        torch.testing.assert_close(model(ids, mask), model(ids.flip(1), mask))
+        torch.testing.assert_close(call(model, ids, mask), call(model, ids.flip(1), mask))
 
 
 def test_a_causal_model_does_not_look_ahead() -> None:
     for attention in ("softmax", "linear-elu", "linear-softmax"):
-        model = trained_a_little(model_of("gpt", {"attention": attention, "causal": True}))
+        model = trained_a_little(
+            model_of("gpt", {"attention": attention, "causal": True, "char_ngrams": (0, 0)})
+        )
         ids, mask = torch.arange(1, 13)[None], torch.ones(1, 12, dtype=torch.bool)
         changed = ids.clone()
         changed[0, 8:] = 30
         with torch.no_grad():
-            first, _ = model.transformer(model.embedding(ids, mask), mask)  # type: ignore[operator]
-            second, _ = model.transformer(model.embedding(changed, mask), mask)  # type: ignore[operator]
+            first, second = model.backbone(ids, mask), model.backbone(changed, mask)  # type: ignore[operator]
         torch.testing.assert_close(first[:, :8], second[:, :8], atol=1e-5, rtol=0)
         assert (first[:, 8:] - second[:, 8:]).abs().max() > 1e-3
 

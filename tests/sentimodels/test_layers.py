@@ -7,16 +7,17 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sentimodels.errors import ConfigError
-from sentimodels.layers.attention import ATTENTION, Scope, causal_sum, pseudo_inverse, scope
-from sentimodels.layers.embedding import EmbeddingConfig, TokenEmbedding
+from sentimodels.layers.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
+from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding, TokenEmbedding, token_embedding
 from sentimodels.layers.pooling import Pooling, PoolingKind
 from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
 from sentimodels.layers.recurrent import Recurrent, reversal, turn
 from sentimodels.layers.ssm import scan_chunked, scan_sequential
-from sentimodels.layers.transformer import Block, FeedForward, TransformerConfig
-from sentimodels.models.encoder import Encoder, EncoderConfig
+from sentimodels.layers.transformer import Block, FeedForward, Reading, TransformerConfig
+from sentimodels.models import build
+from sentimodels.models.encoder import EncoderConfig
 from sentimodels.text.inputs import Inputs
-from sentimodels.text.ngrams import hash_text, hash_texts, ngrams
+from sentimodels.text.ngrams import NgramIndex, hash_text, hash_texts, ngrams
 
 B, H, T, K = 3, 2, 150, 8
 LENGTHS = torch.tensor([150, 97, 1])
@@ -63,7 +64,7 @@ def softmax_formula(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
 )
 def test_linear_attention_is_its_quadratic_formula(kind: str, formula: object, causal: bool) -> None:
     q, k, v = qkv()
-    found = ATTENTION[kind](q, k, v, scope(MASK, causal=causal))
+    found = ATTENTION[kind](q, k, v, MASK, causal=causal)
     seen = MASK[:, None, None, :].expand(B, 1, T, T)
     if causal:
         seen = seen & torch.ones(T, T, dtype=torch.bool).tril()
@@ -74,44 +75,71 @@ def test_linear_attention_is_its_quadratic_formula(kind: str, formula: object, c
 def test_linear_attention_is_linear_in_memory() -> None:
     """No T x T matrix: at 200,000 tokens one would need 160 GB."""
     q = torch.randn(1, 1, 200_000, 4)
-    mask = torch.ones(1, 200_000, dtype=torch.bool)
     for kind in ("linear-elu", "linear-softmax", "nystrom"):
-        out = ATTENTION[kind](q, q, q, Scope(mask, landmarks=8))
+        out = ATTENTION[kind](q, q, q)
         assert out.isfinite().all()
 
 
 def test_causal_sum_is_the_sum_so_far() -> None:
     q, k, v = qkv()
     expected = (q @ k.transpose(-1, -2)).tril() @ v
-    torch.testing.assert_close(causal_sum(q, k, v), expected, atol=1e-9, rtol=1e-7)
+    torch.testing.assert_close(causal_sum(q, k, v)[0], expected, atol=1e-9, rtol=1e-7)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_softmax_is_plain(causal: bool, biased: bool) -> None:
     q, k, v = qkv()
-    bias = alibi(T, H, q.device).double() if biased else None
-    seen = scope(MASK, causal=causal, bias=bias)
+    places = torch.arange(T)
+    bias = alibi(places, places, H).double() if biased else None
+    seen = attention_mask(MASK, T, T, causal=causal, bias=bias)
     torch.testing.assert_close(
         real(ATTENTION["softmax"](q, k, v, seen)), real(ATTENTION["plain"](q, k, v, seen))
     )
 
 
-def test_everything_visible_needs_no_mask() -> None:
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", ["softmax", "plain"])
+def test_without_a_mask_all_is_visible(kind: str, causal: bool) -> None:
     q, k, v = qkv()
-    full = torch.ones_like(MASK)
-    assert scope(full, causal=False).allowed is None
-    with_mask = Scope(full, allowed=torch.ones(B, 1, T, T, dtype=torch.bool))
-    torch.testing.assert_close(
-        ATTENTION["softmax"](q, k, v, scope(full, causal=False)), ATTENTION["softmax"](q, k, v, with_mask)
-    )
+    full = attention_mask(torch.ones(B, T, dtype=torch.bool), T, T, causal=causal)
+    assert full is not None
+    expected = ATTENTION["plain"](q, k, v, full)
+    torch.testing.assert_close(ATTENTION[kind](q, k, v, causal=causal), expected)
+
+
+@pytest.mark.parametrize("kind", sorted(ATTENTION))
+def test_shared_keys_are_repeated_keys(kind: str) -> None:
+    q = torch.randn(B, 6, T, K, dtype=torch.float64)
+    k, v = (torch.randn(B, 2, T, K, dtype=torch.float64) for _ in range(2))
+    expected = ATTENTION[kind](q, k.repeat_interleave(3, 1), v.repeat_interleave(3, 1))
+    torch.testing.assert_close(ATTENTION[kind](q, k, v), expected)
+
+
+@pytest.mark.parametrize("kind", ["linear-elu", "linear-softmax"])
+def test_sums_are_formed_in_float32_under_autocast(kind: str) -> None:
+    """A sum of 4,000 terms in bfloat16 stops growing at 256 times a term."""
+    q, k, v = (torch.randn(1, 1, 4000, K).bfloat16() for _ in range(3))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = ATTENTION[kind](q, k, v, causal=True)
+    assert found.dtype == torch.bfloat16
+    expected = ATTENTION[kind](q.double(), k.double(), v.double(), causal=True)
+    assert (found.double() - expected).abs().max() < 0.02
+
+
+def test_the_inverse_is_formed_in_float32_under_autocast() -> None:
+    q, k, v = (torch.randn(1, 1, 64, K).bfloat16() for _ in range(3))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = nystrom(q, k, v, landmarks=8)
+    expected = nystrom(q.double(), k.double(), v.double(), landmarks=8)
+    assert (found.double() - expected).abs().max() < 0.02
 
 
 def test_nystrom_is_exact_with_a_landmark_for_each_token() -> None:
     q, k, v = (0.5 * x for x in qkv(12))
     mask = torch.arange(12) < torch.tensor([12, 7, 1])[:, None]
-    expected = ATTENTION["plain"](q, k, v, scope(mask, causal=False))
-    found = ATTENTION["nystrom"](q, k, v, scope(mask, causal=False, landmarks=12))
+    expected = ATTENTION["plain"](q, k, v, attention_mask(mask, 12, 12, causal=False))
+    found = nystrom(q, k, v, mask, landmarks=12)
     difference = (found - expected).transpose(1, 2)[mask].abs().max()
     # What is left is the pseudo-inverse, which is iterated.
     assert difference < 0.02
@@ -131,7 +159,7 @@ def nystrom_formula(q: Tensor, k: Tensor, v: Tensor, m: int) -> Tensor:
 
 def test_nystrom_is_its_formula_under_padding() -> None:
     q, k, v = qkv()
-    found = ATTENTION["nystrom"](q, k, v, scope(MASK, causal=False, landmarks=6))
+    found = nystrom(q, k, v, MASK, landmarks=6)
     for row, length in enumerate(LENGTHS.tolist()):
         for head in range(H):
             one, two, three = (x[row, head, :length] for x in (q, k, v))
@@ -177,7 +205,7 @@ def test_block_is_torchs_encoder_layer() -> None:
             }
         )
         x = torch.randn(B, T, 16)
-        found = ours(x, scope(MASK, causal=False), None)
+        found = ours(x, Reading(attention_mask(MASK, T, T, causal=False)))
         expected = theirs(x, src_key_padding_mask=~MASK)
         torch.testing.assert_close(found[MASK], expected[MASK], atol=1e-5, rtol=1e-5)
 
@@ -186,6 +214,7 @@ def test_block_is_torchs_encoder_layer() -> None:
 ACTIVATIONS = [
     ("relu", lambda x: x.clamp(min=0)),
     ("gelu", lambda x: x * 0.5 * (1 + torch.erf(x / 2**0.5))),
+    ("gelu-tanh", lambda x: x / 2 * (1 + torch.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))),
     ("gelu-quick", lambda x: x / (1 + torch.exp(-1.702 * x))),
     ("silu", lambda x: x / (1 + torch.exp(-x))),
     ("relu2", lambda x: x.clamp(min=0) ** 2),
@@ -247,13 +276,13 @@ def test_chunked_scan_is_the_recurrence(chunk: int) -> None:
     x = torch.randn(B, T, H, K, dtype=torch.float64)
     a = -torch.rand(B, T, H, dtype=torch.float64) * 3
     b, c = (torch.randn(B, T, 5, dtype=torch.float64) for _ in range(2))
-    torch.testing.assert_close(scan_chunked(x, a, b, c, chunk), scan_sequential(x, a, b, c))
+    torch.testing.assert_close(scan_chunked(x, a, b, c, chunk)[0], scan_sequential(x, a, b, c))
 
 
 def test_scan_of_strong_decay_stays_finite() -> None:
     x, b, c = torch.randn(1, 200, 1, 2), torch.randn(1, 200, 3), torch.randn(1, 200, 3)
     a = torch.full((1, 200, 1), -80.0, requires_grad=True)
-    out = scan_chunked(x, a, b, c)
+    out, _ = scan_chunked(x, a, b, c)
     out.sum().backward()
     assert out.isfinite().all()
     assert a.grad is not None
@@ -261,7 +290,7 @@ def test_scan_of_strong_decay_stays_finite() -> None:
 
 
 def test_sinusoidal_is_its_formula() -> None:
-    found = Sinusoidal(6)(torch.zeros(1, 9, 6))[0]
+    found = Sinusoidal(6)(torch.zeros(1, 9, 6), torch.arange(9))[0]
     for place in range(9):
         for i in range(3):
             angle = place / 10_000 ** (2 * i / 6)
@@ -271,7 +300,7 @@ def test_sinusoidal_is_its_formula() -> None:
 
 def test_rotary_depends_on_distance_alone() -> None:
     q, k = torch.randn(8, dtype=torch.float64), torch.randn(8, dtype=torch.float64)
-    cos, sin = rotary_angles(30, 8, 10_000.0, q.device)
+    cos, sin = rotary_angles(torch.arange(30), 8, 10_000.0)
     turned_q = rotate(q.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
     turned_k = rotate(k.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
     for distance in (0, 3, 11):
@@ -281,12 +310,12 @@ def test_rotary_depends_on_distance_alone() -> None:
 
 
 def test_alibi_is_the_papers() -> None:
-    bias = alibi(4, 8, torch.device("cpu"))
+    bias = alibi(torch.arange(4), torch.arange(4), 8)
     assert bias.shape == (1, 8, 4, 4)
     assert bias[0, 0, 3, 1] == -2 * 0.5
     assert bias[0, 7, 0, 3] == -3 * 2.0**-8
     # Six heads: the four slopes of four heads, then every other one of eight.
-    assert (-alibi(2, 6, torch.device("cpu"))[0, :, 0, 1]).tolist() == [
+    assert (-alibi(torch.arange(2), torch.arange(2), 6)[0, :, 0, 1]).tolist() == [
         *(2.0**-e for e in (2, 4, 6, 8)),
         *(2.0**-e for e in (1, 3)),
     ]
@@ -294,7 +323,7 @@ def test_alibi_is_the_papers() -> None:
 
 def test_learned_positions_end_with_an_error() -> None:
     with pytest.raises(ValueError, match=r"9 tokens, but positions are learned for 8: raise model\.max_len"):
-        Learned(8, 4, 0.1)(torch.zeros(1, 9, 4))
+        Learned(8, 4, 0.1)(torch.zeros(1, 9, 4), 0)
 
 
 STATES = torch.tensor([[[1.0, 8.0], [3.0, 2.0], [99.0, 99.0]], [[4.0, 5.0], [-1.0, -2.0], [0.0, -3.0]]])
@@ -348,19 +377,37 @@ def test_hashes_are_fnv1a() -> None:
     assert hash_texts(texts).tolist() == [hash_text(text) for text in texts]
 
 
+def composed(
+    texts: list[str], ids: Tensor, size: tuple[int, int] = (3, 5)
+) -> tuple[NgramIndex, dict[str, Tensor]]:
+    """The index of a vocabulary, and what a batch of ids gives an embedding."""
+    index = NgramIndex.of(texts, size, 32)
+    distinct, place = ids.unique(return_inverse=True)
+    table = index.table
+    found = [table.rows[table.starts[i] : table.starts[i + 1]] for i in distinct.tolist()]
+    offsets = np.cumsum([0, *map(len, found)])[:-1]
+    given = {
+        "distinct_ids": distinct,
+        "distinct_index": place,
+        "ngram_ids": torch.from_numpy(np.concatenate(found)),
+        "ngram_offsets": torch.from_numpy(offsets),
+    }
+    return index, given
+
+
 def test_embedding_is_its_own_vector_and_the_mean_of_its_ngrams() -> None:
-    config = EmbeddingConfig(embedding_dropout=0, char_ngrams=(3, 4), char_buckets=32)
     texts = ["", "fun", "film", "a"]
-    layer = TokenEmbedding(config, Inputs(4, 2, texts), 6, 0.1)
+    ids = torch.tensor([[1, 2, 1], [3, 0, 0]])
+    index, given = composed(texts, ids, (3, 4))
+    config = EmbeddingConfig(embedding_dropout=0)
+    layer = NgramEmbedding(config, Inputs(4, 2, 0, index.n_rows), 6, 0.1)
     # Rows stand for the buckets that occur, in their order.
     grams = {gram: hash_text(gram) % 32 for text in texts if text for gram in ngrams(text, 3, 4)}
     known = {gram: sorted(set(grams.values())).index(bucket) for gram, bucket in grams.items()}
-    ids = torch.tensor([[1, 2, 1], [3, 0, 0]])
     mask = torch.tensor([[True, True, True], [True, True, False]])
     for sparse in (False, True):
         layer.sparse = sparse
-        found = layer(ids, mask)
-        assert layer.gram_weight is not None
+        found = layer(ids, mask, **given)
         for row in range(2):
             for place in range(3):
                 text = texts[ids[row, place]]
@@ -369,21 +416,25 @@ def test_embedding_is_its_own_vector_and_the_mean_of_its_ngrams() -> None:
                 if rows:
                     expected = expected + layer.gram_weight[rows].mean(0)
                 torch.testing.assert_close(found[row, place], expected * mask[row, place])
+    assert not layer.weight[0].any()
+    with pytest.raises(ValueError, match=r"take them from Batch\.inputs"):
+        layer(ids, mask)
 
 
-def test_sparse_gradients_are_the_dense_ones() -> None:
-    layer = TokenEmbedding(
-        EmbeddingConfig(embedding_dropout=0, char_buckets=32),
-        Inputs(4, 2, ["", "fun", "film", "fun"]),
-        6,
-        0.1,
-    )
+@pytest.mark.parametrize("with_ngrams", [False, True])
+def test_sparse_gradients_are_the_dense_ones(with_ngrams: bool) -> None:
     ids, mask = torch.tensor([[1, 2, 1, 3]]), torch.ones(1, 4, dtype=torch.bool)
+    index, given = composed(["", "fun", "film", "fun"], ids)
+    inputs = Inputs(4, 2, 0, index.n_rows * with_ngrams)
+    layer = token_embedding(EmbeddingConfig(embedding_dropout=0), inputs, 6, 0.1)
     found = []
     for sparse in (False, True):
         layer.sparse = sparse
         layer.zero_grad()
-        (layer(ids, mask) * torch.arange(24).view(1, 4, 6)).sum().backward()
+        x = layer(ids, mask, **(given if with_ngrams else {}))
+        (x * torch.arange(24).view(1, 4, 6)).sum().backward()
+        assert layer.weight.grad is not None
+        assert layer.weight.grad.is_sparse == sparse
         found.append([p.grad.to_dense() for p in layer.parameters() if p.grad is not None])
     for dense, sparse_one in zip(*found, strict=True):
         torch.testing.assert_close(dense, sparse_one)
@@ -412,7 +463,7 @@ def test_start_vectors_fill_the_rows_they_exist_for() -> None:
 def test_an_encoder_of_one_text_is_that_of_a_batch_in_double() -> None:
     """The same contract at double precision: what differs is not rounding."""
     config = EncoderConfig(d_model=16, n_heads=2, n_layers=1, embedding_dropout=0, dropout=0)
-    model = Encoder(config, Inputs(20, 3, [f"w{i}" for i in range(20)])).double().eval()
+    model = build("encoder", config, Inputs(20, 3, 0)).double().eval()
     ids = torch.randint(0, 20, (B, T)) * MASK
     together = model(ids, MASK)
     alone = torch.cat([model(ids[i : i + 1, :n], MASK[i : i + 1, :n]) for i, n in enumerate(LENGTHS)])

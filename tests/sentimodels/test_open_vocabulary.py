@@ -1,6 +1,8 @@
 """Whole words and those that training did not have, against plain loops over character n-grams."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelled_reviews import rows
+from sentimodels.data.batches import batches
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.inference import text_logits
-from sentimodels.layers.embedding import EmbeddingConfig, TokenEmbedding, known
+from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding
 from sentimodels.models import build
 from sentimodels.runs.config import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
-from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import hash_text, ngrams
 from sentimodels.text.open_vocabulary import OpenVocabulary, Reader
 from sentimodels.training.trainer import Trainer
@@ -34,6 +36,11 @@ def encoder(**data: object) -> TextEncoder:
 def model(of: TextEncoder, arch: str = "cnn", **config: object) -> torch.nn.Module:
     torch.manual_seed(3)
     return build(arch, resolve({"arch": arch, "model": config}).model, of.inputs(2)).eval()
+
+
+def without_ngrams(of: TextEncoder) -> TextEncoder:
+    """The same words for a model that composes none."""
+    return replace(of, char_ngrams=None)
 
 
 def test_how_texts_are_cut() -> None:
@@ -58,27 +65,35 @@ def test_the_most_frequent_words_get_ids() -> None:
 
 
 def test_an_unknown_word_is_the_mean_of_its_known_ngrams() -> None:
-    config = EmbeddingConfig(char_ngrams=(2, 3), char_buckets=10_007, embedding_dropout=0.0)
-    texts = ["film", "fun", ""]
-    layer = TokenEmbedding(config, Inputs(3, 2, texts), 6, 0.1).eval()
-    buckets = sorted({hash_text(gram) % 10_007 for text in texts if text for gram in ngrams(text, 2, 3)})
-    layer.know(("filmy", "xq"))
-    found = layer(torch.tensor([[3, 4, 0]]), torch.ones(1, 3, dtype=torch.bool))[0]
-    assert layer.gram_weight is not None
+    config = resolve({"arch": "cnn", "model": {"char_ngrams": [2, 3], "char_buckets": 10_007}})
+    of = TextEncoder(OpenVocabulary(["film", "fun"]), config.data, config.model)  # type: ignore[arg-type]
+    layer = NgramEmbedding(EmbeddingConfig(embedding_dropout=0), of.inputs(2), 6, 0.1).eval()
+    buckets = sorted({hash_text(gram) % 10_007 for text in ("film", "fun") for gram in ngrams(text, 2, 3)})
+    encoded = of.encode(["filmy xq film"])
+    assert encoded.unknown == ("filmy", "xq")
+    found = layer(**next(batches(encoded, batch_size=1)).inputs())[0]
 
     def mean(word: str) -> torch.Tensor:
         there = [hash_text(gram) % 10_007 for gram in ngrams(word, 2, 3)]
-        taken = [layer.gram_weight[buckets.index(b)] for b in there if b in buckets]  # type: ignore[index]
+        taken = [layer.gram_weight[buckets.index(b)] for b in there if b in buckets]
         return torch.stack(taken).mean(0) if taken else torch.zeros(6)
 
     torch.testing.assert_close(found[0], mean("filmy"))
     assert not found[1].any()  # no n-gram of it is known
     torch.testing.assert_close(found[2], layer.weight[0] + mean("film"))
-    with known(layer, ("fun",)):
-        inside = layer(torch.tensor([[3]]), torch.ones(1, 1, dtype=torch.bool))[0, 0]
-        torch.testing.assert_close(inside, mean("fun"))
-    after = layer(torch.tensor([[3]]), torch.ones(1, 1, dtype=torch.bool))[0, 0]
-    torch.testing.assert_close(after, mean("filmy"))
+
+
+@pytest.mark.parametrize("arch", ["cnn", "gpt"])
+def test_two_threads_agree_with_one(arch: str) -> None:
+    """Each call has unknown words of its own, and none may hear those of the other."""
+    of = encoder()
+    module = model(of, arch)
+    texts = [[f"a filmic{i} film", f"dull{i} {'zx' * i}"] for i in range(40)]
+    expected = [logits(module, of, some) for some in texts]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda some: logits(module, of, some), texts))
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_words_too_short_for_ngrams() -> None:
@@ -104,7 +119,7 @@ def test_answers_do_not_depend_on_the_texts_beside(arch: str) -> None:
 
 
 def test_without_ngrams_an_unknown_word_is_nothing() -> None:
-    of = encoder()
+    of = without_ngrams(encoder())
     module = model(of, char_ngrams=(0, 0))
     first, second = logits(module, of, ["qqq"]), logits(module, of, ["www"])
     np.testing.assert_array_equal(first, second)
@@ -114,7 +129,7 @@ def test_without_ngrams_an_unknown_word_is_nothing() -> None:
 
 def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     of = encoder(vocab_size=257)
-    few = TextEncoder(OpenVocabulary(of.encoder.words[:5]), of.data)  # type: ignore[union-attr]
+    few = replace(of, encoder=OpenVocabulary(of.encoder.words[:5]))  # type: ignore[union-attr]
     encoded = few.encode(TEXTS)
     assert isinstance(encoded, Encoded)
     assert len(encoded.unknown) > 20
@@ -163,7 +178,7 @@ def test_a_run_keeps_them(tmp_path: Path) -> None:
     of = encoder()
     of.save(tmp_path)
     assert (tmp_path / "open-vocabulary.json").is_file()
-    back = load_encoder(tmp_path, of.data)
+    back = load_encoder(tmp_path, resolve({"arch": "cnn"}))
     assert back.encode(NEW).ids.tolist() == of.encode(NEW).ids.tolist()
     assert back.fingerprint == of.fingerprint
 

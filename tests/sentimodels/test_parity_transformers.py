@@ -11,9 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
+from sentimodels.heads.next_token import NextTokenHead
 from sentimodels.layers.ssm import SelectiveMixer
 from sentimodels.layers.transformer import Block
-from sentimodels.models import build
+from sentimodels.models import build_backbone
 from sentimodels.models.bert import Bert
 from sentimodels.models.gpt import Gpt
 from sentimodels.runs.config import resolve
@@ -54,13 +56,10 @@ def fill(theirs: nn.Module, ours: dict[str, Tensor]) -> nn.Module:
 
 
 def states_of(model: Gpt | Bert, *given: Tensor) -> Tensor:
-    """The states that the head is given."""
-    seen: list[Tensor] = []
-    handle = model.head.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    """The states that a head is given."""
     with torch.no_grad():
-        model(*given)
-    handle.remove()
-    return seen[0]
+        states: Tensor = model(*given)
+    return states
 
 
 def blocks_of(model: Gpt | Bert) -> list[Block]:
@@ -77,7 +76,7 @@ def ids_and_mask() -> tuple[Tensor, Tensor]:
 def test_a_causal_gpt_is_llama() -> None:
     of_llama = {"causal": True, "pooling": "last", "norm_order": "pre", "positions": "rotary"}
     config = resolve({"arch": "gpt", "model": {**SIZE, **of_llama}}).model
-    built = build("gpt", config, Inputs(V, 3))
+    built = build_backbone("gpt", config, Inputs(V, 3))
     assert isinstance(built, Gpt)
     ours = moved(built)
     weights: dict[str, Tensor] = {
@@ -116,12 +115,19 @@ def test_a_causal_gpt_is_llama() -> None:
     torch.testing.assert_close(states_of(ours, ids, mask)[mask], expected[mask], atol=1e-5, rtol=0)
 
 
-def test_bert_is_bert() -> None:
-    """With segments and padding."""
+def linear(name: str, layer: nn.Module) -> dict[str, Tensor]:
+    return {f"{name}.{kind}": layer.get_parameter(kind) for kind in ("weight", "bias")}
+
+
+def bert_of() -> Bert:
     config = resolve({"arch": "bert", "model": {**SIZE, "pooling": "first"}}).model
-    built = build("bert", config, Inputs(V, 3))
+    built = build_backbone("bert", config, Inputs(V, 3))
     assert isinstance(built, Bert)
-    ours = moved(built)
+    return moved(built)
+
+
+def bert_weights(ours: Bert) -> dict[str, Tensor]:
+    """Our weights by transformers' names."""
     norm = ours.transformer.entry.get_submodule("0")
     weights = {
         "embeddings.word_embeddings.weight": ours.embedding.weight,
@@ -150,23 +156,83 @@ def test_bert_is_bert() -> None:
         }
     for name, module in pairs.items():
         weights |= {f"{name}.{kind}": module.get_parameter(kind) for kind in ("weight", "bias")}
-    theirs = transformers.BertModel(
-        transformers.BertConfig(
-            vocab_size=V,
-            hidden_size=D,
-            num_hidden_layers=LAYERS,
-            num_attention_heads=HEADS,
-            intermediate_size=4 * D,
-            max_position_embeddings=512,
-        ),
-        add_pooling_layer=False,
-    )
+    return weights
+
+
+BERT = {
+    "vocab_size": V,
+    "hidden_size": D,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": 4 * D,
+    "max_position_embeddings": 512,
+}
+
+
+def test_bert_is_bert() -> None:
+    """With segments and padding."""
+    ours = bert_of()
+    theirs = transformers.BertModel(transformers.BertConfig(**BERT), add_pooling_layer=False)
     ids, mask = ids_and_mask()
     segments = (torch.arange(T) > 4).long().expand(2, T)
     with torch.no_grad():
-        answer = fill(theirs, weights)(ids, attention_mask=mask.long(), token_type_ids=segments)
+        answer = fill(theirs, bert_weights(ours))(ids, attention_mask=mask.long(), token_type_ids=segments)
     found = states_of(ours, ids, mask, segments)
     torch.testing.assert_close(found[mask], answer.last_hidden_state[mask], atol=1e-5, rtol=0)
+
+
+def test_heads_of_masked_tokens_and_next_sentences_are_berts() -> None:
+    ours = bert_of()
+    words, follows = moved(MaskedTokenHead(ours, V)), moved(NextSentenceHead(D))
+    weights = {f"bert.{name}": weight for name, weight in bert_weights(ours).items()}
+    weights |= linear("bert.pooler.dense", follows.pooler) | linear("cls.seq_relationship", follows.output)
+    weights |= linear("cls.predictions.transform.dense", words.layer)
+    weights |= linear("cls.predictions.transform.LayerNorm", words.norm)
+    weights |= {"cls.predictions.decoder.weight": ours.embedding.weight}
+    weights |= {"cls.predictions.decoder.bias": words.bias, "cls.predictions.bias": words.bias}
+    theirs = fill(transformers.BertForPreTraining(transformers.BertConfig(**BERT)), weights)
+    ids, mask = ids_and_mask()
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=mask.long())
+        states = ours(ids, mask)
+        found = words(states, ours)
+        torch.testing.assert_close(found[mask], expected.prediction_logits[mask], atol=1e-5, rtol=0)
+        torch.testing.assert_close(follows(states), expected.seq_relationship_logits, atol=1e-5, rtol=0)
+
+
+def test_a_causal_gpt_with_its_head_is_gpt_2() -> None:
+    """Learned positions, tanh-GELU, biases, tied logits."""
+    given = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "causal": True, "pooling": "last"}
+    config = resolve({"arch": "gpt", "model": {**SIZE, **given, "norm_order": "pre"}}).model
+    built = build_backbone("gpt", config, Inputs(V, 3))
+    assert isinstance(built, Gpt)
+    head, ours = NextTokenHead(built, V), moved(built)
+    weights: dict[str, Tensor] = {
+        "transformer.wte.weight": ours.embedding.weight,
+        "transformer.wpe.weight": ours.transformer.positions.get_parameter("weight"),
+    }
+    pairs: dict[str, nn.Module] = {"ln_f": ours.transformer.norm}
+    for i, block in enumerate(blocks_of(ours)):
+        pairs |= {
+            f"h.{i}.ln_1": block.attention_norm,
+            f"h.{i}.ln_2": block.feed_forward_norm,
+            f"h.{i}.attn.c_attn": block.attention.qkv_proj,
+            f"h.{i}.attn.c_proj": block.attention.project_out,
+            f"h.{i}.mlp.c_fc": block.feed_forward.project_in,
+            f"h.{i}.mlp.c_proj": block.feed_forward.project_out,
+        }
+    for name, module in pairs.items():
+        matrix = module.get_parameter("weight")
+        weights[f"transformer.{name}.weight"] = matrix.T if matrix.ndim == 2 else matrix  # theirs are turned
+        weights[f"transformer.{name}.bias"] = module.get_parameter("bias")
+    weights["lm_head.weight"] = weights["transformer.wte.weight"]
+    size = {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": 512}
+    theirs = fill(transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=V, **size)), weights)
+    ids, mask = ids_and_mask()
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=mask.long()).logits
+        found = head(ours(ids, mask), ours)
+    torch.testing.assert_close(found[mask], expected[mask], atol=1e-5, rtol=0)
 
 
 def test_a_mixer_is_mamba_2() -> None:

@@ -287,9 +287,9 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
     train(config, tmp_path / "run", on_note=notes.append, baseline=False)
     assert any("tokens have a vector" in note for note in notes)
     run = load_run(tmp_path / "run")
-    texts = run.encoder.inputs(2).token_texts
+    texts = run.encoder.token_texts
     assert texts is not None
-    assert run.module.static.vectors[texts.index("film")].tolist() == [1, 2, 3]  # type: ignore[index, union-attr]
+    assert run.module.backbone.static.vectors[texts.index("film")].tolist() == [1, 2, 3]  # type: ignore[index, union-attr]
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "no")
     for channels in ("static", "tuned", "both"):

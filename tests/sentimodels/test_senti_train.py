@@ -157,7 +157,8 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     (folder / "weights.csv").write_text("label,weight\nneg,1\npos,3\n")
     args = [
         "train", "reviews.csv", "--arch", "cnn", "-o", "runs/options", "--epochs", "1", "--no-baseline",
-        "--char-ngrams", "2,4", "--freeze", "embedding", "--freeze", "convolutions", "--unfreeze-at", "9",
+        "--char-ngrams", "2,4", "--freeze", "backbone.embedding", "--freeze", "backbone.convolutions",
+            "--unfreeze-at", "9",
         "--class-weights", "weights.csv", "--skip", "20", "--clean", "--unescape", "--device", "cpu",
         "--set", "model.d_model=16", "--set", "data.vocab_size=300", "--threads", "1",
     ]  # fmt: skip
@@ -165,7 +166,10 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     assert done.code == 0, done.err
     config = tomllib.loads((folder / "runs" / "options" / "config.toml").read_text("utf-8"))
     assert config["model"]["char_ngrams"] == [2, 4]
-    assert (config["optim"]["freeze"], config["optim"]["unfreeze_at"]) == (["embedding", "convolutions"], 9)
+    assert (config["optim"]["freeze"], config["optim"]["unfreeze_at"]) == (
+        ["backbone.embedding", "backbone.convolutions"],
+        9,
+    )
     assert config["train"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import nn
 
 from labelled_reviews import rows, tree
 from sentimodels.config import RunConfig
+from sentimodels.data.batches import batches
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.inference import text_logits
@@ -265,7 +267,7 @@ def test_frozen_parameters_move_from_their_step_on(encoder: TextEncoder) -> None
     for until, moves in ((None, False), (4, True)):
         config = config_of(
             "lstm",
-            optim={"freeze": ["embedding", "recurrent"], "unfreeze_at": until, "lr": 0.01},
+            optim={"freeze": ["backbone"], "unfreeze_at": until, "lr": 0.01},
             train={"max_steps": 8},
         )
         torch.manual_seed(0)
@@ -280,7 +282,7 @@ def test_frozen_parameters_move_from_their_step_on(encoder: TextEncoder) -> None
 
 @pytest.mark.parametrize("until", [None, 4])
 def test_something_must_learn(until: int | None, encoder: TextEncoder) -> None:
-    for freeze in ([""], ["embedding", "recurrent", "head", ""]):
+    for freeze in ([""], ["backbone", "head", ""]):
         with pytest.raises(ConfigError, match=r"optim\.freeze .*covers every parameter"):
             run(config_of("lstm", optim={"freeze": freeze, "unfreeze_at": until}), encoder)
 
@@ -295,8 +297,8 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
     train, labels, _, _ = parts(encoder)
     Trainer(config.optim, config.train).fit(module, train, labels, None, None, n_classes=2)
     now = module.state_dict()
-    assert torch.equal(now["static.vectors"], before["static.vectors"])
-    assert not torch.equal(now["embedding.weight"], before["embedding.weight"])
+    assert torch.equal(now["backbone.static.vectors"], before["backbone.static.vectors"])
+    assert not torch.equal(now["backbone.embedding.weight"], before["backbone.embedding.weight"])
 
 
 @pytest.mark.parametrize(
@@ -354,14 +356,14 @@ def test_logits_do_not_depend_on_the_batches(encoder: TextEncoder) -> None:
 
 def test_windows_of_a_text_are_averaged(encoder: TextEncoder) -> None:
     module, _ = run(config_of("lstm", train={"epochs": 1}), encoder)
-    cut = TextEncoder(encoder.encoder, config_of("lstm", data={"max_tokens": 6, "long": "windows"}).data)
+    cut = replace(encoder, data=config_of("lstm", data={"max_tokens": 6, "long": "windows"}).data)
     texts = [" ".join(["good film"] * 7), "bad"]
     encoded = cut.encode(texts)
     assert len(encoded) > 2
     found = text_logits(module, encoded)
     alone = []
     with torch.inference_mode():
-        for row in range(len(encoded) - 1):
-            ids = torch.from_numpy(encoded.row(row).astype(np.int64))[None]
-            alone.append(module(ids, torch.ones_like(ids, dtype=torch.bool))[0].numpy())
+        for batch in batches(encoded, batch_size=1):
+            if encoded.text_of_row[batch.index[0]] == 0:
+                alone.append(module(**batch.inputs())[0].numpy())
     np.testing.assert_allclose(found[0], np.mean(alone, axis=0), atol=1e-5)

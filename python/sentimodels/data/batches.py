@@ -1,12 +1,13 @@
 """Batches by length: a plan that is a function of (seed, epoch), read from any position.
 
-Not for encoding. Rows are shuffled, cut into pools of some dozen batches, sorted
-by length inside a pool, cut into batches, and the pool's batches shuffled: little
-padding, and no batch order that repeats. There is no sampler state to save: the
-plan is computed again and reading begins at `position` (C1).
+Not for encoding. A batch is what a model is called with, and what a loss needs beside it; its
+distinct tokens are found here, once, for models that compose tokens from n-grams. Rows are
+shuffled, cut into pools of some dozen batches, sorted by length inside a pool, cut into batches,
+and the pool's batches shuffled: little padding, and no batch order that repeats. There is no
+sampler state to save: the plan is computed again and reading begins at `position` (C1).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,29 @@ class Batch:
         mask: `(B, T)` bool, true where a token is real.
         labels: `(B,)` int64; -1 where the text has no label.
         index: `(B,)` int64, the rows of `Encoded` that these are.
+        ngrams: what `NgramEmbedding` reads beside the ids; empty for a model without n-grams.
+        full: whether no place is padding.
     """
 
     input_ids: "torch.Tensor"
     mask: "torch.Tensor"
     labels: "torch.Tensor"
     index: "torch.Tensor"
+    ngrams: "Mapping[str, torch.Tensor]"
+    full: bool = False
+
+    def inputs(self, device: "torch.device | str | None" = None) -> "dict[str, torch.Tensor]":
+        """Returns what a model is called with: `model(**batch.inputs())`.
+
+        Without padding there is no `mask` among them, so that the fastest kernels run.
+
+        Args:
+            device: where to; `None`: as they are.
+        """
+        given = {"input_ids": self.input_ids, **self.ngrams}
+        if not self.full:
+            given["mask"] = self.mask
+        return given if device is None else {name: value.to(device) for name, value in given.items()}
 
 
 def plan(
@@ -162,10 +180,20 @@ def batches(
         weights=weights,
         pool_batches=pool_batches,
     )
-    return (_batch(encoded, of_rows, rows, multiple_of) for rows in chosen[position:])
+    return (batch_of(encoded, of_rows, rows, multiple_of) for rows in chosen[position:])
 
 
-def _batch(encoded: Encoded, labels: NDArray[np.int64], rows: NDArray[np.int64], multiple_of: int) -> Batch:
+def batch_of(
+    encoded: Encoded, labels: NDArray[np.int64], rows: NDArray[np.int64], multiple_of: int = 1
+) -> Batch:
+    """Returns some rows as a batch.
+
+    Args:
+        encoded: all rows.
+        labels: of each row of `encoded`.
+        rows: which of them.
+        multiple_of: see `batches`.
+    """
     import torch
 
     starts = encoded.row_offsets[rows]
@@ -176,12 +204,34 @@ def _batch(encoded: Encoded, labels: NDArray[np.int64], rows: NDArray[np.int64],
     # Beyond a row's end any place will do: it is overwritten by padding.
     places = np.minimum(starts[:, None] + columns, len(encoded.ids) - 1)
     ids = np.where(mask, encoded.ids[places].astype(np.int64), encoded.pad_id)
+    ngrams = {} if encoded.ngrams is None else _ngrams(encoded, ids)
+    if encoded.unknown:
+        ids = np.where(ids < encoded.n_known, ids, encoded.pad_id)
     return Batch(
         input_ids=torch.from_numpy(ids),
         mask=torch.from_numpy(mask),
         labels=torch.from_numpy(labels[rows]),
         index=torch.from_numpy(rows),
+        ngrams={name: torch.from_numpy(value) for name, value in ngrams.items()},
+        full=bool(lengths.min() == width),
     )
+
+
+def _ngrams(encoded: Encoded, ids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Returns each id once, where in the batch it is, and the rows of its n-grams."""
+    table = encoded.ngrams
+    assert table is not None
+    distinct, index = np.unique(ids, return_inverse=True)
+    begin = table.starts[distinct]
+    count = table.starts[distinct + 1] - begin
+    offsets = np.cumsum(count) - count
+    places = np.repeat(begin - offsets, count) + np.arange(int(count.sum()))
+    return {
+        "distinct_ids": np.where(distinct < encoded.n_known, distinct, encoded.pad_id),
+        "distinct_index": index.reshape(ids.shape),
+        "ngram_ids": table.rows[places],
+        "ngram_offsets": offsets,
+    }
 
 
 def padding_share(lengths: NDArray[np.int64], chosen: Sequence[NDArray[np.int64]]) -> float:

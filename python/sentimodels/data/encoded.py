@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sentitok import Tokenizer
 
     from ..config import Long
+    from ..text.ngrams import NgramTable
+    from ..text.vocabulary import TextReader
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Encoded:
         n_cut: how many texts were longer than `max_tokens`.
         pad_id: what fills up a batch; the mask, not this id, says what is real.
         fingerprint: of the tokenizer, so that ids never meet another's embeddings.
-        unknown: the words of ids from `pad_id` + 1 on, which only these texts have.
+        unknown: words that only these texts have; their ids are the last of all.
+        n_known: ids below this have a row in the model; those of `unknown` are the others.
+        ngrams: rows of the character n-grams of each id, `unknown` ones too, for a model that reads them.
     """
 
     ids: NDArray[Any]
@@ -49,6 +53,8 @@ class Encoded:
     pad_id: int
     fingerprint: str
     unknown: tuple[str, ...] = ()
+    n_known: int = 1 << 31
+    ngrams: "NgramTable | None" = None
 
     def __len__(self) -> int:
         return len(self.row_offsets) - 1
@@ -65,7 +71,7 @@ class Encoded:
 
 def encode_texts(
     texts: Sequence[str],
-    tokenizer: "Tokenizer",
+    tokenizer: "Tokenizer | TextReader",
     max_tokens: int = 512,
     long: "Long" = "truncate",
     *,
@@ -117,7 +123,12 @@ def encode_texts(
 
 
 def _fit(
-    text: str, ids: NDArray[np.uint32], tokenizer: "Tokenizer", limit: int, long: "Long", stride: int
+    text: str,
+    ids: NDArray[np.uint32],
+    tokenizer: "Tokenizer | TextReader",
+    limit: int,
+    long: "Long",
+    stride: int,
 ) -> list[NDArray[Any]]:
     """The rows of one text that is too long."""
     if long == "windows":

@@ -34,10 +34,12 @@ class Bag:
         return total.index_add(0, self.row, values)
 
 
-def bag(input_ids: Tensor, mask: Tensor, vocab_size: int) -> Bag:
-    """Finds the distinct features of each text of `input_ids` (B, T)."""
+def bag(input_ids: Tensor, mask: Tensor | None, vocab_size: int) -> Bag:
+    """Finds the distinct features of each text of `input_ids` (B, T), where `mask` is True."""
     n_rows = len(input_ids)
     rows = torch.arange(n_rows, device=input_ids.device)[:, None].expand_as(input_ids)
-    real = mask & (input_ids != 0)
+    real = input_ids != 0
+    if mask is not None:
+        real = real & mask
     key, count = torch.unique(rows[real] * vocab_size + input_ids[real], return_counts=True)
     return Bag(key // vocab_size, key % vocab_size, count, n_rows)

@@ -1,17 +1,13 @@
-"""`TokenEmbedding`: from ids to vectors, with character n-grams and dropout of features and tokens.
+"""From ids to vectors: `TokenEmbedding`, a row for each id, and `NgramEmbedding`, with character n-grams.
 
-Not for positions (`position.py`). Each distinct token of a batch is composed once, however
-often it occurs: with n-grams that saves most of the work, and the gradient of the table has
-one row per distinct token. With `sparse` set by the trainer these gradients are sparse, so
-that the optimiser touches only rows that occurred. Padding becomes exactly zero. Ids beyond
-the table are words that training did not have; `know` tells their spelling, and the n-grams
-alone make their vectors.
+Not for positions (`position.py`), and not for finding n-grams: those of a batch's distinct
+tokens are inputs, made on the data side (`data/batches.py`), so that each token is composed
+once however often it occurs. A call changes nothing in the module. Padding is exactly zero,
+and so is the row of the padding id, which stands for a text without tokens and for a word
+without a row. With `sparse` set by the trainer, gradients have one row for each id of a batch,
+so that the optimiser touches only those; never that of a `tied` table, which a head reads whole.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
-import numpy as np
 import torch
 import torch.nn.functional as F
 from pydantic import Field
@@ -20,15 +16,15 @@ from torch import Tensor, nn
 from ..config import CharNgrams, Section
 from ..errors import ConfigError
 from ..text.inputs import Inputs
-from ..text.ngrams import NgramTable, ngram_table
 
 __all__ = [
     "EmbeddingConfig",
     "Mixing",
+    "NgramEmbedding",
     "StaticEmbedding",
     "TokenEmbedding",
-    "known",
     "start_vectors",
+    "token_embedding",
 ]
 
 
@@ -65,7 +61,7 @@ class Mixing(nn.Module):
 
     mix: tuple[Tensor, float, Tensor] | None = None
 
-    def own(self, mask: Tensor) -> Tensor:
+    def own(self, mask: Tensor | None) -> Tensor | None:
         """Returns the mask of the rows before any mixing."""
         return mask if self.mix is None else self.mix[2]
 
@@ -87,90 +83,111 @@ class StaticEmbedding(Mixing):
         self.dropout = dropout
         self.register_buffer("vectors", vectors)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Embeds `input_ids` where `mask` is True; ids beyond the table are nothing."""
-        x = look_up(self.vectors, input_ids) * self.own(mask)[..., None]
+    def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Embeds `input_ids` where `mask` is True."""
+        x = F.embedding(input_ids, self.vectors)
+        mask = self.own(mask)
+        if mask is not None:
+            x = x * mask[..., None]
         return self.mixed(F.dropout(x, self.dropout, self.training))
 
 
 class TokenEmbedding(Mixing):
-    """Embeds ids (B, T) as vectors (B, T, D).
+    """Embeds ids (B, T) as vectors (B, T, D), by a row for each.
 
     Args:
-        config: dropout and n-grams.
-        inputs: vocabulary, token texts, vectors to start from.
+        config: dropout.
+        inputs: vocabulary, padding id, vectors to start from.
         d_model: D.
         std: standard deviation the vectors start with.
-    """
 
-    grams: Tensor
-    gram_starts: Tensor
+    Attributes:
+        sparse: whether gradients are sparse.
+        tied: whether a head reads the table whole, so that its gradient is dense.
+    """
 
     def __init__(self, config: EmbeddingConfig, inputs: Inputs, d_model: int, std: float) -> None:
         super().__init__()
         self.config = config
-        self.sparse = False
-        self.unknown: Sequence[str] = ()
+        self.sparse = self.tied = False
+        self.pad_id = inputs.pad_id
         self.weight = nn.Parameter(torch.empty(inputs.vocab_size, d_model))
         nn.init.normal_(self.weight, std=std)
         if inputs.vectors is not None:
             _fill(self.weight.data, start_vectors(inputs.vectors, d_model))
-        self.gram_weight: nn.Parameter | None = None
-        if config.ngram_range is not None and inputs.token_texts is not None:
-            table = ngram_table(inputs.token_texts, *config.ngram_range, config.char_buckets)
-            # No token has other n-grams, so only the buckets that occur need a row.
-            found, rows = np.unique(table.rows, return_inverse=True)
-            self.gram_weight = nn.Parameter(torch.empty(max(1, len(found)), d_model))
-            nn.init.normal_(self.gram_weight, std=std)
-            # They follow from the vocabulary, so they are not saved with the weights.
-            self._buckets = found
-            self._table = NgramTable(rows.astype(np.int64), table.starts)
-            self.register_buffer("grams", torch.from_numpy(self._table.rows), persistent=False)
-            self.register_buffer("gram_starts", torch.from_numpy(table.starts), persistent=False)
+        if self.pad_id is not None:
+            self.weight.data[self.pad_id] = 0
 
-    def know(self, words: Sequence[str]) -> None:
-        """Takes the words of the ids beyond the table, in place of those it was told before."""
-        if words == self.unknown:
-            return
-        self.unknown = words
-        if self.gram_weight is None or self.config.ngram_range is None:
-            return  # then they are nothing
-        own = self._table
-        new = ngram_table(words, *self.config.ngram_range, self.config.char_buckets)
-        # An n-gram that no word of the training had has no row, and does not count.
-        there = np.isin(new.rows, self._buckets)
-        row = np.searchsorted(self._buckets, new.rows)
-        ends = np.concatenate([[0], np.cumsum(there)])[new.starts]
-        device = self.grams.device
-        self.grams = torch.from_numpy(np.concatenate([own.rows, row[there]])).to(device)
-        self.gram_starts = torch.from_numpy(np.concatenate([own.starts, own.starts[-1] + ends[1:]])).to(
-            device
-        )
+    def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Embeds `input_ids` where `mask` is True; without one, everywhere."""
+        return self._finished(self._rows(input_ids), mask)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Embeds `input_ids` where `mask` is True."""
-        distinct, place = torch.unique(input_ids, return_inverse=True)
-        if self.unknown:
-            vectors = look_up(self.weight, distinct, sparse=self.sparse)
-        else:
-            vectors = F.embedding(distinct, self.weight, sparse=self.sparse)
-        if self.gram_weight is not None:
-            vectors = vectors + self._from_ngrams(distinct, self.gram_weight)
-        x = F.dropout(F.embedding(place, vectors), self.config.embedding_dropout, self.training)
+    def _rows(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids, self.weight, padding_idx=self.pad_id, sparse=self.sparse and not self.tied)
+
+    def _finished(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Drops features and tokens, and sets padding to zero."""
+        x = F.dropout(x, self.config.embedding_dropout, self.training)
         kept = self.own(mask)
         if self.training and self.config.word_dropout:
-            kept = kept & (torch.rand(mask.shape, device=mask.device) >= self.config.word_dropout)
-        return self.mixed(x * kept[..., None])
+            drawn = torch.rand(x.shape[:2], device=x.device) >= self.config.word_dropout
+            kept = drawn if kept is None else kept & drawn
+        return self.mixed(x if kept is None else x * kept[..., None])
 
-    def _from_ngrams(self, ids: Tensor, weight: Tensor) -> Tensor:
-        """Returns the mean of the n-gram vectors of each id (U, D)."""
-        begin = self.gram_starts[ids]
-        count = self.gram_starts[ids + 1] - begin
-        ends = count.cumsum(0)
-        # Positions begin[0], begin[0] + 1, ..., begin[1], ...: the ids' runs one after the other.
-        shift = torch.repeat_interleave(begin - (ends - count), count)
-        flat = self.grams[torch.arange(len(shift), device=ids.device) + shift]
-        return F.embedding_bag(flat, weight, ends - count, mode="mean", sparse=self.sparse)
+
+class NgramEmbedding(TokenEmbedding):
+    """Embeds ids (B, T) as vectors (B, T, D): a token's own row and the mean of its n-grams' rows.
+
+    Args:
+        config: dropout.
+        inputs: vocabulary, rows of the n-grams' table.
+        d_model: D.
+        std: standard deviation the vectors start with.
+    """
+
+    def __init__(self, config: EmbeddingConfig, inputs: Inputs, d_model: int, std: float) -> None:
+        super().__init__(config, inputs, d_model, std)
+        self.gram_weight = nn.Parameter(torch.empty(inputs.n_ngrams, d_model))
+        nn.init.normal_(self.gram_weight, std=std)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        *,
+        distinct_ids: Tensor | None = None,
+        distinct_index: Tensor | None = None,
+        ngram_ids: Tensor | None = None,
+        ngram_offsets: Tensor | None = None,
+    ) -> Tensor:
+        """Embeds the tokens where `mask` is True; without one, everywhere.
+
+        Args:
+            input_ids: (B, T), only to agree with `TokenEmbedding`: `distinct_ids[distinct_index]`.
+            mask: (B, T), True at real tokens.
+            distinct_ids: (U,), each id of the batch once; a word without a row has the padding id.
+            distinct_index: (B, T), where in `distinct_ids` each token is.
+            ngram_ids: (G,), rows of the n-grams of each distinct token, one token after the other.
+            ngram_offsets: (U,), where those of each begin.
+
+        Raises:
+            ValueError: if the n-grams are missing.
+        """
+        if distinct_ids is None or distinct_index is None or ngram_ids is None or ngram_offsets is None:
+            raise ValueError(
+                "tokens are composed of character n-grams here, and the inputs have none: "
+                "take them from Batch.inputs(), or set model.char_ngrams = [0, 0]"
+            )
+        del input_ids
+        means = F.embedding_bag(ngram_ids, self.gram_weight, ngram_offsets, mode="mean", sparse=self.sparse)
+        vectors = self._rows(distinct_ids) + means
+        return self._finished(F.embedding(distinct_index, vectors), mask)
+
+
+def token_embedding(config: EmbeddingConfig, inputs: Inputs, d_model: int, std: float) -> TokenEmbedding:
+    """Returns the embedding that the inputs call for: with n-grams where tokens have some."""
+    kind = NgramEmbedding if inputs.n_ngrams else TokenEmbedding
+    return kind(config, inputs, d_model, std)
 
 
 def start_vectors(vectors: Tensor, d_model: int) -> Tensor:
@@ -186,26 +203,6 @@ def start_vectors(vectors: Tensor, d_model: int) -> Tensor:
             f"set model.d_model = {width}, or give vectors of {d_model}"
         )
     return vectors
-
-
-def look_up(table: Tensor, ids: Tensor, *, sparse: bool = False) -> Tensor:
-    """Returns rows of `table` (V, D); zeros for ids beyond it."""
-    inside = ids < len(table)
-    return F.embedding(ids * inside, table, sparse=sparse) * inside[..., None]
-
-
-@contextmanager
-def known(module: nn.Module, words: Sequence[str]) -> Iterator[None]:
-    """Lets the embeddings of a module know some words for a while."""
-    embeddings = [part for part in module.modules() if isinstance(part, TokenEmbedding)]
-    before = [part.unknown for part in embeddings]
-    for part in embeddings:
-        part.know(words)
-    try:
-        yield
-    finally:
-        for part, words_before in zip(embeddings, before, strict=True):
-            part.know(words_before)
 
 
 def _fill(weight: Tensor, vectors: Tensor) -> None:

@@ -8,6 +8,7 @@ state that reads from right to left, the last state is the one at the first toke
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 __all__ = ["Pooling", "PoolingKind", "prepend"]
@@ -53,10 +54,11 @@ class Pooling(nn.Module):
                 return (weight[:, None, :] @ states).squeeze(1)
 
     def _last(self, states: Tensor, mask: Tensor) -> Tensor:
-        end = (mask.sum(1) - 1).clamp(min=0)
+        # The last real place, on whichever side padding lies.
+        end = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(1)
         last = states[torch.arange(len(states), device=states.device), end]
         width = self.forward_width
-        return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask[:, :1]
+        return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask.any(1, keepdim=True)
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -70,7 +72,7 @@ def _max(states: Tensor, mask: Tensor) -> Tensor:
     return hidden.amax(1) * mask[:, :1]
 
 
-def prepend(vector: Tensor, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def prepend(vector: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Puts `vector` (D) before each text of `x` (B, T, D), and widens the mask."""
     first = vector.expand(len(x), 1, -1).to(x.dtype)
-    return torch.cat((first, x), 1), torch.cat((mask.new_ones(len(mask), 1), mask), 1)
+    return torch.cat((first, x), 1), None if mask is None else F.pad(mask, (1, 0), value=True)

@@ -2,7 +2,9 @@
 
 Sinusoidal: Vaswani et al. 2017, 3.5. Rotary: Su et al. 2021, in the half-split form.
 ALiBi: Press et al. 2022; its two-way form takes the distance without its sign.
-Not for deciding which one a model uses (`transformer.py`).
+All take positions as a tensor, (T,) for all texts or (B, T) for each, so that a text may go
+on where an earlier call ended or begin after padding. Not for deciding which one a model uses
+(`transformer.py`).
 """
 
 import math
@@ -23,12 +25,12 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.d_model = d_model
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         """Adds positions to `x` (B, T, D)."""
         half = torch.arange(0, self.d_model, 2, device=x.device, dtype=torch.float32)
         frequency = torch.exp(-math.log(10_000.0) * half / self.d_model)
-        angle = torch.arange(x.shape[1], device=x.device, dtype=torch.float32)[:, None] * frequency
-        table = torch.stack((angle.sin(), angle.cos()), -1).flatten(1)[:, : self.d_model]
+        angle = positions[..., None].to(torch.float32) * frequency
+        table = torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)[..., : self.d_model]
         return x + table.to(x.dtype)
 
 
@@ -40,25 +42,36 @@ class Learned(nn.Module):
         self.weight = nn.Parameter(torch.empty(max_len, d_model))
         nn.init.normal_(self.weight, std=std)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | int) -> Tensor:
         """Adds positions to `x` (B, T, D).
+
+        Args:
+            x: the embeddings.
+            positions: (T,) or (B, T), or that of the first token where the others follow.
 
         Raises:
             ValueError: if there are more places than were learned.
         """
-        n_tokens = x.shape[1]
+        if isinstance(positions, int):
+            self._check(positions + x.shape[1])
+            return x + self.weight[positions : positions + x.shape[1]]
+        if positions.device.type == "cpu" and not torch.compiler.is_compiling():
+            self._check(int(positions.max()) + 1)
+        return x + nn.functional.embedding(positions, self.weight)
+
+    def _check(self, n_tokens: int) -> None:
         if n_tokens > len(self.weight):
             raise ValueError(
                 f"{n_tokens} tokens, but positions are learned for {len(self.weight)}: "
                 "raise model.max_len, or lower data.max_tokens"
             )
-        return x + self.weight[:n_tokens]
 
 
-def rotary_angles(n_tokens: int, d_head: int, theta: float, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Returns the cosines and sines (T, K / 2) of the rotary angles."""
-    pair = torch.arange(0, d_head, 2, device=device, dtype=torch.float32)
-    angle = torch.arange(n_tokens, device=device, dtype=torch.float32)[:, None] * theta ** (-pair / d_head)
+def rotary_angles(positions: Tensor, d_head: int, theta: float) -> tuple[Tensor, Tensor]:
+    """Returns the cosines and sines of the rotary angles, (T, K / 2) or (B, 1, T, K / 2)."""
+    pair = torch.arange(0, d_head, 2, device=positions.device, dtype=torch.float32)
+    angle = positions[..., None].to(torch.float32) * theta ** (-pair / d_head)
+    angle = angle[:, None] if positions.ndim == 2 else angle  # heads turn alike
     return angle.cos(), angle.sin()
 
 
@@ -71,14 +84,20 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _slopes(n_heads: int) -> list[float]:
     """Returns the slope of each head: a geometric series, as in the paper for any number of heads."""
-    power = 2 ** math.floor(math.log2(n_heads))
+    power = 1 << (n_heads.bit_length() - 1)
     series = [2.0 ** (-8 * (i + 1) / power) for i in range(power)]
     between = [2.0 ** (-8 * (i + 1) / (2 * power)) for i in range(0, 2 * power, 2)]
     return (series + between)[:n_heads]
 
 
-def alibi(n_tokens: int, n_heads: int, device: torch.device) -> Tensor:
-    """Returns the bias (1, H, T, T) that falls with distance."""
-    place = torch.arange(n_tokens, device=device, dtype=torch.float32)
-    distance = (place[:, None] - place).abs()
-    return -torch.tensor(_slopes(n_heads), device=device)[None, :, None, None] * distance
+def alibi(queries: Tensor, keys: Tensor, n_heads: int) -> Tensor:
+    """Returns the bias (B or 1, H, T, S) that falls with the distance of positions.
+
+    Args:
+        queries: positions (T,) or (B, T).
+        keys: positions (S,) or (B, S).
+        n_heads: H.
+    """
+    distance = (keys[..., None, :] - queries[..., :, None]).abs().to(torch.float32)  # (T, S) or (B, T, S)
+    slopes = torch.tensor(_slopes(n_heads), device=keys.device)[:, None, None]
+    return -slopes * (distance[:, None] if distance.ndim == 3 else distance[None, None])

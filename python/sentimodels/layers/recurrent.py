@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .cache import Entry
+
 __all__ = ["CellKind", "Recurrent", "reversal", "turn"]
 
 CellKind = Literal["rnn", "gru", "lstm"]
@@ -59,24 +61,55 @@ class Recurrent(nn.Module):
             layers.append(nn.ModuleList(cells))
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Reads `x` (B, T, D)."""
+    def forward(self, x: Tensor, mask: Tensor | None = None, entries: list[Entry] | None = None) -> Tensor:
+        """Reads `x` (B, T, D).
+
+        Args:
+            x: the embeddings.
+            mask: (B, T), True at real tokens, padding on the right; `None`: all are real.
+            entries: a cache's part for each layer, which this call reads and extends.
+
+        Raises:
+            ValueError: if padded texts are to be cached.
+        """
+        if entries is not None and mask is not None:
+            raise ValueError(
+                "a recurrent network reads padding too: with a cache give texts of one length, and no mask"
+            )
         if x.device.type == "cpu":  # not every CPU has recurrent kernels in bfloat16
             with torch.autocast("cpu", enabled=False):
-                return self._read(x.float() if x.dtype == torch.bfloat16 else x, mask)
-        return self._read(x, mask)
+                return self._read(x.float() if x.dtype == torch.bfloat16 else x, mask, entries)
+        return self._read(x, mask, entries)
 
-    def _read(self, x: Tensor, mask: Tensor) -> Tensor:
-        places = reversal(mask) if self.backward_width else None
+    def _read(self, x: Tensor, mask: Tensor | None, entries: list[Entry] | None) -> Tensor:
+        places = None
+        if self.backward_width and mask is not None:
+            places = reversal(mask)
         for number, cells in enumerate(self.layers):
             if number:
                 x = F.dropout(x, self.dropout, self.training)
-            states = cells[0](x)[0]  # type: ignore[index]
-            if places is not None:
-                backward = cells[1](turn(x, places))[0]  # type: ignore[index]
-                states = torch.cat((states, turn(backward, places)), -1)
+            states, after = cells[0](x, _state(entries[number]) if entries else None)  # type: ignore[index]
+            if entries:
+                entries[number] |= _named(after)
+            if self.backward_width:
+                turned = x.flip(1) if places is None else turn(x, places)
+                backward = cells[1](turned)[0]  # type: ignore[index]
+                back = backward.flip(1) if places is None else turn(backward, places)
+                states = torch.cat((states, back), -1)
             x = states
         return x
+
+
+def _state(entry: Entry) -> Tensor | tuple[Tensor, Tensor] | None:
+    """Returns the state of a cell that an entry holds."""
+    if not entry:
+        return None
+    return (entry["hidden"], entry["cell"]) if "cell" in entry else entry["hidden"]
+
+
+def _named(state: Tensor | tuple[Tensor, Tensor]) -> Entry:
+    """Returns the state of a cell as an entry."""
+    return {"hidden": state} if isinstance(state, Tensor) else {"hidden": state[0], "cell": state[1]}
 
 
 def _start(cell: nn.RNNBase) -> None:

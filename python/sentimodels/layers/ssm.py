@@ -5,13 +5,16 @@ Recurrence (Dao and Gu 2024, eq. 1, scalar A per head; zero-order hold on A):
 with x (B, T, H, P) already scaled by its step, a (B, T, H) = step * A <= 0, and b, c
 (B, T, N) shared by the heads. `scan_chunked` is the "state space duality": quadratic
 within a chunk, a recurrence between chunks, O(T). Not for CUDA kernels: none are used.
-Padding lies on the right, so nothing real depends on it; a backward pass first turns
-each text round by its own length (`layers/recurrent.py`).
+Sums are formed in float32 at least, whatever autocast says. A padded token enters neither
+convolution nor state; a backward pass first turns each text round by its own length
+(`layers/recurrent.py`), for which padding must lie on the right.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from .cache import Entry
 
 __all__ = ["SelectiveMixer", "scan_chunked", "scan_sequential"]
 
@@ -28,11 +31,26 @@ def scan_sequential(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     return torch.stack(out, 1)
 
 
-def scan_chunked(x: Tensor, a: Tensor, b: Tensor, c: Tensor, chunk: int = 64) -> Tensor:
-    """Runs the recurrence by matrix products over chunks of `chunk` steps."""
+def scan_chunked(
+    x: Tensor, a: Tensor, b: Tensor, c: Tensor, chunk: int = 64, state: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Runs the recurrence by matrix products over chunks of `chunk` steps.
+
+    Args:
+        x: (B, T, H, P).
+        a: (B, T, H).
+        b: (B, T, N).
+        c: (B, T, N).
+        chunk: steps taken at once.
+        state: (B, H, N, P) after the tokens before; without it zero.
+
+    Returns:
+        y (B, T, H, P), and the state after the last step.
+    """
     heads_first = x.transpose(1, 2)  # (B, H, T, P)
     decay = a.transpose(1, 2)  # (B, H, T)
-    state = x.new_zeros(*heads_first.shape[:2], b.shape[-1], x.shape[-1])  # (B, H, N, P)
+    if state is None:
+        state = x.new_zeros(*heads_first.shape[:2], b.shape[-1], x.shape[-1])  # (B, H, N, P)
     parts = []
     for start in range(0, x.shape[1], chunk):
         part = slice(start, start + chunk)
@@ -47,7 +65,7 @@ def scan_chunked(x: Tensor, a: Tensor, b: Tensor, c: Tensor, chunk: int = 64) ->
         parts.append(inside + before)
         rest = (total[..., -1:] - total).exp()[..., None]  # decay until the chunk ends
         state = total[..., -1, None, None].exp() * state + bs.transpose(-1, -2) @ (xs * rest)
-    return torch.cat(parts, 2).transpose(1, 2)
+    return torch.cat(parts, 2).transpose(1, 2), state
 
 
 class SelectiveMixer(nn.Module):
@@ -77,16 +95,49 @@ class SelectiveMixer(nn.Module):
         self.norm = nn.RMSNorm(self.d_inner, eps=1e-5)
         self.project_out = nn.Linear(self.d_inner, d_model, bias=False)
 
-    def forward(self, states: Tensor) -> Tensor:
-        """Mixes `states` (B, T, D) from left to right."""
+    def forward(self, states: Tensor, mask: Tensor | None = None, entry: Entry | None = None) -> Tensor:
+        """Mixes `states` (B, T, D) from left to right.
+
+        Args:
+            states: what to mix.
+            mask: (B, T), True at real tokens; `None`: all are.
+            entry: the layer's part of a cache, which this call reads and extends.
+        """
         n_tokens = states.shape[1]
         mixed = self.d_inner + 2 * self.d_state
+        if mask is not None:
+            states = states * mask[..., None]
         gate, xbc, step = torch.split(self.project_in(states), [self.d_inner, mixed, self.n_heads], -1)
-        xbc = F.silu(self.convolution(xbc.transpose(1, 2))[..., :n_tokens].transpose(1, 2))
-        x, b, c = torch.split(xbc, [self.d_inner, self.d_state, self.d_state], -1)
-        x = x.view(*x.shape[:2], self.n_heads, -1)  # (B, T, H, P)
+        xbc = F.silu(self._convolved(xbc.transpose(1, 2), entry)[..., :n_tokens].transpose(1, 2))
         step = F.softplus(step + self.dt_bias)  # (B, T, H)
-        y = scan_chunked(x * step[..., None], -self.log_decay.exp() * step, b, c)
-        y = y + self.skip[:, None] * x
+        if mask is not None:
+            step = step * mask[..., None]  # no input, no decay
+        x, b, c = torch.split(xbc, [self.d_inner, self.d_state, self.d_state], -1)
+        x = x.unflatten(-1, (self.n_heads, -1))  # (B, T, H, P)
+        with torch.autocast(x.device.type, enabled=False):
+            wide = torch.promote_types(x.dtype, torch.float32)
+            step, decay = step.to(wide), -self.log_decay.to(wide).exp()
+            y, state = scan_chunked(
+                x.to(wide) * step[..., None],
+                decay * step,
+                b.to(wide),
+                c.to(wide),
+                state=entry.get("state") if entry else None,
+            )
+            y = y + self.skip[:, None] * x
+        if entry is not None:
+            entry["state"] = state
         out: Tensor = self.project_out(self.norm(y.flatten(-2) * F.silu(gate)))
         return out
+
+    def _convolved(self, x: Tensor, entry: Entry | None) -> Tensor:
+        """Convolves `x` (B, M, T) with what came before, or with zeros."""
+        if entry is None:
+            out: Tensor = self.convolution(x)
+            return out
+        before = self.convolution.kernel_size[0] - 1
+        last = entry.get("inputs", x.new_zeros(*x.shape[:2], before))
+        x = torch.cat((last, x), 2)
+        entry["inputs"] = x[:, :, x.shape[2] - before :]
+        weight, bias = self.convolution.weight, self.convolution.bias
+        return F.conv1d(x, weight, bias, groups=self.convolution.groups)

@@ -1,12 +1,14 @@
 """The transformer that `encoder`, `bert` and `gpt` share: one block, every choice by option.
 
-Not for embedding of ids (`embedding.py`) or logits (`head.py`). Norms: LayerNorm (Ba et al.
+Not for embedding of ids (`embedding.py`) or logits (`heads/`). Norms: LayerNorm (Ba et al.
 2016), RMSNorm (Zhang and Sennrich 2019), before or after the sub-layer (Xiong et al. 2020).
-Activations: ReLU, GELU exact and x sigma(1.702 x), SiLU, ReLU² (So et al. 2021), SwiGLU
-(Shazeer 2020).
+Activations: ReLU, GELU exact, by tanh (GPT-2's) and x sigma(1.702 x), SiLU, ReLU² (So et al.
+2021), SwiGLU (Shazeer 2020).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -14,20 +16,21 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from .attention import ATTENTION, Scope, scope
+from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom
+from .cache import Cache, Entry
 from .embedding import EmbeddingConfig
-from .head import HeadConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 
 __all__ = ["Transformer", "TransformerConfig"]
 
-Activation = Literal["relu", "gelu", "gelu-quick", "silu", "relu2", "swiglu"]
+Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-quick", "silu", "relu2", "swiglu"]
 AttentionKind = Literal["softmax", "plain", "linear-elu", "linear-softmax", "nystrom"]
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu-tanh": partial(F.gelu, approximate="tanh"),
     "gelu-quick": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": F.silu,
     "relu2": lambda x: F.relu(x).square(),
@@ -35,12 +38,15 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class TransformerConfig(EmbeddingConfig, HeadConfig):
+class TransformerConfig(EmbeddingConfig):
     """A transformer over tokens."""
 
     d_model: int = Field(default=128, ge=1, description="Width of the states.")
     n_layers: int = Field(default=2, ge=1, description="Blocks.")
     n_heads: int = Field(default=4, ge=1, description="Attention heads; they divide d_model.")
+    n_kv_heads: int | None = Field(
+        default=None, ge=1, description="Heads of keys and values; they divide n_heads. Without it n_heads."
+    )
     d_ff: int | None = Field(
         default=None,
         ge=1,
@@ -52,7 +58,8 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
     )
     norm_eps: float = Field(default=1e-5, gt=0, description="Added to the variance.")
     activation: Activation = Field(
-        default="gelu", description="relu, gelu, gelu-quick, silu, relu2 or swiglu, in the feed-forward part."
+        default="gelu",
+        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
     )
     attention: AttentionKind = Field(
         default="softmax", description="softmax, plain (its oracle), linear-elu, linear-softmax or nystrom."
@@ -78,6 +85,8 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
     def _possible(self) -> "TransformerConfig":
         if self.d_model % self.n_heads:
             raise ValueError(f"d_model {self.d_model} is no multiple of n_heads {self.n_heads}")
+        if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
+            raise ValueError(f"n_heads {self.n_heads} is no multiple of n_kv_heads {self.n_kv_heads}")
         if self.positions == "rotary" and self.d_model // self.n_heads % 2:
             raise ValueError(f"rotary positions need an even d_model / n_heads, not {self.d_head}")
         if self.positions == "alibi" and self.attention not in ("softmax", "plain"):
@@ -89,8 +98,6 @@ class TransformerConfig(EmbeddingConfig, HeadConfig):
             )
         if self.causal and self.attention == "nystrom":
             raise ValueError("nystrom attention has no causal form: its landmarks mix all places")
-        if self.causal and self.pooling in ("first", "cls"):
-            raise ValueError(f"pooling {self.pooling!r} of a causal model sees one token: use last or mean")
         return self
 
     @property
@@ -123,29 +130,58 @@ def _norm(config: TransformerConfig) -> nn.Module:
             return _NoNorm()
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What every block of one pass is told.
+
+    Attributes:
+        mask: of the kind that the attention takes, or `None`.
+        angles: cosines and sines of rotary positions, or `None`.
+        start: tokens that the cache held before.
+    """
+
+    mask: Tensor | None = None
+    angles: tuple[Tensor, Tensor] | None = None
+    start: int = 0
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention with projections and rotary positions."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.n_heads = config.n_heads
-        self.kernel = ATTENTION[config.attention]
-        self.qkv_proj = nn.Linear(config.d_model, 3 * config.d_model, bias=config.biases)
+        self.n_heads, self.n_shared = config.n_heads, config.n_kv_heads or config.n_heads
+        self.causal, self.dropout = config.causal, config.attention_dropout
+        self.kernel: Kernel = ATTENTION[config.attention]
+        if config.attention == "nystrom":
+            self.kernel = partial(nystrom, landmarks=config.landmarks)
+        width = (self.n_heads + 2 * self.n_shared) * config.d_head
+        self.qkv_proj = nn.Linear(config.d_model, width, bias=config.biases)
         self.project_out = nn.Linear(config.d_model, config.d_model, bias=config.biases)
         self.norms: nn.ModuleList | None = None
         if config.qk_norm:
             self.norms = nn.ModuleList(nn.RMSNorm(config.d_head, eps=config.norm_eps) for _ in range(2))
 
-    def forward(self, x: Tensor, scope: Scope, angles: tuple[Tensor, Tensor] | None) -> Tensor:
+    def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
         """Attends over `x` (B, T, D)."""
-        qkv = self.qkv_proj(x).unflatten(-1, (3, self.n_heads, -1))  # (B, T, 3, H, K)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, K)
+        heads = self.qkv_proj(x).unflatten(-1, (self.n_heads + 2 * self.n_shared, -1)).transpose(1, 2)
+        q, k, v = heads.split((self.n_heads, self.n_shared, self.n_shared), 1)  # each (B, H, T, K)
         if self.norms is not None:
             q, k = self.norms[0](q), self.norms[1](k)
-        if angles is not None:
-            q, k = rotate(q, *angles), rotate(k, *angles)
-        out: Tensor = self.project_out(self.kernel(q, k, v, scope).transpose(1, 2).flatten(2))
-        return out
+        if reading.angles is not None:
+            q, k = rotate(q, *reading.angles), rotate(k, *reading.angles)
+        out = self.kernel(
+            q,
+            k,
+            v,
+            reading.mask,
+            causal=self.causal,
+            dropout=self.dropout if self.training else 0.0,
+            entry=entry,
+            start=reading.start,
+        )
+        projected: Tensor = self.project_out(out.transpose(1, 2).flatten(2))
+        return projected
 
 
 class FeedForward(nn.Module):
@@ -182,12 +218,12 @@ class Block(nn.Module):
         self.feed_forward_norm = _norm(config)
         self.feed_forward = FeedForward(config)
 
-    def forward(self, x: Tensor, scope: Scope, angles: tuple[Tensor, Tensor] | None) -> Tensor:
+    def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
         """Runs the block on `x` (B, T, D)."""
         if self.before:
-            x = x + self._drop(self.attention(self.attention_norm(x), scope, angles))
+            x = x + self._drop(self.attention(self.attention_norm(x), reading, entry))
             return x + self._drop(self.feed_forward(self.feed_forward_norm(x)))
-        x = self.attention_norm(x + self._drop(self.attention(x, scope, angles)))
+        x = self.attention_norm(x + self._drop(self.attention(x, reading, entry)))
         out: Tensor = self.feed_forward_norm(x + self._drop(self.feed_forward(x)))
         return out
 
@@ -203,15 +239,21 @@ class Transformer(nn.Module):
         std: standard deviation of the truncated normal that linear maps start from; without
             it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
         entry: what the embeddings go through once positions are added.
+        prefix: whether a learned token is put before each text, for pooling `cls`.
     """
 
     def __init__(
-        self, config: TransformerConfig, std: float | None = None, entry: nn.Module | None = None
+        self,
+        config: TransformerConfig,
+        std: float | None = None,
+        entry: nn.Module | None = None,
+        *,
+        prefix: bool = False,
     ) -> None:
         super().__init__()
         self.config = config
         self.cls: nn.Parameter | None = None
-        if config.pooling == "cls":
+        if prefix:
             self.cls = nn.Parameter(torch.empty(config.d_model))
             nn.init.normal_(self.cls, std=0.02)
         self.positions: nn.Module = nn.Identity()
@@ -230,19 +272,49 @@ class Transformer(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
-    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns states (B, T, D) and their mask; with pooling `cls` they are one longer than `x`."""
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Returns states (B, T, D), with a prefix (B, 1 + T, D).
+
+        Args:
+            x: (B, T, D), the embedded tokens.
+            mask: (B, T), True at real tokens; `None`: all are.
+            positions: (T,) or (B, T); without it tokens count from 0, or on from those cached.
+            cache: what was kept of the tokens before; this call adds to it.
+        """
         config = self.config
         if self.cls is not None:
             x, mask = prepend(self.cls, x, mask)
-        x = self.entry(self.positions(x))
-        n_tokens = x.shape[1]
-        bias = alibi(n_tokens, config.n_heads, x.device) if config.positions == "alibi" else None
+            if positions is not None:
+                positions = nn.functional.pad(positions + 1, (1, 0))
+        start = cache.length if cache is not None else 0
+        if config.positions == "learned":
+            x = self.positions(x, start if positions is None else positions)
+        place = positions
+        if place is None:
+            place = torch.arange(start, start + x.shape[1], device=x.device)
+        if config.positions == "sinusoidal":
+            x = self.positions(x, place)
+        x = self.entry(x)
         angles = None
         if config.positions == "rotary":
-            angles = rotary_angles(n_tokens, config.d_head, config.rope_theta, x.device)
-        dropout = config.attention_dropout if self.training else 0.0
-        seen = scope(mask, causal=config.causal, bias=bias, landmarks=config.landmarks, dropout=dropout)
-        for block in self.blocks:
-            x = block(x, seen, angles)
-        return self.norm(x), mask
+            angles = rotary_angles(place, config.d_head, config.rope_theta)
+        if config.attention in LINEAR:
+            if cache is not None:
+                cache.advance(x.shape[1])
+        else:
+            keys = place
+            if cache is not None:
+                mask, keys = cache.admit(len(x), mask, place)
+            bias = alibi(place, keys, config.n_heads) if config.positions == "alibi" else None
+            mask = attention_mask(mask, x.shape[1], keys.shape[-1], causal=config.causal, bias=bias)
+        reading = Reading(mask, angles, start)
+        for number, block in enumerate(self.blocks):
+            x = block(x, reading, cache.entries[number] if cache is not None else None)
+        out: Tensor = self.norm(x)
+        return out

@@ -1,10 +1,11 @@
-"""The table of architectures, and `build`.
+"""The table of architectures, `build` and `build_backbone`.
 
 To add one: write `models/x.py` with a config and a module, and add a row here; `--arch`,
-`senti archs` and the contract tests read this table. A module is
-`forward(input_ids: (B, T), mask: (B, T)) -> logits (B, C)`, built from its config and
-`Inputs`. A config with `features(texts)` brings its own encoding in place of a tokenizer; a
-module with `fit(encoded, labels, seed)` learns by itself before the first step, if any.
+`senti archs` and the contract tests read this table. A module is a `Backbone`, to which
+`build` adds a head of classes, or gives logits (B, C) itself, as bags of features do; it is
+built from its config and `Inputs`, and called as `model(**batch.inputs())`. A config with
+`features(texts)` brings its own encoding in place of a tokenizer; a module with
+`fit(encoded, labels, seed)` learns by itself before the first step, if any.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from torch import nn
 
 from ..config import Section
 from ..errors import ConfigError
+from ..heads.classes import ClassHead, HeadConfig
+from ..layers.backbone import Backbone
 from ..text.inputs import Inputs
 from .bert import Bert, BertConfig
 from .bow import Bow, BowConfig
@@ -23,7 +26,8 @@ from .encoder import Encoder, EncoderConfig
 from .gpt import Gpt, GptConfig
 from .mamba import Mamba, MambaConfig
 from .nb import NaiveBayes, NaiveBayesConfig
-from .rnn import GruConfig, LstmConfig, RecurrentClassifier, RnnConfig
+from .rnn import GruConfig, LstmConfig, RecurrentNetwork, RnnConfig
+from .sequence_classifier import SequenceClassifier
 from .tfidf import Tfidf, TfidfConfig
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..data.encoded import Encoded
 
-__all__ = ["ARCHITECTURES", "Architecture", "Fits", "Inputs", "architecture", "build"]
+__all__ = ["ARCHITECTURES", "Architecture", "Fits", "Inputs", "architecture", "build", "build_backbone"]
 
 Values = Mapping[str, Any]
 
@@ -51,7 +55,7 @@ class Architecture:
 
     Attributes:
         config: its configuration.
-        module: its module, built from a config and `Inputs`.
+        module: a backbone, or a classifier without one, built from a config and `Inputs`.
         summary: what it is, in one line.
         presets: sizes by name, as values of the config.
         optim: defaults of `[optim]` that suit it.
@@ -119,9 +123,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "bow": Architecture(BowConfig, Bow, "bag of words, word and character n-grams", train=_FITTED),
     "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN, train=_MIXED),
-    "rnn": Architecture(RnnConfig, RecurrentClassifier, "recurrent network, two-way", _RECURRENT),
-    "gru": Architecture(GruConfig, RecurrentClassifier, "gated recurrent unit, two-way", _RECURRENT),
-    "lstm": Architecture(LstmConfig, RecurrentClassifier, "long short-term memory, two-way", _RECURRENT),
+    "rnn": Architecture(RnnConfig, RecurrentNetwork, "recurrent network, two-way", _RECURRENT),
+    "gru": Architecture(GruConfig, RecurrentNetwork, "gated recurrent unit, two-way", _RECURRENT),
+    "lstm": Architecture(LstmConfig, RecurrentNetwork, "long short-term memory, two-way", _RECURRENT),
     "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER, _CALM, _MIXED),
     "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _BERT, _CALM, _MIXED),
     "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER, _CALM, _MIXED),
@@ -142,7 +146,24 @@ def architecture(name: str) -> Architecture:
 
 
 def build(name: str, config: Section, inputs: Inputs) -> nn.Module:
-    """Builds a module with the weights it starts from."""
+    """Builds a model of classes with the weights it starts from."""
     make = cast("type[Any]", architecture(name).module)
     module: nn.Module = make(config, inputs)
+    if isinstance(module, Backbone):
+        assert isinstance(config, HeadConfig)
+        head = ClassHead(config, module.d_out, inputs.n_classes, module.backward_width)
+        return SequenceClassifier(module, head)
     return module
+
+
+def build_backbone(name: str, config: Section, inputs: Inputs) -> Backbone:
+    """Builds a backbone alone, for other heads.
+
+    Raises:
+        ConfigError: if the architecture has no states.
+    """
+    make = cast("type[Any]", architecture(name).module)
+    if not issubclass(make, Backbone):
+        raise ConfigError(f"{name} is a bag of features: it has no states that a head could read")
+    backbone: Backbone = make(config, inputs)
+    return backbone

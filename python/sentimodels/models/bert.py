@@ -1,8 +1,8 @@
 """`bert`: an encoder as in Devlin et al. 2019: segments, post-norm, exact GELU, init 0.02.
 
 Token, segment and position embeddings are summed, normalised and dropped out. Pooling
-`cls` reads a learned first token, for tokenizers that have no [CLS]. Not for pre-training:
-the masked-language-model head belongs to `lm`.
+`cls` reads a learned first token, for tokenizers that have no [CLS]. The head that guesses masked
+tokens is `heads/masked_token.py`.
 """
 
 from typing import Literal
@@ -10,15 +10,17 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..layers.embedding import TokenEmbedding
-from ..layers.head import Head
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.embedding import TokenEmbedding, token_embedding
 from ..layers.transformer import Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
 __all__ = ["Bert", "BertConfig"]
 
 
-class BertConfig(TransformerConfig):
+class BertConfig(TransformerConfig, HeadConfig):
     """An encoder with segments."""
 
     norm_order: Literal["pre", "post"] = Field(
@@ -29,28 +31,33 @@ class BertConfig(TransformerConfig):
     init_std: float = Field(default=0.02, gt=0, description="Standard deviation that weights start with.")
 
 
-class Bert(nn.Module):
-    """Token, segment and position embeddings, transformer, head."""
+class Bert(Backbone):
+    """Token, segment and position embeddings, and transformer."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: BertConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config = config
-        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=config.init_std)
+        self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
+        self.n_prefix = int(config.pooling == "cls")
+        self.embedding = token_embedding(config, inputs, config.d_model, std=config.init_std)
         self.segments = nn.Embedding(config.n_segments, config.d_model)
         nn.init.normal_(self.segments.weight, std=config.init_std)
         entry = nn.Sequential(nn.LayerNorm(config.d_model, eps=config.norm_eps), nn.Dropout(config.dropout))
-        self.transformer = Transformer(config, std=config.init_std, entry=entry)
-        self.head = Head(config, config.d_model, inputs.n_classes)
+        self.transformer = Transformer(config, std=config.init_std, entry=entry, prefix=bool(self.n_prefix))
 
-    def forward(self, input_ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Returns logits (B, C).
-
-        Args:
-            input_ids: (B, T).
-            mask: (B, T), True at real tokens.
-            segments: (B, T), which segment a token is of; without it all are of the first.
-        """
-        x = self.embedding(input_ids, mask)
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D), with pooling `cls` (B, 1 + T, D); without segments all are the first."""
+        x = self.embedding(input_ids, mask, **ngrams)
         x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
-        logits: Tensor = self.head(*self.transformer(x, mask))
-        return logits
+        states: Tensor = self.transformer(x, mask, positions, cache)
+        return states

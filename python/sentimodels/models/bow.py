@@ -95,7 +95,7 @@ class Bow(nn.Module):
         nn.init.normal_(self.head.weight, std=0.3)
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
         found = bag(input_ids, mask, self.vocab_size)
         distinct, place = torch.unique(found.feature, return_inverse=True)

@@ -12,8 +12,16 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, StaticEmbedding, TokenEmbedding, start_vectors
-from ..layers.head import Head, HeadConfig
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.embedding import (
+    EmbeddingConfig,
+    StaticEmbedding,
+    TokenEmbedding,
+    start_vectors,
+    token_embedding,
+)
 from ..layers.pooling import PoolingKind
 from ..text.inputs import Inputs
 
@@ -50,8 +58,8 @@ class CnnConfig(EmbeddingConfig, HeadConfig):
         return pooling
 
 
-class Cnn(nn.Module):
-    """Embeddings, one convolution for each width, pooling, head."""
+class Cnn(Backbone):
+    """Embeddings, and one convolution for each width."""
 
     def __init__(self, config: CnnConfig, inputs: Inputs) -> None:
         super().__init__()
@@ -60,7 +68,7 @@ class Cnn(nn.Module):
         self.static: StaticEmbedding | None = None
         n_channels = 0
         if config.channels in ("tuned", "both"):
-            self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+            self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
             n_channels += 1
         if config.channels in ("static", "both"):
             # Without vectors (a model about to be loaded) its place is kept.
@@ -73,15 +81,27 @@ class Cnn(nn.Module):
         self.convolutions = nn.ModuleList(nn.Conv1d(width, config.filters, size) for size in config.kernels)
         for name, parameter in self.convolutions.named_parameters():
             (nn.init.xavier_uniform_ if name.endswith("weight") else nn.init.zeros_)(parameter)
-        self.head = Head(config, config.filters * len(config.kernels), inputs.n_classes)
+        self.d_out = config.filters * len(config.kernels)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Returns logits (B, C)."""
-        channels = [part(input_ids, mask) for part in (self.embedding, self.static) if part is not None]
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D)."""
+        self._no(segments=segments, positions=positions, cache=cache)
+        channels = []
+        if self.embedding is not None:
+            channels.append(self.embedding(input_ids, mask, **ngrams))
+        if self.static is not None:
+            channels.append(self.static(input_ids, mask))
         x = torch.cat(channels, -1).transpose(1, 2)  # (B, D, T)
         found = [
             F.relu(convolution(F.pad(x, (0, size - 1))))  # one window for each token
             for size, convolution in zip(self.config.kernels, self.convolutions, strict=True)
         ]
-        logits: Tensor = self.head(torch.cat(found, 1).transpose(1, 2), mask)
-        return logits
+        return torch.cat(found, 1).transpose(1, 2)

@@ -10,10 +10,12 @@ texts want `norm_order = "pre"` and `positions = "rotary"`. Not for generation.
 from typing import Literal
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..layers.embedding import TokenEmbedding
-from ..layers.head import Head
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.embedding import TokenEmbedding, token_embedding
 from ..layers.position import PositionKind
 from ..layers.transformer import Activation, Transformer, TransformerConfig
 from ..text.inputs import Inputs
@@ -21,13 +23,13 @@ from ..text.inputs import Inputs
 __all__ = ["Gpt", "GptConfig"]
 
 
-class GptConfig(TransformerConfig):
+class GptConfig(TransformerConfig, HeadConfig):
     """A decoder-style transformer."""
 
     norm: Literal["layer", "rms", "none"] = Field(default="rms", description="layer, rms or none.")
     activation: Activation = Field(
         default="swiglu",
-        description="relu, gelu, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
     )
     positions: PositionKind = Field(
         default="learned", description="none, sinusoidal, learned, rotary or alibi."
@@ -35,17 +37,30 @@ class GptConfig(TransformerConfig):
     biases: bool = Field(default=False, description="Whether linear maps have biases.")
 
 
-class Gpt(nn.Module):
-    """Embeddings, transformer, head."""
+class Gpt(Backbone):
+    """Embeddings and transformer."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: GptConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config = config
-        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
-        self.transformer = Transformer(config)
-        self.head = Head(config, config.d_model, inputs.n_classes)
+        self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
+        self.n_prefix = int(config.pooling == "cls")
+        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
+        self.transformer = Transformer(config, prefix=bool(self.n_prefix))
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Returns logits (B, C)."""
-        logits: Tensor = self.head(*self.transformer(self.embedding(input_ids, mask), mask))
-        return logits
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D), with pooling `cls` (B, 1 + T, D)."""
+        self._no(segments=segments)
+        x = self.embedding(input_ids, mask, **ngrams)
+        states: Tensor = self.transformer(x, mask, positions, cache)
+        return states

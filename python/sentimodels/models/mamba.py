@@ -5,12 +5,15 @@ added (Zhu et al. 2024), each half as wide so that the parameters stay the same.
 lengths attention is faster: its cost in T is quadratic but its constant small.
 """
 
+import torch
 import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..layers.embedding import EmbeddingConfig, TokenEmbedding
-from ..layers.head import Head, HeadConfig
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache, Entry
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..layers.recurrent import reversal, turn
 from ..layers.ssm import SelectiveMixer
 from ..text.inputs import Inputs
@@ -57,31 +60,46 @@ class MambaLayer(nn.Module):
             for _ in range(n_ways)
         )
 
-    def forward(self, x: Tensor, places: Tensor | None) -> Tensor:
-        """Mixes `x` (B, T, D); `places` turn each text round."""
+    def forward(self, x: Tensor, mask: Tensor | None, places: Tensor | None, entry: Entry | None) -> Tensor:
+        """Mixes `x` (B, T, D); `places` turn each text round, where it is read both ways."""
         states = self.norm(x)
-        out = self.mixers[0](states)
+        out = self.mixers[0](states, mask, entry)
         if places is not None:
-            out = out + turn(self.mixers[1](turn(states, places)), places)
+            out = out + turn(self.mixers[1](turn(states, places), mask), places)
         return x + F.dropout(out, self.dropout, self.training)
 
 
-class Mamba(nn.Module):
-    """Embeddings, layers, head."""
+class Mamba(Backbone):
+    """Embeddings and layers."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: MambaConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config = config
-        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+        self.d_out, self.causal, self.n_cached = config.d_model, not config.bidirectional, config.n_layers
+        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
         self.layers = nn.ModuleList(MambaLayer(config) for _ in range(config.n_layers))
         self.norm = nn.RMSNorm(config.d_model, eps=1e-5)
-        self.head = Head(config, config.d_model, inputs.n_classes)
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Returns logits (B, C)."""
-        x = self.embedding(input_ids, mask)
-        places = reversal(mask) if self.config.bidirectional else None
-        for layer in self.layers:
-            x = layer(x, places)
-        logits: Tensor = self.head(self.norm(x), mask)
-        return logits
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D); the order of tokens is their position."""
+        self._no(segments=segments, positions=positions)
+        x = self.embedding(input_ids, mask, **ngrams)
+        places = None
+        if self.config.bidirectional:
+            places = reversal(torch.ones_like(input_ids, dtype=torch.bool) if mask is None else mask)
+        if cache is not None:
+            cache.advance(x.shape[1])
+        for number, layer in enumerate(self.layers):
+            x = layer(x, mask, places, cache.entries[number] if cache is not None else None)
+        states: Tensor = self.norm(x)
+        return states

@@ -80,7 +80,7 @@ class NaiveBayes(nn.Module):
         self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, inputs.n_classes))
         self.bias = nn.Parameter(torch.zeros(inputs.n_classes))
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
         found = bag(input_ids, mask, self.vocab_size)
         value = self.ratio[found.feature] * self.weight[found.feature]

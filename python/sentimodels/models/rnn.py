@@ -5,14 +5,16 @@ Reading both ways, pooling over all states and gradient clipping are what makes 
 """
 
 from pydantic import Field, model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..layers.embedding import EmbeddingConfig, TokenEmbedding
-from ..layers.head import Head, HeadConfig
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..layers.recurrent import CellKind, Recurrent
 from ..text.inputs import Inputs
 
-__all__ = ["GruConfig", "LstmConfig", "RecurrentClassifier", "RnnConfig"]
+__all__ = ["GruConfig", "LstmConfig", "RecurrentNetwork", "RnnConfig"]
 
 
 class RnnConfig(EmbeddingConfig, HeadConfig):
@@ -56,13 +58,15 @@ class LstmConfig(RnnConfig):
         return "lstm"
 
 
-class RecurrentClassifier(nn.Module):
-    """Embeddings, recurrent layers, head."""
+class RecurrentNetwork(Backbone):
+    """Embeddings and recurrent layers."""
+
+    embedding: TokenEmbedding
 
     def __init__(self, config: RnnConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config = config
-        self.embedding = TokenEmbedding(config, inputs, config.d_model, std=0.1)
+        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
         self.recurrent = Recurrent(
             config.cell,
             config.d_model,
@@ -71,10 +75,22 @@ class RecurrentClassifier(nn.Module):
             config.bidirectional,
             config.dropout,
         )
-        self.head = Head(config, self.recurrent.d_out, inputs.n_classes, self.recurrent.backward_width)
+        self.d_out, self.backward_width = self.recurrent.d_out, self.recurrent.backward_width
+        self.causal, self.n_cached = not config.bidirectional, config.n_layers
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """Returns logits (B, C)."""
-        states = self.recurrent(self.embedding(input_ids, mask), mask)
-        logits: Tensor = self.head(states, mask)
-        return logits
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D); the order of tokens is their position."""
+        self._no(segments=segments, positions=positions)
+        if cache is not None:
+            cache.advance(input_ids.shape[1])
+        x = self.embedding(input_ids, mask, **ngrams)
+        states: Tensor = self.recurrent(x, mask, cache.entries if cache is not None else None)
+        return states

@@ -53,7 +53,7 @@ class Tfidf(nn.Module):
         self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, inputs.n_classes))
         self.bias = nn.Parameter(torch.zeros(inputs.n_classes))
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
         found = bag(input_ids, mask, self.vocab_size)
         tf = found.count.to(self.idf.dtype)

@@ -208,7 +208,7 @@ def verify(folder: Path) -> list[str]:
 def _mismatch(folder: Path) -> list[str]:
     try:
         expected = _metadata(folder).get("tokenizer_sha256")
-        found = load_encoder(folder, load_config(folder).data).fingerprint
+        found = load_encoder(folder, load_config(folder)).fingerprint
     except ValueError as error:
         return [str(error)]
     return [] if expected == found else ["the tokenizer is not the one the weights were trained with"]
@@ -264,7 +264,7 @@ def load_run(folder: Path) -> Loaded:
     metadata = _metadata(folder)
     files = _read_json(folder / MANIFEST).get("files", {})
     config = load_config(folder)
-    encoder = load_encoder(folder, config.data)
+    encoder = load_encoder(folder, config)
     for name in (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name):
         if _sha256(folder / name) != files.get(name, {}).get("sha256"):
             raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")

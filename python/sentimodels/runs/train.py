@@ -104,7 +104,7 @@ def resume(
     for source in TrainingRecord.of(found.train, valid=found.valid, test=found.test).sources:
         if source.sha256 not in {old.sha256 for old in then.sources}:
             raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
-    encoder = load_encoder(out, config.data)
+    encoder = load_encoder(out, config)
     with tracking(config, out, on_record) as told:
         return _train(config, out, found, encoder, True, told, on_note, should_stop, baseline)
 
@@ -220,7 +220,7 @@ def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]
         if static:
             raise ConfigError("model.channels static or both need data.vectors, a file of word vectors")
         return None
-    texts = encoder.inputs(2).token_texts
+    texts = encoder.token_texts
     if texts is None:
         raise ConfigError(f"data.vectors: {config.arch} has no token embeddings")
     found, n_found = vectors_for(Path(path), texts)

@@ -1,13 +1,14 @@
 """From texts to ids: the tokenizer of a run, what its tokens read, and vectors for them.
 
 A run's encoder is a `sentitok` tokenizer, given or trained here, or what an architecture
-brings itself (`words.py`, `hashed_ngrams.py`), or whole words (`open_vocabulary.py`). Ids of a tokenizer
-run to its size; one more stands for padding and for a text without tokens, so no token of a text
-is ever that.
+brings itself (`words.py`, `hashed_ngrams.py`), or whole words (`open_vocabulary.py`); all are
+asked through one interface (`vocabulary.py`). For a model that composes tokens from character
+n-grams, their rows are found here too, so that the model itself looks nothing up by text.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,16 +24,18 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
 from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
-from .open_vocabulary import OpenVocabulary, Reader
+from .ngrams import NgramIndex
+from .open_vocabulary import OpenVocabulary
+from .vocabulary import Subwords, Vocabulary
 from .words import WordNgrams
 
 __all__ = [
     "Encoder",
+    "HasCharNgrams",
     "HasFeatures",
     "TextEncoder",
     "encoder_for",
     "load_encoder",
-    "token_texts",
     "vectors_for",
 ]
 
@@ -56,6 +59,19 @@ class HasFeatures(Protocol):
         """Returns the encoder of these training texts."""
 
 
+@runtime_checkable
+class HasCharNgrams(Protocol):
+    """A config of a model that composes tokens from character n-grams."""
+
+    @property
+    def ngram_range(self) -> tuple[int, int] | None:
+        """Shortest and longest n-gram; `None`: none."""
+
+    @property
+    def char_buckets(self) -> int:
+        """Buckets that n-grams are hashed into."""
+
+
 @dataclass(frozen=True)
 class TextEncoder:
     """An encoder with what a run settled about it.
@@ -63,10 +79,25 @@ class TextEncoder:
     Attributes:
         encoder: the tokenizer, or what stands in its place.
         data: the `[data]` section: lower case, lengths and what becomes of long texts.
+        char_ngrams: the config of a model that reads character n-grams of tokens, or `None`.
     """
 
     encoder: Encoder
     data: DataConfig
+    char_ngrams: HasCharNgrams | None = None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The encoder, as a model sees it."""
+        return Subwords(self.encoder) if isinstance(self.encoder, Tokenizer) else self.encoder
+
+    @cached_property
+    def ngrams(self) -> NgramIndex | None:
+        """The character n-grams of the tokens, where the model reads any."""
+        given, texts = self.char_ngrams, self.vocabulary.token_texts
+        if given is None or given.ngram_range is None or texts is None:
+            return None
+        return NgramIndex.of(texts, given.ngram_range, given.char_buckets)
 
     @property
     def lowercase(self) -> bool:
@@ -81,43 +112,42 @@ class TextEncoder:
     @property
     def pad_id(self) -> int:
         """The id of padding, and of a text without tokens."""
-        return self.encoder.vocab_size if self.in_order else 0
-
-    @property
-    def in_order(self) -> bool:
-        """Whether ids are tokens in the order of the text, and not a bag of features."""
-        return isinstance(self.encoder, Tokenizer | OpenVocabulary)
+        return self.vocabulary.pad_id
 
     @property
     def vocab_size(self) -> int:
         """Ids run below this, that of padding included."""
-        return self.encoder.vocab_size + self.in_order
+        return self.vocabulary.vocab_size
+
+    @property
+    def token_texts(self) -> list[str] | None:
+        """What each id reads, "" for special ones; `None` for a bag of features."""
+        return self.vocabulary.token_texts
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Encodes texts as the model reads them."""
         prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
-        reader = Reader(self.encoder) if isinstance(self.encoder, OpenVocabulary) else self.encoder
+        vocabulary = self.vocabulary
+        reader = vocabulary.reader()
         encoded = encode_texts(
             prepared,
-            reader,  # type: ignore[arg-type]  # what is used of it, all have
-            self.data.max_tokens if self.in_order else _WHOLE,
+            reader,
+            self.data.max_tokens if vocabulary.in_order else _WHOLE,
             self.data.long,
             stride=self.data.stride,
-            pad_id=self.pad_id,
+            pad_id=vocabulary.pad_id,
         )
-        return replace(encoded, unknown=tuple(reader.unknown)) if isinstance(reader, Reader) else encoded
+        unknown = tuple(reader.unknown)
+        table = None if self.ngrams is None else self.ngrams.extended(unknown)
+        return replace(encoded, unknown=unknown, n_known=vocabulary.vocab_size, ngrams=table)
 
     def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
         """Returns what a model is built for."""
         if isinstance(self.encoder, HashedNgrams):
             n_words = len(self.encoder.words) + 1
             return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
-        texts = None
-        if isinstance(self.encoder, Tokenizer):
-            texts = token_texts(self.encoder)
-        elif isinstance(self.encoder, OpenVocabulary):
-            texts = [*self.encoder.words, ""]
-        return Inputs(self.vocab_size, n_classes, texts, vectors)
+        n_ngrams = 0 if self.ngrams is None else self.ngrams.n_rows
+        return Inputs(self.vocab_size, n_classes, self.pad_id, n_ngrams, vectors)
 
     @property
     def file_name(self) -> str:
@@ -142,7 +172,7 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
         return TextEncoder(config.model.features(texts), settled)
     if data.tokenizer is not None:
         settled = data.model_copy(update={"lowercase": bool(data.lowercase)})
-        return TextEncoder(Tokenizer.from_file(data.tokenizer), settled)
+        return TextEncoder(Tokenizer.from_file(data.tokenizer), settled, _char_ngrams(config))
     lowercase = data.lowercase is not False
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
     trained: Encoder
@@ -150,7 +180,11 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
         trained = OpenVocabulary.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
     else:
         trained = _trained(prepared, data, lowercase)
-    return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}))
+    return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}), _char_ngrams(config))
+
+
+def _char_ngrams(config: RunConfig) -> HasCharNgrams | None:
+    return config.model if isinstance(config.model, HasCharNgrams) else None
 
 
 def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokenizer:
@@ -168,8 +202,12 @@ def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokeniz
             return train_unigram(texts=texts, vocab_size=size, pre_tokenizer=splitter)
 
 
-def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
+def load_encoder(folder: Path, config: RunConfig) -> TextEncoder:
     """Reads the encoder of a run directory.
+
+    Args:
+        folder: the directory.
+        config: of the run.
 
     Raises:
         CheckpointError: if there is none.
@@ -180,19 +218,8 @@ def load_encoder(folder: Path, data: DataConfig) -> TextEncoder:
             encoder: Encoder = (
                 Tokenizer.from_file(path) if kind is Tokenizer else kind.from_bytes(path.read_bytes())
             )
-            return TextEncoder(encoder, data)
+            return TextEncoder(encoder, config.data, _char_ngrams(config))
     raise CheckpointError(f"{folder}: no tokenizer; expected one of {', '.join(_FILES)}")
-
-
-def token_texts(tokenizer: Tokenizer) -> list[str]:
-    """Returns what each token reads, without spaces around it; "" for special tokens and padding."""
-    special = {token.id for token in tokenizer.added_tokens if token.special}
-    out = []
-    for id in range(tokenizer.vocab_size):
-        data = b"" if id in special else tokenizer.id_to_bytes(id) or b""
-        text = data.decode("utf-8", "replace")
-        out.append(text.removeprefix("##").removesuffix("</w>").strip().strip("▁"))
-    return [*out, ""]
 
 
 def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..data.scripts import finder
 from ..errors import CheckpointError, ConfigError
 from .ngrams import NgramTable, hash_texts, ngram_table, ngrams
-from .words import IdBatch, IdRow, reading, saved
+from .words import BagVocabulary, IdBatch, IdRow, reading, saved
 
 __all__ = ["HashedNgrams"]
 
@@ -39,7 +39,7 @@ class _Known(dict[str, int]):
         return -1
 
 
-class HashedNgrams:
+class HashedNgrams(BagVocabulary):
     """Words and hashed n-grams; it encodes texts as a tokenizer does.
 
     Args:
@@ -207,10 +207,6 @@ class HashedNgrams:
     def encode(self, text: str, *, max_tokens: int | None = None) -> IdRow:
         """Returns the ids of one text."""
         return IdRow(self.encode_batch([text]).ids[:max_tokens])
-
-    def windows(self, text: str, size: int, stride: int = 0) -> IdBatch:
-        """Refuses: a bag of n-grams has no windows."""
-        raise ConfigError('data.long = "windows": a bag of n-grams reads a text whole; raise data.max_tokens')
 
     def to_bytes(self) -> bytes:
         """Returns words and buckets as JSON."""

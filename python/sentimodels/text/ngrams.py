@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NgramTable", "hash_text", "ngram_table", "ngrams"]
+__all__ = ["NgramIndex", "NgramTable", "hash_text", "ngram_table", "ngrams"]
 
 _OFFSET = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
@@ -85,3 +85,45 @@ def ngram_table(texts: Sequence[str], lowest: int, highest: int, buckets: int) -
     np.cumsum([len(item) for item in found], out=starts[1:])
     hashes = hash_texts([gram for item in found for gram in item])
     return NgramTable((hashes % np.uint64(buckets)).astype(np.int64), starts)
+
+
+@dataclass(frozen=True)
+class NgramIndex:
+    """The n-grams that a vocabulary has: a row for each bucket that occurs, and the rows of each token.
+
+    Attributes:
+        char_ngrams: the shortest and the longest.
+        n_buckets: buckets that n-grams are hashed into.
+        buckets: those that occur, rising; the place of one is its row.
+        table: the rows of each token.
+    """
+
+    char_ngrams: tuple[int, int]
+    n_buckets: int
+    buckets: NDArray[np.int64]
+    table: NgramTable
+
+    @classmethod
+    def of(cls, token_texts: Sequence[str], char_ngrams: tuple[int, int], n_buckets: int) -> "NgramIndex":
+        """Builds the index of the tokens' texts; buckets that no token has need no row."""
+        found = ngram_table(token_texts, *char_ngrams, n_buckets)
+        buckets, rows = np.unique(found.rows, return_inverse=True)
+        return cls(char_ngrams, n_buckets, buckets, NgramTable(rows.astype(np.int64), found.starts))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table of n-grams, at least one."""
+        return max(1, len(self.buckets))
+
+    def extended(self, words: Sequence[str]) -> NgramTable:
+        """Returns the table with words after the tokens; n-grams that have no row do not count."""
+        if not words:
+            return self.table
+        new = ngram_table(words, *self.char_ngrams, self.n_buckets)
+        there = np.isin(new.rows, self.buckets)
+        row = np.searchsorted(self.buckets, new.rows)
+        ends = np.concatenate([[0], np.cumsum(there)])[new.starts]
+        starts = self.table.starts
+        return NgramTable(
+            np.concatenate([self.table.rows, row[there]]), np.concatenate([starts, starts[-1] + ends[1:]])
+        )

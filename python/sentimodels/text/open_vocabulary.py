@@ -1,10 +1,10 @@
 """`OpenVocabulary`: texts as whole words, those of the training texts by id, any other by its letters.
 
 It stands where a run may have a subword tokenizer. `sentitok` cuts the texts; the most frequent
-words get ids. A word that has none gets one for the time being, above all others, and
-`Encoded.unknown` holds its spelling, from which `TokenEmbedding` composes a vector by character
-n-grams (Bojanowski et al. 2017). So no word is broken into pieces that training never met.
-Not for an architecture without such n-grams: there an unknown word is nothing. Not lossless.
+words get ids, and one more is padding. A word that has none gets one for the time being, above
+all others, and `Encoded.unknown` holds its spelling, from whose character n-grams `NgramEmbedding`
+composes a vector (Bojanowski et al. 2017). So no word is broken into pieces that training never
+met. Not for an architecture without such n-grams: there an unknown word is nothing. Not lossless.
 """
 
 import hashlib
@@ -31,11 +31,15 @@ _FORMAT = "sentimodels.open-vocabulary/1"
 class OpenVocabulary:
     """The words that have ids, and how texts are cut.
 
+    Words come first; the id after the last is that of padding.
+
     Args:
         words: the words; the place of one is its id.
         pre_tokenizer: the name of one of sentitok's, or `None` for `pattern`.
         pattern: regular expression of a word.
     """
+
+    in_order = True
 
     def __init__(self, words: Sequence[str], pre_tokenizer: str | None = None, pattern: str = WORD) -> None:
         self.words = list(words)
@@ -59,8 +63,27 @@ class OpenVocabulary:
 
     @property
     def vocab_size(self) -> int:
-        """Ids of words run below this."""
+        """Ids run below this, that of padding included."""
+        return len(self.words) + 1
+
+    @property
+    def pad_id(self) -> int:
+        """The id of padding, and of a text without words."""
         return len(self.words)
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The id of padding alone."""
+        return frozenset({self.pad_id})
+
+    @property
+    def token_texts(self) -> list[str]:
+        """The word of each id; "" for padding."""
+        return [*self.words, ""]
+
+    def reader(self) -> "Reader":
+        """Returns what encodes the texts of one call, and notes words without an id."""
+        return Reader(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,7 +131,7 @@ class Reader:
     @property
     def vocab_size(self) -> int:
         """Ids run below this: words, padding, and the unknown words so far."""
-        return self.of.vocab_size + 1 + len(self.unknown)
+        return self.of.vocab_size + len(self.unknown)
 
     def _id(self, word: str) -> int:
         found = self._ids.get(word)

@@ -26,7 +26,7 @@ from ..data.scripts import WORD, finder, stands_alone
 from ..errors import CheckpointError, ConfigError
 from .ngrams import ngrams
 
-__all__ = ["WORD", "IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
+__all__ = ["WORD", "BagVocabulary", "IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
 
 _FORMAT = "sentimodels.words/3"
 # Before n-grams of characters, and for the ends of a text: no text of use has them.
@@ -73,6 +73,24 @@ def reading(what: str) -> Iterator[None]:
         raise CheckpointError(f"no {what}: {error!r}") from error
 
 
+class BagVocabulary:
+    """What vocabularies of a bag of features share: id 0 is none, and an unknown feature is left out."""
+
+    in_order = False
+    pad_id = 0
+    special_ids = frozenset({0})
+    token_texts = None
+    unknown: tuple[str, ...] = ()
+
+    def reader(self) -> Self:
+        """Returns itself."""
+        return self
+
+    def windows(self, text: str, size: int, stride: int = 0) -> list[NDArray[np.uint32]]:
+        """Refuses: a bag of n-grams has no windows."""
+        raise ConfigError('data.long = "windows": a bag of n-grams reads a text whole; raise data.max_tokens')
+
+
 class NgramConfig(Section):
     """Which n-grams a text is read as."""
 
@@ -99,7 +117,7 @@ class NgramConfig(Section):
         return WordNgrams.fit(texts, NgramConfig(**self.model_dump(include=set(NgramConfig.model_fields))))
 
 
-class WordNgrams:
+class WordNgrams(BagVocabulary):
     """A vocabulary of word n-grams; it encodes texts as a tokenizer does.
 
     Args:
@@ -182,10 +200,6 @@ class WordNgrams:
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         return IdBatch(np.concatenate([*rows, np.zeros(0, np.uint32)]), offsets)
-
-    def windows(self, text: str, size: int, stride: int = 0) -> IdBatch:
-        """Refuses: a bag of n-grams has no windows."""
-        raise ConfigError('data.long = "windows": a bag of n-grams reads a text whole; raise data.max_tokens')
 
     def to_bytes(self) -> bytes:
         """Returns the vocabulary as JSON."""

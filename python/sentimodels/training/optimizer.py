@@ -2,8 +2,8 @@
 
 Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to torch's Muon if
 asked; all else to torch's fused AdamW or SGD. Decay applies to matrices between layers, never
-to embeddings, norms or biases. `layer_decay` lowers the rate of each layer further from the
-head (Howard and Ruder 2018).
+to embeddings, learned positions, norms or biases. `layer_decay` lowers the rate of each layer further
+from the head (Howard and Ruder 2018).
 """
 
 import re
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..config import OptimConfig
 from .table_rows import put, take
 
-__all__ = ["Optimizers", "RowAdam", "depth_of", "is_table"]
+__all__ = ["Optimizers", "RowAdam", "depth_of", "is_sparse", "is_table"]
 
 
 def is_table(name: str) -> bool:
@@ -24,12 +24,23 @@ def is_table(name: str) -> bool:
     return re.search(r"embedding\.(weight|gram_weight)$", name) is not None
 
 
+def _added(name: str) -> bool:
+    """Whether a parameter is a table of vectors that are added to tokens: positions, segments."""
+    return re.search(r"\b(positions|segments)\.weight$", name) is not None
+
+
+def is_sparse(module: nn.Module, name: str) -> bool:
+    """Whether a parameter may have sparse gradients: a table, but not one that a head reads whole."""
+    part = module.get_submodule(name.rpartition(".")[0])
+    return is_table(name) and not (name.endswith(".weight") and getattr(part, "tied", False))
+
+
 def depth_of(name: str, n_layers: int) -> int:
     """Returns how far a parameter is from the input: 0 for embeddings, `n_layers` + 1 for the head."""
     found = re.search(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", name)
     if found:
         return int(found[1]) + 1
-    return n_layers + 1 if re.match(r"head\.|norm\.|transformer\.norm\.", name) else 0
+    return n_layers + 1 if re.match(r"head\.|(?:backbone\.)?(?:transformer\.)?norm\.", name) else 0
 
 
 class RowAdam(torch.optim.Optimizer):
@@ -88,9 +99,9 @@ class Optimizers:
         others: list[dict[str, Any]] = []
         for name, parameter in module.named_parameters():
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
-            between = parameter.ndim == 2 and not is_table(name) and ".segments." not in f".{name}"
+            between = parameter.ndim == 2 and not is_table(name) and not _added(name)
             group = {"params": [parameter], "factor": factor, "base": config.lr}
-            if sparse and is_table(name):
+            if sparse and is_sparse(module, name):
                 rows.append(group | {"base": config.lr * config.embedding_lr_scale})
             elif config.name == "muon" and between and not name.startswith("head."):
                 matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})

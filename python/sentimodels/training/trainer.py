@@ -32,7 +32,7 @@ from .class_weights import balanced, numbers
 from .device import device_of, use_bfloat16
 from .ema import EMA
 from .loss import distance, mixed, one_hot, summed
-from .optimizer import Optimizers, clip, is_table
+from .optimizer import Optimizers, clip, is_sparse
 from .possible import check_possible
 from .progress import Fit, Progress, write_record
 from .schedule import rate
@@ -137,11 +137,10 @@ class _Run:
         for part in self.mixing:
             if isinstance(part, TokenEmbedding):
                 part.sparse = sparse
-                part.know(train.unknown)
         self.forward = torch.compile(module) if self.config.compile else module
         self.names = [name for name, _ in module.named_parameters()]
         self.optimizers = Optimizers(module, self.optim, sparse=sparse)
-        lazy = {name for name in self.names if sparse and is_table(name)}
+        lazy = {name for name in self.names if sparse and is_sparse(module, name)}
         self.ema = EMA(module, self.config.ema, lazy) if self.config.ema else None
         self.frozen = [
             value for name, value in module.named_parameters() if name.startswith(self.optim.freeze)
@@ -321,19 +320,19 @@ class _Run:
 
     def _loss(self, batch: Batch) -> Tensor:
         """Returns the summed loss of a batch."""
-        ids, mask = batch.input_ids.to(self.device), batch.mask.to(self.device)
+        inputs = batch.inputs(self.device)
         target = one_hot(batch.labels.to(self.device), self.n_classes)
         if self.config.mixup:
             alpha = torch.tensor(self.config.mixup)
             share = float(torch.distributions.Beta(alpha, alpha).sample())
-            order = torch.randperm(len(ids)).to(self.device)
+            order, mask = torch.randperm(len(batch.labels)).to(self.device), batch.mask.to(self.device)
             target = mixed(target, order, share)
             for part in self.mixing:
                 part.mix = (order, share, mask)
-            mask = mask | mask[order]
+            inputs["mask"] = mask | mask[order]
         try:
-            logits = self.forward(ids, mask)
-            again = self.forward(ids, mask) if self.config.r_drop else None
+            logits = self.forward(**inputs)
+            again = self.forward(**inputs) if self.config.r_drop else None
         finally:
             for part in self.mixing:
                 part.mix = None

@@ -1,0 +1,265 @@
+"""Heads on backbones: a language model, a masked one, values and rewards; cross entropy in chunks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sentimodels.config import OptimConfig
+from sentimodels.errors import ConfigError
+from sentimodels.heads.cross_entropy import IGNORED, chunked_cross_entropy
+from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
+from sentimodels.heads.next_token import NextTokenHead
+from sentimodels.heads.reward import RewardHead
+from sentimodels.heads.value import ValueHead
+from sentimodels.layers.backbone import Backbone
+from sentimodels.models import ARCHITECTURES, Inputs, build_backbone
+from sentimodels.training.ema import EMA
+from sentimodels.training.optimizer import Optimizers, is_sparse
+
+V, MASK_ID = 30, 29
+SMALL = {
+    "d_model": 32,
+    "n_heads": 2,
+    "n_layers": 2,
+    "char_ngrams": (0, 0),
+    "embedding_dropout": 0,
+    "dropout": 0,
+}
+CAUSAL = {"causal": True, "norm_order": "pre", "positions": "rotary"}
+
+
+@pytest.fixture(autouse=True)
+def _seeded_torch() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+def backbone_of(name: str, **options: Any) -> Backbone:
+    fields = ARCHITECTURES[name].config.model_fields
+    given = {key: value for key, value in (SMALL | options).items() if key in fields}
+    return build_backbone(name, ARCHITECTURES[name].config.model_validate(given), Inputs(V, 2))
+
+
+def counting(n: int, width: int, most: int = 3) -> Tensor:
+    """Texts that count from a random start by a random step: each token follows from the two before."""
+    start, step = torch.randint(0, 28, (n, 1)), torch.randint(1, most + 1, (n, 1))
+    return (start + step * torch.arange(width)) % 28
+
+
+class LanguageModel(nn.Module):
+    """A causal language model, and how it is trained and continued."""
+
+    def __init__(self, backbone: Backbone, *, tied: bool = True) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = NextTokenHead(backbone, V, tied=tied)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head.loss(self.backbone(ids[:, :-1]), ids[:, 1:], self.backbone, chunk=64).mean()
+
+    @torch.inference_mode()
+    def go_on(self, ids: Tensor, n: int) -> Tensor:
+        cache = self.backbone.new_cache()
+        new = ids
+        for _ in range(n):
+            states = self.backbone(new, cache=cache)
+            new = self.head(states[:, -1:], self.backbone).argmax(-1)
+            ids = torch.cat((ids, new), 1)
+        return ids
+
+
+@pytest.mark.parametrize("name", ["gpt", "mamba", "lstm"])
+def test_a_causal_language_model(name: str) -> None:
+    more = {"bidirectional": False} if name != "gpt" else CAUSAL
+    model = LanguageModel(backbone_of(name, **more, d_hidden=32, d_head=8))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0)
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = model(counting(32, 12))
+        loss.backward()
+        optimizer.step()
+    # Uniform is 3.3 nats; the second token of a text is a guess of three, 1.1 nats in eleven.
+    assert loss < 0.8
+    if name == "gpt":
+        texts = counting(16, 12)
+        right = model.eval().go_on(texts[:, :6], 6) == texts
+        assert right.float().mean() > 0.9
+
+
+def test_a_masked_language_model() -> None:
+    backbone = backbone_of("bert", init_std=0.1)
+    words, follows = MaskedTokenHead(backbone, V, std=0.1), NextSentenceHead(32, std=0.1)
+    parts = nn.ModuleList((backbone, words, follows))
+    optimizer = torch.optim.AdamW(parts.parameters(), lr=0.005, weight_decay=0)
+    for _ in range(200):
+        first, second = counting(64, 12, most=1).chunk(2, 1)
+        swapped = torch.rand(64) < 0.5
+        second = torch.where(swapped[:, None], second.roll(1, 0), second)
+        ids = torch.cat((first, second), 1)
+        segments = (torch.arange(12) >= 6).long().expand(64, 12)
+        masked = torch.rand(ids.shape) < 0.15
+        states = backbone(ids.masked_fill(masked, MASK_ID), segments=segments)
+        of_words = words.loss(states, ids.masked_fill(~masked, IGNORED), backbone)
+        assert of_words.shape == (int(masked.sum()),)
+        of_pairs = F.cross_entropy(follows(states), swapped.long())
+        optimizer.zero_grad()
+        (of_words.mean() + of_pairs).backward()
+        optimizer.step()
+    assert of_words.mean() < 1.0  # uniform is 3.3 nats
+    assert of_pairs < 0.6  # a guess is 0.69
+    assert words(states, backbone).shape == (64, 12, V)
+
+
+def test_values_and_rewards() -> None:
+    """The value of a token is how many 7s its text has had so far; preferred is the text with more."""
+    backbone = backbone_of("gpt", **CAUSAL)
+    value, reward = ValueHead(32), RewardHead(32)
+    assert not value(backbone(counting(2, 5))).any()
+    optimizer = torch.optim.AdamW(nn.ModuleList((backbone, value, reward)).parameters(), lr=0.005)
+    first_loss = None
+    for _ in range(120):
+        ids = torch.where(torch.rand(32, 8) < 0.3, 7, torch.randint(0, 7, (32, 8)))
+        states = backbone(ids)
+        seen = (ids == 7).cumsum(1).float()
+        of_values = F.mse_loss(value(states), seen)
+        rewards, count = reward(states), seen[:, -1]
+        better = count[:16] > count[16:]
+        of_pairs = RewardHead.loss(rewards[:16], rewards[16:])[better].mean()
+        first_loss = of_values if first_loss is None else first_loss
+        optimizer.zero_grad()
+        (of_values + of_pairs).backward()
+        optimizer.step()
+    assert first_loss is not None
+    assert of_values < 0.1 * first_loss
+    assert of_pairs < 0.3  # a guess is 0.69
+
+
+def test_a_reward_reads_real_tokens() -> None:
+    reward = RewardHead(4)
+    states, mask = torch.randn(2, 3, 4), torch.tensor([[True, True, False], [True, True, True]])
+    torch.testing.assert_close(reward(states, mask)[0], reward(states[:1, :2])[0])
+    on_the_left = reward(states, mask.flip(1))
+    torch.testing.assert_close(on_the_left[0], reward(states[:1, 1:])[0])
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_cross_entropy_in_chunks_is_torchs(biased: bool) -> None:
+    given = [torch.randn(3, 7, 5), torch.randn(11, 5), torch.randn(11)]
+    states, weight, bias = (x.double().requires_grad_() for x in given)
+    targets = torch.randint(0, 11, (3, 7))
+    targets[0, :3] = IGNORED
+    added = bias if biased else None
+    upstream = torch.randn(3, 7, dtype=torch.float64)
+    logits = F.linear(states, weight, added)
+    expected = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+    found = chunked_cross_entropy(states, weight, targets, added, chunk=4)
+    torch.testing.assert_close(found, expected)
+    of = [states, weight, *([bias] if biased else [])]
+    for one, two in zip(
+        torch.autograd.grad(found, of, upstream), torch.autograd.grad(expected, of, upstream), strict=True
+    ):
+        torch.testing.assert_close(one, two)
+    with pytest.raises(ValueError, match=r"states \(3, 7, 5\), but targets \(3, 6\)"):
+        chunked_cross_entropy(states, weight, targets[:, 1:])
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that a tensor made inside holds."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numel = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for one in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(one, Tensor):
+                self.numel = max(self.numel, one.numel())
+        return out
+
+
+@pytest.mark.parametrize("chunk", [64, 256])
+def test_logits_are_never_held_whole(chunk: int) -> None:
+    n, width, vocabulary = 1024, 8, 5000
+    states = torch.randn(n, width, requires_grad=True)
+    weight = torch.randn(vocabulary, width, requires_grad=True)
+    targets = torch.randint(0, vocabulary, (n,))
+    saved: list[int] = []
+
+    def keep(x: Tensor) -> Tensor:
+        saved.append(x.numel())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x), Largest() as made:
+        chunked_cross_entropy(states, weight, targets, chunk=chunk).sum().backward()
+    assert made.numel == chunk * vocabulary
+    # Whole, they would be 1,024 times the vocabulary, several times over.
+    with Largest() as whole:
+        F.cross_entropy(states @ weight.T, targets).backward()
+    assert whole.numel == n * vocabulary
+
+
+def test_a_tied_table_is_saved_once(tmp_path: Path) -> None:
+    model = LanguageModel(backbone_of("gpt", **CAUSAL))
+    assert [key for key in model.state_dict() if key.startswith("head")] == []
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    torch.manual_seed(1)
+    other = LanguageModel(backbone_of("gpt", **CAUSAL))
+    other.load_state_dict(load_file(tmp_path / "model.safetensors"))
+    ids = counting(2, 8)
+    assert torch.equal(model(ids), other(ids))
+    untied = LanguageModel(backbone_of("gpt", **CAUSAL), tied=False)
+    assert [key for key in untied.state_dict() if key.startswith("head")] == ["head.weight"]
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_gradients_of_tied_tables_are_dense_and_whole(tied: bool) -> None:
+    """Both uses of a tied table count; with sparse gradients asked for, only an untied one has them."""
+    ids, found = counting(4, 8), []
+    for sparse in (False, True):
+        torch.manual_seed(3)
+        model = LanguageModel(backbone_of("gpt", **CAUSAL), tied=tied)
+        embedding = model.backbone.embedding
+        assert embedding is not None
+        embedding.sparse = sparse
+        model(ids).backward()
+        grad = embedding.weight.grad
+        assert grad is not None
+        assert grad.is_sparse == (sparse and not tied)
+        assert is_sparse(model, "backbone.embedding.weight") == (not tied)
+        found.append(grad.to_dense())
+        optimizers = Optimizers(model, OptimConfig(), sparse=sparse)
+        assert ("rows" in optimizers.all) == (sparse and not tied)
+        average = EMA(model, 0.9, {"backbone.embedding.weight"} if sparse and not tied else set())
+        average.before()
+        optimizers.step()
+        average.after()
+    torch.testing.assert_close(*found)
+    # A token that is in no text gets a gradient through the head alone.
+    assert found[0][MASK_ID].any() == tied
+
+
+def test_what_cannot_be_tied() -> None:
+    lstm = backbone_of("lstm", bidirectional=False, d_hidden=16)
+    with pytest.raises(ValueError, match=r"an embedding \(30, 32\) cannot be tied to states of width 16"):
+        NextTokenHead(lstm, V)
+    config = ARCHITECTURES["gpt"].config.model_validate({"d_model": 32, "n_heads": 2})
+    with pytest.raises(ConfigError, match=r"set model\.char_ngrams = \[0, 0\]"):
+        NextTokenHead(build_backbone("gpt", config, Inputs(V, 2, n_ngrams=5)), V)
+
+
+def test_positions_and_segments_have_no_weight_decay() -> None:
+    optimizers = Optimizers(backbone_of("bert"), OptimConfig(weight_decay=0.3), sparse=False)
+    decays: dict[str, float] = {}
+    for optimizer in optimizers.all.values():
+        for group in optimizer.param_groups:
+            decays |= {optimizers.names[id(p)]: group["weight_decay"] for p in group["params"]}
+    for name in ("transformer.positions.weight", "segments.weight", "embedding.weight"):
+        assert decays[name] == 0, name
+    assert decays["transformer.blocks.0.attention.qkv_proj.weight"] == 0.3
