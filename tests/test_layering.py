@@ -59,15 +59,16 @@ ROOMS: dict[str, set[str]] = {
     "layers": {"errors", "config", "text"},  # tensors, never files
     "models": {"errors", "config", "text", "layers"},
     "inference": {"data", "layers"},
-    "training": {"errors", "config", "data", "layers", "inference"},  # no architecture
+    "training": {"errors", "config"},  # the loop: no architecture, no task
+    "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
     "runs": {
-        "errors", "config", "data", "text", "models", "inference", "training", "evaluation",
+        "errors", "config", "data", "text", "models", "inference", "training", "tasks", "evaluation",
     },
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "data", "models", "training", "evaluation", "runs", "predictor",
+        "errors", "data", "models", "tasks", "evaluation", "runs", "predictor",
     },
 }  # fmt: skip
 

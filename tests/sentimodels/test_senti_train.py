@@ -166,7 +166,7 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     config = tomllib.loads((folder / "runs" / "options" / "config.toml").read_text("utf-8"))
     assert config["model"]["char_ngrams"] == [2, 4]
     assert (config["optim"]["freeze"], config["optim"]["unfreeze_at"]) == (["embedding", "convolutions"], 9)
-    assert config["train"]["class_weights"] == [1.0, 3.0]
+    assert config["task"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import OptimConfig, TrainConfig
+from sentimodels.config import ClassificationConfig, OptimConfig
+from sentimodels.tasks.loss import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
-from sentimodels.training.loss import distance, mixed, one_hot, summed
 from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of
 from sentimodels.training.schedule import rate
 
@@ -49,19 +49,19 @@ LABELS = torch.tensor([0, 2, 0])
 
 
 def test_loss_is_torchs_summed_cross_entropy() -> None:
-    found = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), None)
+    found = summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(), None)
     torch.testing.assert_close(found, nn.functional.cross_entropy(LOGITS, LABELS, reduction="sum"))
-    smooth = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(label_smoothing=0.1), None)
+    smooth = summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(label_smoothing=0.1), None)
     expected = nn.functional.cross_entropy(LOGITS, LABELS, label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(smooth, expected)
     weights = torch.tensor([0.5, 1.0, 2.0])
     expected = nn.functional.cross_entropy(LOGITS, LABELS, weights, reduction="sum")
-    torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), weights), expected)
+    torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(), weights), expected)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.25])
 def test_focal_loss_is_its_formula(alpha: float) -> None:
-    config = TrainConfig(focal_gamma=2.0, focal_alpha=alpha)
+    config = ClassificationConfig(focal_gamma=2.0, focal_alpha=alpha)
     found = summed(LOGITS, one_hot(LABELS, 3), config, None)
     probs = LOGITS.softmax(-1)
     expected = sum(
@@ -121,6 +121,9 @@ def test_clipping_counts_sparse_and_dense_together() -> None:
     torch.testing.assert_close(second.grad, torch.tensor([0.0, 0.8]), atol=1e-5, rtol=0)
 
 
+TABLES = {"embedding.weight"}
+
+
 class Toy(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +144,7 @@ def test_average_of_met_rows_is_that_of_all_rows() -> None:
     toy = Toy()
     plain = {name: value.detach().clone().double() for name, value in toy.named_parameters()}
     average = EMA(toy, 0.9, {"embedding.weight"})
-    optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=True)
+    optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=TABLES)
     optimizers.set_rate(1.0)
     for step in range(30):
         ids = torch.tensor([[step % 3, (step * 5) % 4]])  # rows 4 and 5 are never met
@@ -178,7 +181,7 @@ def test_depth(name: str, depth: int) -> None:
 
 
 def test_lower_layers_move_slower() -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, embedding_lr_scale=3), sparse=True)
+    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, embedding_lr_scale=3), sparse=TABLES)
     optimizers.set_rate(0.1)
     rates = {
         optimizers.names[id(p)]: group["lr"]
@@ -202,7 +205,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("name", "kinds"), KINDS)
 def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(name=name), sparse=True)  # type: ignore[arg-type]
+    optimizers = Optimizers(Toy(), OptimConfig(name=name), sparse=TABLES)  # type: ignore[arg-type]
     assert set(optimizers.all) == set(kinds)
     for kind, optimizer in optimizers.all.items():
         names = [optimizers.names[id(p)] for group in optimizer.param_groups for p in group["params"]]
@@ -212,7 +215,7 @@ def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
 
 
 def test_biases_and_tables_do_not_decay() -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(weight_decay=0.3), sparse=False)
+    optimizers = Optimizers(Toy(), OptimConfig(weight_decay=0.3), sparse=())
     decay = {
         optimizers.names[id(p)]: group["weight_decay"]
         for group in optimizers.all["adamw"].param_groups
@@ -227,7 +230,9 @@ def test_state_can_be_taken_over(name: str) -> None:
     """Two optimisers with one state take the same steps, bit by bit."""
     first, second = Toy(), Toy()
     config = OptimConfig(name=name)  # type: ignore[arg-type]
-    ours, theirs = (Optimizers(toy, config, sparse=name != "sgd") for toy in (first, second))
+    ours, theirs = (
+        Optimizers(toy, config, sparse=() if name == "sgd" else TABLES) for toy in (first, second)
+    )
     if name == "sgd":
         first.embedding.sparse = second.embedding.sparse = False
     ids = torch.from_numpy(np.arange(6).reshape(3, 2))

@@ -128,7 +128,7 @@ def train(
         else:
             _run(output, resume, baseline, None)
         return
-    from ..training.class_weights import given as given_weights
+    from ..tasks.class_weights import given as given_weights
 
     given: dict[str, Any] = {
         "arch": arch, "preset": preset,
@@ -138,7 +138,7 @@ def train(
         "data.encoding": encoding, "data.limit": limit, "data.skip": skip or None,
         "data.clean": clean or None, "data.unescape": unescape or None,
         "train.epochs": epochs, "train.batch_size": batch_size, "train.seed": seed, "train.device": device,
-        "train.class_weights": None if class_weights is None else given_weights(class_weights),
+        "task.class_weights": None if class_weights is None else given_weights(class_weights),
         "train.threads": threads, "train.track": track, "optim.lr": lr, "optim.freeze": freeze or None,
         "optim.unfreeze_at": unfreeze_at, "model.char_ngrams": _pair("--char-ngrams", char_ngrams),
         "model.pooling": pooling, "model.attention": attention, "model.positions": positions,

@@ -8,10 +8,14 @@ from .data import DataConfig, Long
 from .optim import OptimConfig
 from .run import RunConfig
 from .section import CharNgrams, NgramRange, Section
+from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
 from .train import Course, TrainConfig
 
 __all__ = [
+    "DEFAULT_TASK",
+    "TASKS",
     "CharNgrams",
+    "ClassificationConfig",
     "Course",
     "DataConfig",
     "Long",
@@ -19,5 +23,6 @@ __all__ = [
     "OptimConfig",
     "RunConfig",
     "Section",
+    "TaskConfig",
     "TrainConfig",
 ]

@@ -1,4 +1,4 @@
-"""`RunConfig` = data + model + optim + train: all that a run is, written as TOML.
+"""`RunConfig` = data + model + task + optim + train: all that a run is, written as TOML.
 
 Not for reading it (`runs/config.py`), nor for the fields of a model: each architecture's config
 sits in its file.
@@ -12,6 +12,7 @@ from pydantic import Field, SerializeAsAny
 from .data import DataConfig
 from .optim import OptimConfig
 from .section import Section
+from .task import TaskConfig
 from .train import TrainConfig
 
 __all__ = ["RunConfig"]
@@ -26,20 +27,21 @@ class RunConfig(Section):
     )
     data: DataConfig
     model: SerializeAsAny[Section]
+    task: TaskConfig
     optim: OptimConfig
     train: TrainConfig
 
     def to_toml(self, *, comments: bool = False) -> str:
         """Writes the configuration as TOML, with what each key means if asked."""
         lines = _table(self, {"arch": self.arch, "preset": self.preset}, comments)
-        for name in ("data", "model", "optim", "train"):
+        for name in ("data", "model", "task", "optim", "train"):
             section: Section = getattr(self, name)
             lines += ["", f"[{name}]", *_table(section, section.model_dump(mode="json"), comments)]
         return "\n".join(lines) + "\n"
 
     def tree(self) -> dict[str, Any]:
         """Returns the configuration as plain values, without unset ones."""
-        sections = {name: getattr(self, name).plain() for name in ("data", "model", "optim", "train")}
+        sections = {name: getattr(self, name).plain() for name in ("data", "model", "task", "optim", "train")}
         top = {"arch": self.arch} | ({"preset": self.preset} if self.preset else {})
         return top | sections
 

@@ -39,6 +39,10 @@ class Batch:
     labels: "torch.Tensor"
     index: "torch.Tensor"
 
+    def inputs(self) -> dict[str, "torch.Tensor"]:
+        """What a model is called with, by the name of its argument."""
+        return {"input_ids": self.input_ids, "mask": self.mask}
+
 
 def plan(
     lengths: NDArray[np.int64],

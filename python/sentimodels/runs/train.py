@@ -30,13 +30,13 @@ from ..evaluation.metrics import scores
 from ..evaluation.predictions import of_logits
 from ..inference import text_logits
 from ..models import Fits, build
+from ..tasks.class_weights import settled
+from ..tasks.classification import Classification, evaluation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
-from ..training.class_weights import settled
 from ..training.possible import check_possible
 from ..training.progress import write_record
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from ..training.validation import validation_scores
 from .baselines import baselines
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
 from .tables import Tables, read_tables
@@ -76,9 +76,9 @@ def train(
     found = tables or read_tables(config)
     encoder = encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
-    weights = settled(config.train.class_weights, found.labels.names)
-    of_train = config.train.model_copy(update={"class_weights": weights})
-    config = config.model_copy(update={"data": encoder.data, "train": of_train})
+    weights = settled(config.task.class_weights, found.labels.names)
+    task = config.task.model_copy(update={"class_weights": weights})
+    config = config.model_copy(update={"data": encoder.data, "task": task})
     with tracking(config, out, on_record) as told:
         return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
 
@@ -137,7 +137,11 @@ def _train(
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
-    check_possible(module, config.optim, config.train)
+    check_possible(module, config.optim)
+    task = Classification(
+        config.task, config.train, encoded, labels, valid, valid_labels, n_classes=n_classes
+    )
+    task.check(module)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on:
@@ -151,16 +155,7 @@ def _train(
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
-        fit = trainer.fit(
-            module,
-            encoded,
-            labels,
-            valid,
-            valid_labels,
-            n_classes=n_classes,
-            folder=out,
-            resume=goes_on,
-        )
+        fit = trainer.fit(module, task, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:
             raise
@@ -178,7 +173,8 @@ def _train(
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
         if not fit.steps:  # it learned by itself, so no step has told how it does
-            said = {"step": 0, "epoch": 0.0, **validation_scores(logits, valid_labels)}
+            found = evaluation(logits, valid_labels)
+            said = {"step": 0, "epoch": 0.0, **found.scores, "monitor": found.monitor}
             said |= {"seconds": round(fitted_s, 3), "tokens": 0}
             write_record(out, said)
             if on_record is not None:
