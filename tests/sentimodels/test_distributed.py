@@ -20,32 +20,34 @@ from sentimodels.training.trainer import Trainer
 TESTS = Path(__file__).resolve().parent.parent
 # Rows of 75 in batches of 16 end in one of 11, which two processes cannot share evenly.
 N_ROWS = 75
+HEAD = """
+from pathlib import Path
+from sentimodels.training.distributed import Distributed
+from test_distributed import train
+folder = Path({folder!r})
+processes = Distributed.start("cpu")
+"""
 
 
 def train(
-    folder: Path, batch_size: int, *, sparse: bool, stop: int = 0, resume: bool = False
-) -> dict[str, Any]:
-    """Trains in this process, alone or one of several; the first leaves its weights in `folder`."""
+    processes: Distributed, folder: Path, batch_size: int, sparse: bool, stop: int = 0, resume: bool = False
+) -> None:
+    """Trains in this process, alone or one of several; each leaves its weights in `folder`."""
     torch.set_num_threads(1)
     torch.manual_seed(5)
     model = PlainModel(dropout=0.0)
-    config = TrainConfig(epochs=3, batch_size=batch_size, log_every=1, ema=0.9, seed=4, device="cpu")
-    train_part, valid_part = encoded(N_ROWS, 1), encoded(30, 2)
-    task = Classification(
-        ClassificationConfig(class_weights="balanced"), config, *train_part, *valid_part, n_classes=N_CLASSES
-    )
+    config = TrainConfig(epochs=2, batch_size=batch_size, log_every=1, ema=0.9, seed=4)
+    weighted = ClassificationConfig(class_weights="balanced")
+    material = (*encoded(N_ROWS, 1), *encoded(30, 2))
+    task = Classification(weighted, config, *material, n_classes=N_CLASSES)
     optim = OptimConfig(lr=0.02, clip=0.05, sparse_embeddings=sparse)
-    processes = Distributed.start("cpu")
-    if processes.main:
-        folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     asked = iter(range(1, 1000))
     trainer = Trainer(optim, config, distributed=processes, should_stop=lambda: next(asked) == stop)
     fit = trainer.fit(model, task, folder=folder, resume=resume)
     weights = {name: value.tolist() for name, value in model.state_dict().items()}
-    told = {"weights": weights, "tokens": fit.tokens, "steps": fit.steps, "best": fit.best, "stop": fit.stop}
+    told = {"weights": weights, "tokens": fit.tokens, "steps": fit.steps, "best": fit.best}
     (folder / f"rank{processes.rank}-{fit.stop}.json").write_text(json.dumps(told), "utf-8")
-    processes.end()
-    return told
 
 
 def together(folder: Path, code: str) -> None:
@@ -56,16 +58,21 @@ def together(folder: Path, code: str) -> None:
     path = os.pathsep.join([str(TESTS), str(TESTS / "sentimodels"), os.environ.get("PYTHONPATH", "")])
     common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    call = f"from pathlib import Path\nfrom test_distributed import train\nfolder = Path({str(folder)!r})\n{code}"
+    call = HEAD.format(folder=str(folder)) + code + "processes.end()\n"
     started = [
         subprocess.Popen(
             [sys.executable, "-c", call], env={**common, "RANK": str(rank)}, stderr=subprocess.PIPE
         )
         for rank in range(2)
     ]
-    for process in started:
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err.decode()
+    try:
+        for process in started:
+            _, err = process.communicate(timeout=120)
+            assert process.returncode == 0, err.decode()
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -95,12 +102,13 @@ def assert_same(alone: Path, both: Path) -> None:
 def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
     """With dense and with sparse tables; stopped and resumed too."""
     for sparse in (True, False):
-        train(tmp_path / f"alone-{sparse}", 16, sparse=sparse)
+        train(Distributed(torch.device("cpu")), tmp_path / f"alone-{sparse}", 16, sparse)
     together(
         tmp_path,
-        "for sparse in (True, False):\n    train(folder / f'both-{sparse}', 8, sparse=sparse)\n"
-        "train(folder / 'resumed', 8, sparse=True, stop=7)\n"
-        "train(folder / 'resumed', 8, sparse=True, resume=True)\n",
+        "for sparse in (True, False):\n"
+        "    train(processes, folder / f'both-{sparse}', 8, sparse)\n"
+        "train(processes, folder / 'resumed', 8, True, stop=7)\n"
+        "train(processes, folder / 'resumed', 8, True, resume=True)\n",
     )
     for sparse in (True, False):
         assert_same(tmp_path / f"alone-{sparse}", tmp_path / f"both-{sparse}")

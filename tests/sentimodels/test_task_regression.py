@@ -56,5 +56,5 @@ def test_a_regression_is_a_task() -> None:
 def test_a_score_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
     model = nn.Linear(5, 1)
     optim = OptimConfig(name="sgd", lr=1e19, clip=0.0, warmup=0.0)
-    with pytest.raises(TrainingError, match="val_mse is inf after step 1|the loss is"):
+    with pytest.raises(TrainingError, match=r"val_mse is inf after step 1|the loss is"):
         Trainer(optim, TrainConfig(ema=0.0, evaluate_every=1)).fit(model, Regression(), folder=tmp_path)
