@@ -68,7 +68,7 @@ ROOMS: dict[str, set[str]] = {
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "data", "models", "tasks", "evaluation", "runs", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
     },
 }  # fmt: skip
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sentimodels.config import RunConfig, TrainConfig
+from sentimodels.config import TASKS, RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import read_toml, resolve, set_value
+from sentimodels.runs.defaults import DEFAULTS
 from sentimodels.tasks.class_weights import given, settled
 
 
@@ -49,6 +50,8 @@ REFUSED = [
     ({"task": {"label_smoothing": 1.0}}, r"task\.label_smoothing: .*less than 1"),
     ({"task": {"focal_gamma": -1.0}}, r"task\.focal_gamma: .*greater than or equal to 0"),
     ({"task": {"focal_alpha": 0.0}}, r"task\.focal_alpha: .*greater than 0"),
+    ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': no such task; there is classification"),
+    ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
     ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),
@@ -96,6 +99,24 @@ def test_a_written_config_reads_back_equal(arch: str, tmp_path: Path) -> None:
     for comments in (False, True):
         path.write_text(config.to_toml(comments=comments), encoding="utf-8")
         assert resolve(read_toml(path)) == config
+
+
+def test_any_text_can_be_written_and_read_back(tmp_path: Path) -> None:
+    """Beyond the basic plane, quotes, controls, and names of classes that are no bare keys."""
+    odd = "\U0001f600 \U0002070e \x7f \u2028 \t\n\r\x00 'a' \"b\" \\"
+    config = resolve({"data": {"train": odd, "where": odd}, "task": {"class_weights": {odd: 2.0, "": 1.0}}})
+    path = tmp_path / "config.toml"
+    for comments in (False, True):
+        path.write_bytes(config.to_toml(comments=comments).encode())
+        assert resolve(read_toml(path)) == config
+
+
+def test_defaults_belong_to_an_architecture_and_a_task() -> None:
+    assert {kind for _, kind in DEFAULTS} <= set(TASKS)
+    assert {arch for arch, _ in DEFAULTS} <= set(ARCHITECTURES)
+    assert resolve({"arch": "gpt"}).task.mixup == 0.2
+    assert resolve({"arch": "gpt", "task": {"mixup": 0.0}}).task.mixup == 0.0
+    assert resolve({"arch": "lstm"}).task.mixup == 0.0
 
 
 def test_every_key_is_explained() -> None:

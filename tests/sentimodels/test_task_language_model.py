@@ -1,6 +1,7 @@
 """A causal language model as a task of its own: the trainer is told nothing of it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -52,7 +53,7 @@ class NextToken:
         return Evaluation({"val_perplexity": float((loss / n).exp())}, "val_perplexity", False)
 
 
-def test_a_language_model_is_a_task() -> None:
+def test_a_language_model_is_a_task(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = Model()
     before = NextToken().evaluate(model).value
@@ -61,3 +62,9 @@ def test_a_language_model_is_a_task() -> None:
     assert fit.best == NextToken().evaluate(model).value
     assert 1 < fit.best < 2 < 50 < before
     assert not model.embedding.sparse  # its gradients are in every row
+    torch.manual_seed(0)
+    again, asked = Model(), iter(range(1, 100))
+    options = OptimConfig(lr=0.02), TrainConfig(ema=0.0, patience=0)
+    Trainer(*options, should_stop=lambda: next(asked) == 33).fit(again, NextToken(), folder=tmp_path)
+    Trainer(*options).fit(again, NextToken(), folder=tmp_path, resume=True)
+    assert torch.equal(again.head.weight, model.embedding.weight)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, GetCoreSchemaHandler, field_validator
 from pydantic_core import CoreSchema, core_schema
 
-from .section import Section
+from .section import Section, flag
 
 __all__ = ["DEFAULT_TASK", "TASKS", "ClassificationConfig", "TaskConfig"]
 
@@ -22,7 +22,9 @@ class ClassificationConfig(Section):
     """One of several classes for each text."""
 
     kind: Literal["classification"] = Field(
-        default="classification", description="What the model is trained for."
+        default="classification",
+        description="What the model is trained for.",
+        json_schema_extra=flag("--task", "KIND"),
     )
     label_smoothing: float = Field(
         default=0.0, ge=0, lt=1, description="Share of each label spread over all."
@@ -34,7 +36,10 @@ class ClassificationConfig(Section):
         description="Factor of the loss of every row, the alpha of the focal loss; by class: class_weights.",
     )
     class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
-        default="none", description="none, balanced, a weight for each class in order, or by label."
+        default="none",
+        description="Weights of classes in the loss: none, balanced, one for each class in the order of "
+        "the labels, or by label; as an option also a file of them.",
+        json_schema_extra=flag("--class-weights", "KIND"),
     )
     sampler: Literal["shuffle", "balanced"] = Field(
         default="shuffle", description="shuffle, or balanced: draw every class equally often."

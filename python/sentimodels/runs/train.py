@@ -39,7 +39,8 @@ from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
-from .tables import Tables, read_tables
+from .start import encoder_of_start, start_from
+from .tables import Tables, check_files, read_tables
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
 
@@ -51,7 +52,7 @@ def train(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
     tables: Tables | None = None,
 ) -> dict[str, Any]:
     """Trains a model and writes its run directory.
@@ -62,7 +63,7 @@ def train(
         on_record: called with each record of `metrics.jsonl`.
         on_note: called with what the user should know: guesses, leaks, texts cut.
         should_stop: asked after each step.
-        baseline: whether to train TF-IDF beside it, to tell what the model is worth.
+        baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
         tables: the tables, if they are read already.
 
     Returns:
@@ -71,16 +72,18 @@ def train(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_files(config)
     refuse_run(out)  # before minutes are spent on it
     check_tracker(config.train.track)
     found = tables or read_tables(config)
-    encoder = encoder_for(config, found.train.texts)
+    encoder = encoder_of_start(config) or encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
     weights = settled(config.task.class_weights, found.labels.names)
     task = config.task.model_copy(update={"class_weights": weights})
     config = config.model_copy(update={"data": encoder.data, "task": task})
+    config = with_baseline(config, baseline)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
+        return _train(config, out, found, encoder, False, told, on_note, should_stop)
 
 
 def resume(
@@ -89,14 +92,14 @@ def resume(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
 ) -> dict[str, Any]:
     """Goes on with a stopped run; the result is that of a run that was not stopped.
 
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    config = load_config(out)
+    config = with_baseline(load_config(out), baseline)
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     found = read_tables(config)
@@ -106,7 +109,14 @@ def resume(
             raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
     encoder = load_encoder(out, config.data)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, True, told, on_note, should_stop, baseline)
+        return _train(config, out, found, encoder, True, told, on_note, should_stop)
+
+
+def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
+    """Returns the configuration with another wish for the baseline, if there is one."""
+    if baseline is None:
+        return config
+    return config.model_copy(update={"train": config.train.model_copy(update={"baseline": baseline})})
 
 
 def _train(
@@ -118,7 +128,6 @@ def _train(
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
-    baseline: bool,
 ) -> dict[str, Any]:
     say = on_note or (lambda _: None)
     for note in tables.notes:
@@ -146,6 +155,9 @@ def _train(
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on:
         (out / METRICS).unlink(missing_ok=True)
+    if config.train.init_from is not None and not goes_on:
+        for note in start_from(module, config, encoder):
+            say(note)
     if not resumed:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
@@ -181,7 +193,9 @@ def _train(
                 on_record(said | {"total_steps": 0, "padding": 0.0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
-        with_tfidf = baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        with_tfidf = (
+            config.train.baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        )
         answered = of_logits(tables.labels, logits, tables.valid)
         about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
     if tables.test is not None and tables.test.labels is not None:

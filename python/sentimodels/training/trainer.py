@@ -28,7 +28,7 @@ from .optimizer import Optimizers, clip, divide, make_sparse, norm_of
 from .possible import check_possible
 from .progress import Fit, Progress
 from .schedule import rate
-from .state import load_state, random_state, restore_random, save_state
+from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 from .task import Evaluation, NotFiniteError, Task, counted
 
 __all__ = ["Record", "Trainer"]
@@ -120,7 +120,7 @@ class _Run:
         self.progress = self.history.progress = Progress(**progress)
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0
-        self.module.load_state_dict(parts["weights"])
+        load_weights(self.module, parts["weights"])
         self.optimizers.load(parts.get("optimizers", {}))
         if self.ema is not None:
             self.ema.load(parts["ema"])
@@ -138,7 +138,7 @@ class _Run:
         if not self.all.main:
             return
         parts: dict[str, Mapping[str, Tensor]] = {
-            "weights": self.module.state_dict(),
+            "weights": weights_of(self.module),
             "optimizers": self.optimizers.tensors(),
             "best": self.best,
             "random": random,
