@@ -275,7 +275,9 @@ def test_a_tokenizer_can_be_given(reviews: Path, tmp_path: Path) -> None:
     train(config, tmp_path / "run", baseline=False)
     assert Classifier.load(tmp_path / "run").tokenizer == tokenizer
     with pytest.raises(ConfigError, match="tfidf cuts words by itself"):
-        train(resolve(tree("tfidf", reviews, data={"tokenizer": "tok.json"})), tmp_path / "no")
+        train(
+            resolve(tree("tfidf", reviews, data={"tokenizer": str(tmp_path / "tok.json")})), tmp_path / "no"
+        )
 
 
 def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:

@@ -372,7 +372,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     )
     metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
-    while not metrics.is_file() and time.monotonic() < until:
+    while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(sent)
     _, err = process.communicate(timeout=120)

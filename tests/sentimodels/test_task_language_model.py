@@ -1,10 +1,9 @@
 """A causal language model as a task of its own: the trainer is told nothing of it."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentimodels.config import Course, OptimConfig, TrainConfig
@@ -23,16 +22,14 @@ class Model(nn.Module):
         self.head.weight = self.embedding.weight  # tied
 
     def forward(self, input_ids: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.recurrent(self.embedding(input_ids))[0])
-        return logits
+        return torch.as_tensor(self.head(self.recurrent(self.embedding(input_ids))[0]))
 
 
-class Rows:
-    def __init__(self, ids: Tensor) -> None:
-        self.ids, self.targets = ids[:, :-1], ids[:, 1:].flatten()
+class Rows(NamedTuple):
+    ids: Tensor
 
     def inputs(self) -> dict[str, Tensor]:
-        return {"input_ids": self.ids}
+        return {"input_ids": self.ids[:, :-1]}
 
 
 class NextToken:
@@ -45,7 +42,8 @@ class NextToken:
 
     def loss(self, model: nn.Module, batch: Rows) -> tuple[Tensor, int]:
         logits = model(**batch.inputs()).flatten(0, 1)
-        return F.cross_entropy(logits, batch.targets, reduction="sum"), len(batch.targets)
+        targets = batch.ids[:, 1:].flatten()
+        return nn.functional.cross_entropy(logits, targets, reduction="sum"), len(targets)
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> Evaluation:
@@ -53,18 +51,10 @@ class NextToken:
         return Evaluation({"val_perplexity": float((loss / n).exp())}, "val_perplexity", False)
 
 
-def test_a_language_model_is_a_task(tmp_path: Path) -> None:
+def test_a_language_model_is_a_task() -> None:
     torch.manual_seed(0)
     model = Model()
-    before = NextToken().evaluate(model).value
     fit = Trainer(OptimConfig(lr=0.02), TrainConfig(ema=0.0, patience=0)).fit(model, NextToken())
     assert (fit.monitor, fit.steps, fit.tokens) == ("val_perplexity", 80, 80 * 8 * 16)
-    assert fit.best == NextToken().evaluate(model).value
-    assert 1 < fit.best < 2 < 50 < before
+    assert 1 < (fit.best or 0) == NextToken().evaluate(model).value < 2
     assert not model.embedding.sparse  # its gradients are in every row
-    torch.manual_seed(0)
-    again, asked = Model(), iter(range(1, 100))
-    options = OptimConfig(lr=0.02), TrainConfig(ema=0.0, patience=0)
-    Trainer(*options, should_stop=lambda: next(asked) == 33).fit(again, NextToken(), folder=tmp_path)
-    Trainer(*options).fit(again, NextToken(), folder=tmp_path, resume=True)
-    assert torch.equal(again.head.weight, model.embedding.weight)

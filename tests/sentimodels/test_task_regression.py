@@ -47,9 +47,7 @@ def test_a_regression_is_a_task() -> None:
     fit = Trainer(OptimConfig(lr=0.1, weight_decay=0.0), TrainConfig(ema=0.0, patience=0)).fit(
         model, Regression()
     )
-    assert fit.monitor == "val_mse"
-    assert fit.best is not None
-    assert fit.best < 1e-2
+    assert (fit.monitor, fit.best is not None and fit.best < 1e-2) == ("val_mse", True)
     assert model.weight[0].tolist() == pytest.approx([1.0, -2.0, 0.5, 0.0, 3.0], abs=0.1)
 
 

@@ -1,6 +1,7 @@
 """The parts of a step against what they are defined by."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from sentimodels.config import ClassificationConfig, OptimConfig
+from sentimodels.errors import CheckpointError
 from sentimodels.tasks.loss import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
-from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of
+from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse
 from sentimodels.training.schedule import rate
+from sentimodels.training.state import load_state, load_weights, save_state, weights_of
 
 
 @pytest.fixture(autouse=True)
@@ -212,6 +215,35 @@ def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
         assert all(any(n.startswith(prefix) for prefix in kinds[kind]) for n in names)
         if kind == "muon":
             assert names == ["layers.0.weight", "layers.1.weight"]
+
+
+class Tied(Toy):
+    """The head uses the table again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 6)
+        self.head.weight = self.embedding.weight
+
+
+def test_a_table_is_sparse_unless_its_weights_are_tied() -> None:
+    plain, tied = Toy(), Tied()
+    assert make_sparse(plain, True) == TABLES
+    assert make_sparse(tied, True) == make_sparse(plain, False) == set()
+    assert not plain.embedding.sparse
+    assert not tied.embedding.sparse
+
+
+def test_tied_weights_are_in_a_state_once(tmp_path: Path) -> None:
+    first, second = Tied(), Tied()
+    save_state(tmp_path / "state", {"weights": weights_of(first)}, {})
+    parts, _ = load_state(tmp_path / "state")
+    assert "head.weight" not in parts["weights"]
+    load_weights(second, parts["weights"])
+    assert torch.equal(second.head.weight, first.embedding.weight)
+    assert second.head.weight is second.embedding.weight
+    with pytest.raises(CheckpointError, match=r"of another model: head\.weight"):
+        load_weights(Toy(), parts["weights"])
 
 
 def test_biases_and_tables_do_not_decay() -> None:

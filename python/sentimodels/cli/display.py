@@ -51,13 +51,9 @@ def logged(write: Callable[[str], None], clock: Callable[[], float] = time.monot
         if "monitor" in record:
             write(_scores(record))
         elif written is None or now - written >= _QUIET:
-            write(
-                f"step {number(record['step'])}/{number(record['total_steps'])}: {_loss(record)} "
-                f"{_speed(record)}, {_left(record)} left"
-            )
-        else:
-            return
-        written = now
+            at = f"step {number(record['step'])}/{number(record['total_steps'])}"
+            write(f"{at}: {_loss(record)} {_speed(record)}, {_left(record)} left")
+            written = now
 
     return draw
 

@@ -45,16 +45,17 @@ def parameters() -> Iterator[tuple[str, Parameter]]:
 
 def _flagged() -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """Yields the key, the field and the flag of each option."""
-    from ..config import TASKS, DataConfig, OptimConfig, RunConfig, TrainConfig
+    from ..config import TASKS, DataConfig, OptimConfig, RunConfig, Section, TrainConfig
 
-    sections = {"": [RunConfig], "data.": [DataConfig], "task.": [*TASKS.values()]}
-    seen = set()
-    for prefix, kinds in {**sections, "optim.": [OptimConfig], "train.": [TrainConfig]}.items():
-        for section in kinds:
-            for name, extra in section.flags():
-                if f"{prefix}{name}" not in seen:
-                    seen.add(f"{prefix}{name}")
-                    yield f"{prefix}{name}", section.model_fields[name], extra
+    sections: list[tuple[str, type[Section]]] = [("", RunConfig), ("data.", DataConfig)]
+    sections += [("task.", section) for section in TASKS.values()]
+    sections += [("optim.", OptimConfig), ("train.", TrainConfig)]
+    seen = set()  # tasks may have the same key
+    for prefix, section in sections:
+        for name, extra in section.flags():
+            if f"{prefix}{name}" not in seen:
+                seen.add(f"{prefix}{name}")
+                yield f"{prefix}{name}", section.model_fields[name], extra
 
 
 def _parameter(key: str, kind: Any, names: list[str], text: str, more: dict[str, Any]) -> Parameter:

@@ -78,6 +78,14 @@ def train(
         _run_seeds(output, folder, None, resolved, seeds)
 
 
+# Its own parameters, without those that the configuration brings.
+_OWN = [
+    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(train).parameters.values()
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+]
+
+
 def _resolved(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> "RunConfig":
     """Merges file, assignments and flags."""
     from ..runs.config import read_toml, resolve, set_value
@@ -137,10 +145,8 @@ def _say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file, with the options that its configuration has."""
-    own = [p for p in inspect.signature(train).parameters.values() if p.kind is not p.VAR_KEYWORD]
     made = [parameter for _, parameter in parameters()]
-    places = [p.replace(kind=p.KEYWORD_ONLY) for p in own]
-    train.__signature__ = inspect.Signature([*places[:2], *made, *places[2:]])  # type: ignore[attr-defined]
+    train.__signature__ = inspect.Signature([*_OWN[:2], *made, *_OWN[2:]])  # type: ignore[attr-defined]
     app.command(
         "train",
         cls=Command,

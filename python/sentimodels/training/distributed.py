@@ -52,7 +52,7 @@ class Distributed:
         found = device_of(device)
         if world == 1:
             return cls(found)
-        if found.type == "cuda" and found.index is None:
+        if found.type == "cuda" and ":" not in device:
             found = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
             torch.cuda.set_device(found)
         if not dist.is_initialized():
@@ -82,7 +82,7 @@ class Distributed:
         """Adds numbers over all processes."""
         if self.world == 1:
             return list(values)
-        return self.sum(torch.tensor(values, dtype=torch.float64, device=self.device)).tolist()  # type: ignore[no-any-return]
+        return self.sum(torch.tensor(values, dtype=torch.float64, device=self.device)).tolist()
 
     def any(self, flag: bool) -> bool:
         """Whether one of the processes says so."""
@@ -94,7 +94,7 @@ class Distributed:
             return list(values)
         sent = torch.tensor(values, dtype=torch.float64, device=self.device)
         dist.broadcast(sent, 0)
-        return sent.tolist()  # type: ignore[no-any-return]
+        return sent.tolist()
 
     @torch.no_grad()
     def share_weights(self, module: nn.Module) -> None:

@@ -37,7 +37,7 @@ def make_sparse(module: nn.Module, sparse: bool) -> set[str]:
         own = {f"{name}.{key}".lstrip("."): value for key, value in part.named_parameters(recurse=False)}
         if isinstance(getattr(part, "sparse", None), bool) and any(map(is_table, own)):
             alone = all(uses[id(value)] == 1 for value in own.values())
-            part.sparse = sparse and alone  # type: ignore[assignment]
+            part.sparse = sparse and alone
             found |= {key for key in own if part.sparse and is_table(key)}
     return found
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -97,7 +97,9 @@ class _Run:
         # A compiled model would be compiled anew for each number of rows.
         sparse = self.optim.sparse_embeddings and self.optim.name != "sgd" and not self.config.compile
         tables = make_sparse(module, sparse)
-        self.forward = torch.compile(module) if self.config.compile else module
+        self.forward: nn.Module = module
+        if self.config.compile:
+            self.forward = cast("nn.Module", torch.compile(module))
         named = dict(module.named_parameters())
         self.parameters = list(named.values())
         self.tables = [value for name, value in named.items() if name in tables]
