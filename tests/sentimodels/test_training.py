@@ -15,6 +15,7 @@ from sentimodels.training.ema import EMA
 from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse
 from sentimodels.training.schedule import rate
 from sentimodels.training.state import load_state, load_weights, save_state, weights_of
+from sentimodels.training.throughput import mfu, peak_of, working_parameters
 
 
 @pytest.fixture(autouse=True)
@@ -244,6 +245,16 @@ def test_tied_weights_are_in_a_state_once(tmp_path: Path) -> None:
     assert second.head.weight is second.embedding.weight
     with pytest.raises(CheckpointError, match=r"of another model: head\.weight"):
         load_weights(Toy(), parts["weights"])
+
+
+def test_mfu_is_its_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert peak_of(torch.device("cpu"), True) is None
+    names = iter(["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA L4", "Some GPU"])
+    monkeypatch.setattr("sentimodels.training.throughput.get_device_name", lambda _: next(names))
+    assert [peak_of(torch.device("cuda"), True) for _ in range(4)] == [989e12, 756e12, 121e12, None]
+    # Of the table, 6 rows of 4, no token goes through more than a row.
+    assert working_parameters(Toy()) == 2 * (4 * 4 + 4) + 4 * 2 + 2
+    assert mfu(1_000_000, 50_000.0, 1e12) == pytest.approx(0.3)
 
 
 def test_biases_and_tables_do_not_decay() -> None:
