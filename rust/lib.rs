@@ -32,7 +32,6 @@ mod pattern;
 mod piece_table;
 pub mod pipeline;
 pub mod pre_tokenizer;
-mod prefetch;
 mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]

@@ -10,7 +10,7 @@
 //! drive each other out; that costs time, and never changes a result.
 
 use crate::pre_tokenizer::chunks::Piece;
-use crate::prefetch::prefetch;
+use crate::simd::prefetch;
 
 /// The longest piece that has a key.
 pub(crate) const MAX_KEY: usize = 15;

@@ -34,7 +34,6 @@ pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
 use crate::normalizer::{Rewrite, no_fields};
 use crate::pattern::Work;
-use crate::simd::Level;
 
 /// Bytes of a text from which on windows are quicker than characters.
 const WINDOW_PAYS: usize = 32;
@@ -226,7 +225,7 @@ impl PreTokenizer {
         if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
             return self.walk_by_character(text, work, f);
         }
-        self.for_each_chunk_within(Level::best(), text, work, |chunk| {
+        self.for_each_chunk(text, work, |chunk| {
             chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
         })
     }
@@ -277,27 +276,6 @@ impl PreTokenizer {
         Ok(pieces)
     }
 
-    /// [`PreTokenizer::for_each_piece`] by a form of one's choice, `None` for
-    /// one character at a time; the text has at most 4 GiB.
-    ///
-    /// # Errors
-    /// As [`PreTokenizer::for_each_piece`].
-    #[doc(hidden)]
-    pub fn for_each_piece_by(
-        &self,
-        form: Option<Level>,
-        text: &str,
-        mut f: impl FnMut(Range<usize>) -> Result<()>,
-    ) -> Result<()> {
-        let work = Work::of(text.len());
-        match form {
-            Some(level) => self.for_each_chunk_within(level, text, &work, |chunk| {
-                chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
-            }),
-            None => self.walk_by_character(text, &work, f),
-        }
-    }
-
     /// A place at or before `near` where the text may be cut into two that are split apart.
     ///
     /// The pieces of `text[..cut]` and those of `text[cut..]` together are those
@@ -328,6 +306,15 @@ impl PreTokenizer {
     /// then not those of the pieces.
     pub fn rewrites(&self) -> bool {
         matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. } | Self::MetaspaceWords)
+    }
+
+    /// Whether a pattern of the user's cuts, whose work is limited.
+    pub(crate) fn runs_patterns(&self) -> bool {
+        match self {
+            Self::Regex(_) => true,
+            Self::Sequence { steps } => steps.iter().any(Self::runs_patterns),
+            _ => false,
+        }
     }
 
     /// Whether every character of a text lies in a piece.

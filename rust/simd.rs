@@ -10,7 +10,8 @@
 //!
 //! There are two forms, AVX2 and words of 64 bits ([`portable`]), and the
 //! choice is made once. This is the one module with `unsafe` code: calls into
-//! [`avx2`], which are sound where the processor has AVX2, as its token proves.
+//! [`avx2`], which are sound where the processor has AVX2, as its token proves,
+//! and the hint of [`mod@prefetch`], which reads nothing.
 #![allow(
     unsafe_code,
     reason = "2026-11: functions compiled for AVX2 cannot be called otherwise; each block has its proof"
@@ -22,12 +23,14 @@ mod block;
 mod classes;
 mod fill;
 mod portable;
+mod prefetch;
 
 use std::sync::OnceLock;
 
 pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
 pub(crate) use self::classes::{Shape, long};
 pub(crate) use self::fill::{CHUNK, Piece, Places, Starts, Tiles, Words};
+pub(crate) use self::prefetch::prefetch;
 
 /// What splits; made only where it can run.
 #[doc(hidden)]

@@ -19,7 +19,9 @@ def _installed(name: str) -> bool:
 
 
 # The extra `models`. Where PyTorch has no wheel, the tests of `senti` are left out, and said.
-MISSING = [name for name in ("torch", "sklearn", "pydantic", "safetensors") if not _installed(name)]
+MISSING = [
+    name for name in ("torch", "sklearn", "pydantic", "safetensors", "tomlkit") if not _installed(name)
+]
 
 pytest_plugins = [] if MISSING else ["run_fixtures"]
 collect_ignore = ["sentimodels"] if MISSING else []

@@ -59,5 +59,5 @@ def tree(arch: str, train_file: Path, /, **more: dict[str, Any]) -> dict[str, An
     if arch in ("tfidf", "nb", "bow"):
         out["train"] = {"threads": 1}
     for section, values in more.items():
-        out[section] = {**out[section], **values}
+        out[section] = {**out.get(section, {}), **values}
     return out

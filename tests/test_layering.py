@@ -60,15 +60,16 @@ ROOMS: dict[str, set[str]] = {
     "heads": {"config", "layers"},  # from states to answers
     "models": {"errors", "config", "text", "layers", "heads"},
     "inference": {"data"},
-    "training": {"errors", "config", "data", "layers", "inference"},  # no architecture
+    "training": {"errors", "config"},  # the loop: no architecture, no task
+    "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
     "runs": {
-        "errors", "config", "data", "text", "models", "inference", "training", "evaluation",
+        "errors", "config", "data", "text", "models", "inference", "training", "tasks", "evaluation",
     },
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "data", "models", "training", "evaluation", "runs", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
     },
 }  # fmt: skip
 

@@ -55,11 +55,13 @@ def material(rows: int) -> Any:
 
 
 def ours(rows: int) -> dict[str, float]:
+    from sentimodels.tasks.classification import Classification
     from sentimodels.training.trainer import Trainer
 
     config, encoded, labels, module, n_classes = material(rows)
     began = time.perf_counter()
-    fit = Trainer(config.optim, config.train).fit(module, encoded, labels, None, None, n_classes=n_classes)
+    task = Classification(config.task, config.train, encoded, labels, n_classes=n_classes)
+    fit = Trainer(config.optim, config.train).fit(module, task)
     seconds = time.perf_counter() - began
     return {"seconds": seconds, "rows": len(encoded), "tokens": fit.tokens, "steps": fit.steps}
 

@@ -4,6 +4,8 @@
 //! short loops of its own: keys, then look-ups, then output. The families of
 //! hand-written splitters fill chunks by vectors; the rest walks.
 
+use std::ops::Range;
+
 use super::PreTokenizer;
 use super::{bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
 use crate::error::Error;
@@ -13,17 +15,18 @@ pub(crate) use crate::simd::{CHUNK, Piece};
 
 impl PreTokenizer {
     /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks
-    /// of 1 to [`CHUNK`].
+    /// of 1 to [`CHUNK`]; `work` is what patterns may do.
     pub(crate) fn for_each_chunk<E: From<Error>>(
         &self,
         text: &str,
+        work: &Work,
         f: impl FnMut(&[Piece]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.for_each_chunk_within(Level::best(), text, &Work::of(text.len()), f)
+        self.for_each_chunk_by(Level::best(), text, work, f)
     }
 
-    /// The same, by a form of one's own choice, with what patterns may still do.
-    pub(super) fn for_each_chunk_within<E: From<Error>>(
+    /// The same, by a form of one's own choice.
+    pub(super) fn for_each_chunk_by<E: From<Error>>(
         &self,
         level: Level,
         text: &str,
@@ -51,6 +54,27 @@ impl PreTokenizer {
                 return Ok(());
             }
             f(&chunk[..n])?;
+        }
+    }
+
+    /// [`PreTokenizer::for_each_piece`] by a form of one's choice, `None` for
+    /// one character at a time; the text has at most 4 GiB.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`].
+    #[doc(hidden)]
+    pub fn for_each_piece_by(
+        &self,
+        form: Option<Level>,
+        text: &str,
+        mut f: impl FnMut(Range<usize>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let work = Work::of(text.len());
+        match form {
+            Some(level) => self.for_each_chunk_by(level, text, &work, |chunk| {
+                chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
+            }),
+            None => self.walk_by_character(text, &work, f),
         }
     }
 }

@@ -163,7 +163,8 @@ impl Tokenizer {
             && room.is_none()
             && self.model.dropout().is_none()
             && self.pipeline.normalizer.is_none()
-            && !self.pipeline.pre_tokenizer.rewrites();
+            && !self.pipeline.pre_tokenizer.rewrites()
+            && !self.pipeline.pre_tokenizer.runs_patterns();
         let units = self.units(texts, cut_long, &finder)?;
         let rules = Rules { room, finder, options, counts, before, after };
         self.run_units(texts, &units, n_threads, &rules, progress)
@@ -297,6 +298,7 @@ impl Tokenizer {
                         let part = simdutf8::basic::from_utf8(part)
                             .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
                         rules.encode(made, |output| {
+                            output.begin(part.len());
                             finished(self.encode_section(part, range.start, &rules.finder, worker, output))
                         })?;
                     }

@@ -176,6 +176,7 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
+        output.begin(text.len());
         if let Some(whole) = self.replaces_bytes_of(text) {
             finished(self.encode_malformed(whole, text, finder, worker, output))?;
             output.truncate();
@@ -299,7 +300,8 @@ impl Tokenizer {
         let text = rewritten.text(text);
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.aligned(), ..origin };
-        self.pipeline.pre_tokenizer.for_each_chunk(text, |pieces| {
+        let work = output.work();
+        self.pipeline.pre_tokenizer.for_each_chunk(text, &work, |pieces| {
             if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
                 output.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
             }

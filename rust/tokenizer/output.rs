@@ -1,12 +1,14 @@
 //! `Output`: the ids of a text as they come, with spans and surfaces where they
 //! are wanted.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::walk::{Ended, Walk};
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
+use crate::pattern::Work;
 use crate::vocab::TokenId;
 
 /// Where ids go, with a limit at which encoding stops.
@@ -26,6 +28,8 @@ pub(super) struct Output<'a> {
     pub(super) lens: Vec<u32>,
     /// Whether the caller wants to stop.
     stop: Option<&'a AtomicBool>,
+    /// What patterns may still do on the whole text, however it is cut.
+    work: Rc<Work>,
 }
 
 impl<'a> Output<'a> {
@@ -39,7 +43,18 @@ impl<'a> Output<'a> {
             counted: None,
             lens: Vec::new(),
             stop,
+            work: Rc::new(Work::of(0)),
         }
+    }
+
+    /// Says how long the text is: patterns may do work by its length.
+    pub(super) fn begin(&mut self, n_bytes: usize) {
+        self.work = Rc::new(Work::of(n_bytes));
+    }
+
+    /// What patterns may still do on the text.
+    pub(super) fn work(&self) -> Rc<Work> {
+        self.work.clone()
     }
 
     /// An output that counts ids and keeps none.

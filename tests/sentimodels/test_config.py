@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sentimodels.config import RunConfig, TrainConfig
+from sentimodels.config import TASKS, RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import read_toml, resolve, set_value
-from sentimodels.training.class_weights import given, settled
+from sentimodels.runs.defaults import DEFAULTS
+from sentimodels.tasks.class_weights import given, settled
 
 
 def test_what_wins() -> None:
@@ -42,13 +43,15 @@ REFUSED = [
     ({"optim": {"lr": -1}}, r"optim\.lr: .*greater than 0, not -1"),
     ({"optim": {"schedule": "cubic"}}, r"optim\.schedule: .*'constant', 'linear' or 'cosine', not 'cubic'"),
     ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: from 0 to below 1"),
-    ({"train": {"class_weights": [1.0, 0.0]}}, r"train\.class_weights: .*one positive number for each"),
-    ({"train": {"class_weights": {"a": -1}}}, r"train\.class_weights: .*one positive number for each"),
-    ({"train": {"class_weights": "heavy"}}, r"train\.class_weights: expected none, balanced, or"),
-    ({"train": {"class_weights": 3}}, r"train\.class_weights: expected none, balanced, or"),
-    ({"train": {"label_smoothing": 1.0}}, r"train\.label_smoothing: .*less than 1"),
-    ({"train": {"focal_gamma": -1.0}}, r"train\.focal_gamma: .*greater than or equal to 0"),
-    ({"train": {"focal_alpha": 0.0}}, r"train\.focal_alpha: .*greater than 0"),
+    ({"task": {"class_weights": [1.0, 0.0]}}, r"task\.class_weights: .*one positive number for each"),
+    ({"task": {"class_weights": {"a": -1}}}, r"task\.class_weights: .*one positive number for each"),
+    ({"task": {"class_weights": "heavy"}}, r"task\.class_weights: expected none, balanced, or"),
+    ({"task": {"class_weights": 3}}, r"task\.class_weights: expected none, balanced, or"),
+    ({"task": {"label_smoothing": 1.0}}, r"task\.label_smoothing: .*less than 1"),
+    ({"task": {"focal_gamma": -1.0}}, r"task\.focal_gamma: .*greater than or equal to 0"),
+    ({"task": {"focal_alpha": 0.0}}, r"task\.focal_alpha: .*greater than 0"),
+    ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': no such task; there is classification"),
+    ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
     ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),
@@ -98,11 +101,29 @@ def test_a_written_config_reads_back_equal(arch: str, tmp_path: Path) -> None:
         assert resolve(read_toml(path)) == config
 
 
+def test_any_text_can_be_written_and_read_back(tmp_path: Path) -> None:
+    """Beyond the basic plane, quotes, controls, and names of classes that are no bare keys."""
+    odd = "\U0001f600 \U0002070e \x7f \u2028 \t\n\r\x00 'a' \"b\" \\"
+    config = resolve({"data": {"train": odd, "where": odd}, "task": {"class_weights": {odd: 2.0, "": 1.0}}})
+    path = tmp_path / "config.toml"
+    for comments in (False, True):
+        path.write_bytes(config.to_toml(comments=comments).encode())
+        assert resolve(read_toml(path)) == config
+
+
+def test_defaults_belong_to_an_architecture_and_a_task() -> None:
+    assert {kind for _, kind in DEFAULTS} <= set(TASKS)
+    assert {arch for arch, _ in DEFAULTS} <= set(ARCHITECTURES)
+    assert resolve({"arch": "gpt"}).task.mixup == 0.2
+    assert resolve({"arch": "gpt", "task": {"mixup": 0.0}}).task.mixup == 0.0
+    assert resolve({"arch": "lstm"}).task.mixup == 0.0
+
+
 def test_every_key_is_explained() -> None:
     for arch, row in ARCHITECTURES.items():
         for section in (
             row.config,
-            *(RunConfig.model_fields[n].annotation for n in ("data", "optim", "train")),
+            *(RunConfig.model_fields[n].annotation for n in ("data", "task", "optim", "train")),
         ):
             assert section is not None
             for name, field in section.model_fields.items():
@@ -136,7 +157,7 @@ def test_what_is_no_assignment(assignment: str) -> None:
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text("[optim\nlr=1", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"run\.toml: no TOML"):
+    with pytest.raises(ConfigError, match=r"run\.toml: not valid TOML"):
         read_toml(path)
 
 
@@ -170,8 +191,8 @@ def test_files_of_class_weights(name: str, text: str, expected: object, tmp_path
     (tmp_path / name).write_text(text, "utf-8")
     found = given(str(tmp_path / name))
     assert found == expected
-    config = resolve({"train": {"class_weights": found}})
-    assert tomllib.loads(config.to_toml())["train"]["class_weights"] == (
+    config = resolve({"task": {"class_weights": found}})
+    assert tomllib.loads(config.to_toml())["task"]["class_weights"] == (
         found if isinstance(found, dict) else list(found)
     )
 
@@ -180,7 +201,7 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
     assert [given(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
         "none", "balanced", (1.0, 2.0), (1.0, 2.0),
     ]  # fmt: skip
-    assert resolve({"train": {"class_weights": "1,2"}}).train.class_weights == (1.0, 2.0)
+    assert resolve({"task": {"class_weights": "1,2"}}).task.class_weights == (1.0, 2.0)
     (tmp_path / "w.json").write_text('"heavy"')
     for text in ("heavy", str(tmp_path / "w.json")):
         with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):

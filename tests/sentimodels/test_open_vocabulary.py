@@ -19,6 +19,7 @@ from sentimodels.inference import text_logits
 from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding
 from sentimodels.models import build
 from sentimodels.runs.config import resolve
+from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.ngrams import hash_text, ngrams
 from sentimodels.text.open_vocabulary import OpenVocabulary, Reader
@@ -135,7 +136,8 @@ def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     assert len(encoded.unknown) > 20
     config = resolve({"arch": "cnn", "train": {"epochs": 30, "batch_size": 8}})
     module = model(few)
-    Trainer(config.optim, config.train).fit(module, encoded, LABELS, None, None, n_classes=2)
+    task = Classification(config.task, config.train, encoded, LABELS, n_classes=2)
+    Trainer(config.optim, config.train).fit(module, task)
     assert (logits(module, few, TEXTS).argmax(1) == LABELS).mean() > 0.6
 
 

@@ -275,7 +275,9 @@ def test_a_tokenizer_can_be_given(reviews: Path, tmp_path: Path) -> None:
     train(config, tmp_path / "run", baseline=False)
     assert Classifier.load(tmp_path / "run").tokenizer == tokenizer
     with pytest.raises(ConfigError, match="tfidf cuts words by itself"):
-        train(resolve(tree("tfidf", reviews, data={"tokenizer": "tok.json"})), tmp_path / "no")
+        train(
+            resolve(tree("tfidf", reviews, data={"tokenizer": str(tmp_path / "tok.json")})), tmp_path / "no"
+        )
 
 
 def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
@@ -352,9 +354,9 @@ def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"optim\.freeze"):
             train(resolve(tree("cnn", reviews, optim=optim)), tmp_path / "run")
     with pytest.raises(ConfigError, match="1 weights for 2 classes: 'neg', 'pos'"):
-        train(resolve(tree("cnn", reviews, train={"class_weights": [2.0]})), tmp_path / "run")
+        train(resolve(tree("cnn", reviews, task={"class_weights": [2.0]})), tmp_path / "run")
     with pytest.raises(ConfigError, match="no weight for the label 'pos'"):
-        train(resolve(tree("cnn", reviews, train={"class_weights": {"neg": 2.0}})), tmp_path / "run")
+        train(resolve(tree("cnn", reviews, task={"class_weights": {"neg": 2.0}})), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -457,10 +459,10 @@ def test_diverging_leaves_a_run_that_answers(reviews: Path, tmp_path: Path) -> N
 
 def test_class_weights_by_label(reviews: Path, tmp_path: Path) -> None:
     more = {"epochs": 1}
-    config = resolve(tree("cnn", reviews, train={**more, "class_weights": {"pos": 3, "neg": 1}}))
+    config = resolve(tree("cnn", reviews, train=more, task={"class_weights": {"pos": 3, "neg": 1}}))
     train(config, tmp_path / "named", baseline=False)
-    assert load_run(tmp_path / "named").config.train.class_weights == (1.0, 3.0)
-    train(resolve(tree("cnn", reviews, train={**more, "class_weights": [1, 3]})), tmp_path / "listed")
+    assert load_run(tmp_path / "named").config.task.class_weights == (1.0, 3.0)
+    train(resolve(tree("cnn", reviews, train=more, task={"class_weights": [1, 3]})), tmp_path / "listed")
     first, second = (load_run(tmp_path / name).module.state_dict() for name in ("named", "listed"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
 

@@ -1,7 +1,12 @@
-"""The command `senti` without its extra."""
+"""The command `senti` without its extra, or parts of it."""
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from labelled_reviews import tree, write
 
 CODE = """
 import sys
@@ -17,4 +22,35 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert 'pip install "sentitok[models]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+WITHOUT_SKLEARN = """
+import sys
+for name in ("sklearn", "tomlkit", "matplotlib"):
+    sys.modules[name] = None
+from sentimodels.cli import main
+main()
+"""
+
+
+def without_sklearn(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-c", WITHOUT_SKLEARN, *args]
+    return subprocess.run(call, capture_output=True, text=True, check=False, input=stdin)
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "cnn"])
+def test_predict_needs_no_scikit_learn_and_train_says_so(arch: str, tmp_path: Path) -> None:
+    from sentimodels.runs.config import resolve
+    from sentimodels.runs.train import train
+
+    steps = {} if arch == "tfidf" else {"epochs": 1}
+    data = write(tmp_path / "reviews.csv", 120)
+    train(resolve(tree(arch, data, train=steps)), tmp_path / "run", baseline=False)
+    done = without_sklearn("predict", str(tmp_path / "run"), "-q", stdin="a great lovely film\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in ("pos\n", "neg\n")
+    done = without_sklearn("train", str(data), "-o", str(tmp_path / "other"), "--epochs", "1")
+    assert done.returncode == 1
+    assert 'install the extra: pip install "sentitok[models]"' in done.stderr
     assert "Traceback" not in done.stderr

@@ -85,6 +85,7 @@ def test_train_says_what_was_done(folder: Path) -> None:
     assert re.search(
         r"^lstm beats majority \(\+\d+\.\d ± \d+\.\d points\), (beats|is within noise of)", summary, re.M
     )
+    assert re.search(r"^steps +\d+ \(epochs\), best at \d+ by validation macro F1$", summary, re.M)
     assert re.search(r"^labels +neg \d+, pos \d+$", summary, re.M)
     assert "tfidf" in summary
     assert summary.rstrip().endswith('next     echo "great fun" | senti predict runs/first')
@@ -160,17 +161,21 @@ def test_options_reach_the_configuration(folder: Path) -> None:
         "--char-ngrams", "2,4", "--freeze", "backbone.embedding", "--freeze", "backbone.convolutions",
             "--unfreeze-at", "9",
         "--class-weights", "weights.csv", "--skip", "20", "--clean", "--unescape", "--device", "cpu",
-        "--set", "model.d_model=16", "--set", "data.vocab_size=300", "--threads", "1",
+        "--set", "model.d_model=16", "--set", "data.vocab_size=300", "--threads", "1", "--patience", "7",
+        "--max-len", "99", "--precision", "float32", "--task", "classification",
     ]  # fmt: skip
     done = senti(*args, cwd=folder)
     assert done.code == 0, done.err
     config = tomllib.loads((folder / "runs" / "options" / "config.toml").read_text("utf-8"))
     assert config["model"]["char_ngrams"] == [2, 4]
+    assert (config["train"]["patience"], config["train"]["precision"]) == (7, "float32")
+    assert (config["data"]["max_tokens"], config["task"]["kind"]) == (99, "classification")
+    assert config["train"]["baseline"] is False
     assert (config["optim"]["freeze"], config["optim"]["unfreeze_at"]) == (
         ["backbone.embedding", "backbone.convolutions"],
         9,
     )
-    assert config["train"]["class_weights"] == [1.0, 3.0]
+    assert config["task"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out
 
@@ -220,6 +225,13 @@ def test_flags_go_above_set_and_that_above_the_file(folder: Path) -> None:
 # (arguments, exit code, what is said)
 WRONG: list[tuple[list[str], int, str]] = [
     (["train", "missing.csv"], 2, "missing.csv"),
+    (["train", "missing.csv", "--out", "runs/first"], 2, "missing.csv: No such file"),
+    (["train", "reviews.csv", "--test", "missing.csv", "-o", "runs/x"], 2, "missing.csv: No such file"),
+    (["train", "--resume", "runs/first", "--epochs", "9"], 2, "--resume DIR needs nothing else"),
+    (["train", "reviews.csv", "--task", "ranking"], 2, "task.kind 'ranking': no such task; there is"),
+    (["train", "reviews.csv", "--set", "train.mixup=1"], 2, "no such key; did you mean task.mixup?"),
+    (["predict", "."], 2, "no model.safetensors; not a run directory"),
+    (["train", "reviews.csv", "--patience", "-1"], 2, "-1"),
     (["train", "reviews.csv", "--arch", "lsmt"], 2, "no architecture 'lsmt'; there are tfidf"),
     (["train", "reviews.csv", "--set", "optim.lrr=1"], 2, "optim.lrr: no such key; did you mean lr?"),
     (["train", "reviews.csv", "--set", "lr"], 2, "expected section.key=value"),
@@ -340,7 +352,7 @@ def test_init_writes_what_train_reads(folder: Path) -> None:
     value = tomllib.loads(done.out)
     assert value["arch"] == "gpt"
     assert value["model"]["d_model"] == 64
-    assert "# Highest rate." in done.out
+    assert "# Learning rate, peak." in done.out
     assert senti("init", "-o", "made.toml", cwd=folder).code == 0
     assert senti("init", "-o", "made.toml", cwd=folder).code == 2
     done = senti("train", "reviews.csv", "--config", "made.toml", "--dry-run", "--json", cwd=folder)
@@ -381,9 +393,11 @@ def test_verify_an_ensemble(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-def test_ctrl_c_leaves_a_usable_run_that_resumes(folder: Path) -> None:
-    args = ["train", "reviews.csv", "-o", "runs/stopped", "--epochs", "400", "--set", "train.patience=0",
-            "--no-baseline", *SMALL]  # fmt: skip
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
+    out = f"runs/stopped-{code}"
+    args = ["train", "reviews.csv", "-o", out, "--epochs", "400", "--patience", "0", "--no-baseline",
+            *SMALL]  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "sentimodels.cli", *args],
         cwd=folder,
@@ -393,17 +407,19 @@ def test_ctrl_c_leaves_a_usable_run_that_resumes(folder: Path) -> None:
         # A shell in the background has its children ignore SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    metrics = folder / "runs" / "stopped" / "metrics.jsonl"
+    metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
-    while not metrics.is_file() and time.monotonic() < until:
+    while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate(timeout=120)
-    assert process.returncode == 130, err.decode()
-    assert b"go on with senti train --resume runs/stopped" in err
-    assert senti("verify", "runs/stopped", cwd=folder).code == 0
-    assert senti("predict", "runs/stopped", cwd=folder, stdin="a great lovely film\n").code == 0
-    steps = json.loads((folder / "runs" / "stopped" / "run.json").read_text())["fit"]["steps"]
+    assert process.returncode == code, err.decode()
+    assert f"go on with senti train --resume {out}".encode() in err
+    assert re.search(rb"^step \d+/6,800: loss .* tok/s, \d+:\d\d:\d\d left$", err, re.M)
+    assert (folder / out / "state.safetensors").is_file()
+    assert senti("verify", out, cwd=folder).code == 0
+    assert senti("predict", out, cwd=folder, stdin="a great lovely film\n").code == 0
+    steps = json.loads((folder / out / "run.json").read_text())["fit"]["steps"]
     assert 0 < steps < 400 * 5
 
 

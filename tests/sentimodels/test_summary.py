@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sentimodels.cli.display import drawn
+from sentimodels.cli.display import drawn, logged
 from sentimodels.cli.summary import seeds_summary, verdict
 from sentimodels.runs.baselines import gain
 
@@ -24,7 +24,7 @@ def screen(width: int, records: list[dict[str, Any]]) -> list[str]:
 
 STEP = {"step": 12_000, "total_steps": 48_000, "seconds": 60.0, "tokens": 9_000_000, "loss": 0.5, "lr": 1e-3}
 SCORES = {key: value for key, value in STEP.items() if key not in ("loss", "lr")} | {
-    "val_loss": 0.4, "val_accuracy": 0.8123, "val_macro_f1": 0.7,
+    "val_loss": 0.4, "val_accuracy": 0.8123, "val_macro_f1": 0.7, "monitor": "val_macro_f1",
 }  # fmt: skip
 
 
@@ -38,13 +38,27 @@ def test_times_are_whole_whatever_is_shown(width: int) -> None:
         assert re.search(r"\d:\d\d:\d\d +(\d:\d\d:\d\d|-:--:--)$", line.rstrip()), line
         assert "…" not in line
         assert "0.8123" not in line
-    assert any("accuracy 0.8123 F1 0.7000" in line for line in lines)
+    assert any("validation loss 0.4000, accuracy 0.8123, macro F1 0.7000" in line for line in lines)
 
 
 def test_before_the_first_step_nothing_is_counted() -> None:
     lines = screen(80, [])
     assert any("preparing" in line for line in lines)
     assert not any("None" in line for line in lines)
+
+
+def test_a_log_has_lines_with_the_time_left() -> None:
+    """The first at once, then some every few seconds; each evaluation has one."""
+    now = iter([0.0, 3.0, 4.0, 9.0, 15.0])
+    said: list[str] = []
+    draw = logged(said.append, lambda: next(now))
+    for record in (STEP, STEP, SCORES, STEP, STEP | {"step": 24_000, "seconds": 5000.0}):
+        draw(record)
+    assert said == [
+        "step 12,000/48,000: loss 0.5000 lr 1.0e-03 150,000 tok/s, 0:03:00 left",
+        "step 12,000: validation loss 0.4000, accuracy 0.8123, macro F1 0.7000",
+        "step 24,000/48,000: loss 0.5000 lr 1.0e-03 1,800 tok/s, 1:23:20 left",
+    ]
 
 
 def test_gain_with_its_interval() -> None:

@@ -12,19 +12,22 @@ import torch
 from torch import nn
 
 from labelled_reviews import rows, tree
-from sentimodels.config import RunConfig
+from sentimodels.config import ClassificationConfig, RunConfig
 from sentimodels.data.batches import batches
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.inference import text_logits
 from sentimodels.models import build
 from sentimodels.runs.config import resolve
+from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.training.optimizer import Optimizers
 from sentimodels.training.progress import Fit
 from sentimodels.training.trainer import Record, Trainer
 
 N_TRAIN = 160
+# What differs from run to run in the records.
+TIMES = ("seconds", "tokens_per_second")
 
 
 @pytest.fixture(autouse=True)
@@ -67,17 +70,13 @@ def run(
         on_record=None if records is None else records.append,
         should_stop=stop,
     )
-    fit = trainer.fit(
-        module,
-        train,
-        labels,
-        valid if validate else None,
-        valid_labels if validate else None,
-        n_classes=2,
-        folder=folder,
-        resume=resume,
-    )
+    held_out = (valid, valid_labels) if validate else ()
+    fit = trainer.fit(module, task_of(config, train, labels, *held_out), folder=folder, resume=resume)
     return module, fit
+
+
+def task_of(config: RunConfig, *material: Any) -> Classification:
+    return Classification(config.task, config.train, *material, n_classes=2)
 
 
 def after(n: int) -> Callable[[], bool]:
@@ -97,8 +96,8 @@ RESUMED: list[tuple[str, dict[str, dict[str, Any]]]] = [
     ("gpt", {"optim": {"name": "muon", "lr": 0.003}}),
     ("cnn", {"optim": {"sparse_embeddings": False, "lr": 0.01}, "train": {"ema": 0.0}}),
     ("encoder", {"optim": {"name": "sgd", "lr": 0.1}, "train": {"accumulate": 2}}),
-    ("mamba", {"train": {"evaluate_every": 3, "sampler": "balanced"}}),
-    ("lstm", {"train": {"mixup": 0.3, "r_drop": 0.5, "label_smoothing": 0.1}}),
+    ("mamba", {"train": {"evaluate_every": 3}, "task": {"sampler": "balanced"}}),
+    ("lstm", {"task": {"mixup": 0.3, "r_drop": 0.5, "label_smoothing": 0.1}}),
 ]
 
 
@@ -120,7 +119,7 @@ def test_a_stopped_run_ends_as_if_it_had_not_been(
     assert (fit.steps, fit.best_step, fit.best) == (whole_fit.steps, whole_fit.best_step, whole_fit.best)
     assert fit.tokens == whole_fit.tokens
     kept = [
-        [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in f.read_text().splitlines()]
+        [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in f.read_text().splitlines()]
         for f in (whole_folder / "metrics.jsonl", folder / "metrics.jsonl")
     ]
     # A stop evaluates what it leaves; the steps of the loop are the same.
@@ -160,11 +159,12 @@ def test_one_accumulated_step_is_the_step_of_the_big_batch(encoder: TextEncoder)
             "gpt",
             model=still,
             optim={"name": "sgd", "lr": 0.5, "warmup": 0.0, "clip": 0.0},
-            train={"batch_size": batch_size, "accumulate": accumulate, "epochs": 1, "ema": 0.0, "mixup": 0.0},
+            train={"batch_size": batch_size, "accumulate": accumulate, "epochs": 1, "ema": 0.0},
+            task={"mixup": 0.0},
         )
         torch.manual_seed(0)
         module = build("gpt", config.model, encoder.inputs(2))
-        fit = Trainer(config.optim, config.train).fit(module, train, labels, None, None, n_classes=2)
+        fit = Trainer(config.optim, config.train).fit(module, task_of(config, train, labels))
         assert fit.steps == 1
         found.append(module)
     for name, value in found[0].state_dict().items():
@@ -239,8 +239,8 @@ def test_the_best_weights_outlive_a_loss_that_is_not_finite(
     train, labels, valid, valid_labels = parts(encoder)
     module = build(config.arch, config.model, encoder.inputs(2))
     trainer = Trainer(config.optim, config.train, on_record=records.append)
-    with pytest.raises(TrainingError, match=r"the weights of step \d+ \(validation macro-F1 0") as caught:
-        trainer.fit(module, train, labels, valid, valid_labels, n_classes=2, folder=tmp_path)
+    with pytest.raises(TrainingError, match=r"the weights of step \d+ \(val_macro_f1 0\.") as caught:
+        trainer.fit(module, task_of(config, train, labels, valid, valid_labels), folder=tmp_path)
     fit = caught.value.fit
     assert fit is not None
     assert (fit.stop, fit.best_step <= 7) == ("not finite", True)
@@ -254,10 +254,15 @@ def test_records_have_the_fields_of_metrics(encoder: TextEncoder, tmp_path: Path
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     steps = [line for line in lines if "loss" in line]
     evaluations = [line for line in lines if "val_loss" in line]
-    assert set(steps[0]) == {"step", "epoch", "loss", "lr", "seconds", "tokens"}
-    assert set(evaluations[0]) == {
-        "step", "epoch", "val_loss", "val_accuracy", "val_macro_f1", "seconds", "tokens",
+    assert set(steps[0]) == {
+        "step", "epoch", "loss", "lr", "grad_norm", "tokens_per_second", "seconds", "tokens",
     }  # fmt: skip
+    assert set(evaluations[0]) == {
+        "step", "epoch", "val_loss", "val_accuracy", "val_macro_f1", "monitor", "seconds", "tokens",
+    }  # fmt: skip
+    assert {line["monitor"] for line in evaluations} == {"val_macro_f1"}
+    assert all(line["grad_norm"] > 0 for line in steps)
+    assert steps[1]["tokens_per_second"] > 0
     assert [line["step"] for line in steps] == [5, 10, 15, 20, 25, 30]
     assert [line["epoch"] for line in evaluations] == [1.0, 2.0, 3.0]
     assert 0 < steps[0]["loss"] < 5
@@ -295,7 +300,7 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
     module = build("cnn", config.model, inputs)
     before = {name: value.clone() for name, value in module.state_dict().items()}
     train, labels, _, _ = parts(encoder)
-    Trainer(config.optim, config.train).fit(module, train, labels, None, None, n_classes=2)
+    Trainer(config.optim, config.train).fit(module, task_of(config, train, labels))
     now = module.state_dict()
     assert torch.equal(now["backbone.static.vectors"], before["backbone.static.vectors"])
     assert not torch.equal(now["backbone.embedding.weight"], before["backbone.embedding.weight"])
@@ -317,7 +322,10 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
     ids=lambda options: next(iter(options)),
 )
 def test_every_option_learns(options: dict[str, Any], encoder: TextEncoder) -> None:
-    _, fit = run(config_of("gpt", train={"epochs": 5, **options}), encoder)
+    sections = {"train": {"epochs": 5}, "task": {}}
+    for key, value in options.items():
+        sections["task" if key in ClassificationConfig.model_fields else "train"][key] = value
+    _, fit = run(config_of("gpt", **sections), encoder)
     assert fit.best is not None
     assert fit.best > 0.9
 
@@ -331,15 +339,15 @@ def test_a_compiled_model_learns(encoder: TextEncoder) -> None:
 
 
 def test_options_that_cannot_be() -> None:
-    config = config_of("bow", train={"epochs": 1, "mixup": 0.5})
+    config = config_of("bow", train={"epochs": 1}, task={"mixup": 0.5})
     bag = encoder_for(config, [text for text, _ in rows(N_TRAIN)])
-    with pytest.raises(ConfigError, match=r"train\.mixup mixes token embeddings"):
+    with pytest.raises(ConfigError, match=r"task\.mixup mixes token embeddings"):
         run(config, bag)
 
 
 def test_class_weights_must_fit_the_classes(encoder: TextEncoder) -> None:
     with pytest.raises(ConfigError, match="3 weights for 2 classes"):
-        run(config_of("lstm", train={"class_weights": [1.0, 1.0, 1.0]}), encoder)
+        run(config_of("lstm", task={"class_weights": [1.0, 1.0, 1.0]}), encoder)
 
 
 def test_an_unknown_device_is_named(encoder: TextEncoder) -> None:

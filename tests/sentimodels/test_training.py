@@ -1,17 +1,21 @@
 """The parts of a step against what they are defined by."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import OptimConfig, TrainConfig
+from sentimodels.config import ClassificationConfig, OptimConfig
+from sentimodels.errors import CheckpointError
+from sentimodels.tasks.loss import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
-from sentimodels.training.loss import distance, mixed, one_hot, summed
-from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of
+from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse
 from sentimodels.training.schedule import rate
+from sentimodels.training.state import load_state, load_weights, save_state, weights_of
+from sentimodels.training.throughput import mfu, peak_of, working_parameters
 
 
 @pytest.fixture(autouse=True)
@@ -49,19 +53,19 @@ LABELS = torch.tensor([0, 2, 0])
 
 
 def test_loss_is_torchs_summed_cross_entropy() -> None:
-    found = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), None)
+    found = summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(), None)
     torch.testing.assert_close(found, nn.functional.cross_entropy(LOGITS, LABELS, reduction="sum"))
-    smooth = summed(LOGITS, one_hot(LABELS, 3), TrainConfig(label_smoothing=0.1), None)
+    smooth = summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(label_smoothing=0.1), None)
     expected = nn.functional.cross_entropy(LOGITS, LABELS, label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(smooth, expected)
     weights = torch.tensor([0.5, 1.0, 2.0])
     expected = nn.functional.cross_entropy(LOGITS, LABELS, weights, reduction="sum")
-    torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), TrainConfig(), weights), expected)
+    torch.testing.assert_close(summed(LOGITS, one_hot(LABELS, 3), ClassificationConfig(), weights), expected)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.25])
 def test_focal_loss_is_its_formula(alpha: float) -> None:
-    config = TrainConfig(focal_gamma=2.0, focal_alpha=alpha)
+    config = ClassificationConfig(focal_gamma=2.0, focal_alpha=alpha)
     found = summed(LOGITS, one_hot(LABELS, 3), config, None)
     probs = LOGITS.softmax(-1)
     expected = sum(
@@ -121,6 +125,9 @@ def test_clipping_counts_sparse_and_dense_together() -> None:
     torch.testing.assert_close(second.grad, torch.tensor([0.0, 0.8]), atol=1e-5, rtol=0)
 
 
+TABLES = {"embedding.weight"}
+
+
 class Toy(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +148,7 @@ def test_average_of_met_rows_is_that_of_all_rows() -> None:
     toy = Toy()
     plain = {name: value.detach().clone().double() for name, value in toy.named_parameters()}
     average = EMA(toy, 0.9, {"embedding.weight"})
-    optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=True)
+    optimizers = Optimizers(toy, OptimConfig(lr=0.1), sparse=TABLES)
     optimizers.set_rate(1.0)
     for step in range(30):
         ids = torch.tensor([[step % 3, (step * 5) % 4]])  # rows 4 and 5 are never met
@@ -178,7 +185,7 @@ def test_depth(name: str, depth: int) -> None:
 
 
 def test_lower_layers_move_slower() -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, embedding_lr_scale=3), sparse=True)
+    optimizers = Optimizers(Toy(), OptimConfig(lr=1.0, layer_decay=0.5, embedding_lr_scale=3), sparse=TABLES)
     optimizers.set_rate(0.1)
     rates = {
         optimizers.names[id(p)]: group["lr"]
@@ -202,7 +209,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("name", "kinds"), KINDS)
 def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(name=name), sparse=True)  # type: ignore[arg-type]
+    optimizers = Optimizers(Toy(), OptimConfig(name=name), sparse=TABLES)  # type: ignore[arg-type]
     assert set(optimizers.all) == set(kinds)
     for kind, optimizer in optimizers.all.items():
         names = [optimizers.names[id(p)] for group in optimizer.param_groups for p in group["params"]]
@@ -211,8 +218,47 @@ def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
             assert names == ["layers.0.weight", "layers.1.weight"]
 
 
+class Tied(Toy):
+    """The head uses the table again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 6)
+        self.head.weight = self.embedding.weight
+
+
+def test_a_table_is_sparse_unless_its_weights_are_tied() -> None:
+    plain, tied = Toy(), Tied()
+    assert make_sparse(plain, True) == TABLES
+    assert make_sparse(tied, True) == make_sparse(plain, False) == set()
+    assert not plain.embedding.sparse
+    assert not tied.embedding.sparse
+
+
+def test_tied_weights_are_in_a_state_once(tmp_path: Path) -> None:
+    first, second = Tied(), Tied()
+    save_state(tmp_path / "state", {"weights": weights_of(first)}, {})
+    parts, _ = load_state(tmp_path / "state")
+    assert "head.weight" not in parts["weights"]
+    load_weights(second, parts["weights"])
+    assert torch.equal(second.head.weight, first.embedding.weight)
+    assert second.head.weight is second.embedding.weight
+    with pytest.raises(CheckpointError, match=r"of another model: head\.weight"):
+        load_weights(Toy(), parts["weights"])
+
+
+def test_mfu_is_its_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert peak_of(torch.device("cpu"), True) is None
+    names = iter(["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA L4", "Some GPU"])
+    monkeypatch.setattr("sentimodels.training.throughput.get_device_name", lambda _: next(names))
+    assert [peak_of(torch.device("cuda"), True) for _ in range(4)] == [989e12, 756e12, 121e12, None]
+    # Of the table, 6 rows of 4, no token goes through more than a row.
+    assert working_parameters(Toy()) == 2 * (4 * 4 + 4) + 4 * 2 + 2
+    assert mfu(1_000_000, 50_000.0, 1e12) == pytest.approx(0.3)
+
+
 def test_biases_and_tables_do_not_decay() -> None:
-    optimizers = Optimizers(Toy(), OptimConfig(weight_decay=0.3), sparse=False)
+    optimizers = Optimizers(Toy(), OptimConfig(weight_decay=0.3), sparse=())
     decay = {
         optimizers.names[id(p)]: group["weight_decay"]
         for group in optimizers.all["adamw"].param_groups
@@ -227,7 +273,9 @@ def test_state_can_be_taken_over(name: str) -> None:
     """Two optimisers with one state take the same steps, bit by bit."""
     first, second = Toy(), Toy()
     config = OptimConfig(name=name)  # type: ignore[arg-type]
-    ours, theirs = (Optimizers(toy, config, sparse=name != "sgd") for toy in (first, second))
+    ours, theirs = (
+        Optimizers(toy, config, sparse=() if name == "sgd" else TABLES) for toy in (first, second)
+    )
     if name == "sgd":
         first.embedding.sparse = second.embedding.sparse = False
     ids = torch.from_numpy(np.arange(6).reshape(3, 2))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["build", "start"]
 
 # What every command of `senti` needs, and the extra installs.
-_NEEDED = ("torch", "sklearn", "pydantic", "safetensors")
+_NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
 _GROUPS = ("train", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
 

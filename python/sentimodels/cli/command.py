@@ -34,6 +34,10 @@ __all__ = [
 ]
 
 
+# What some commands need, and others, such as `predict`, do without.
+_OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")
+
+
 class Command(_Command):
     """A subcommand of `senti`: see the head of this file."""
 
@@ -51,4 +55,6 @@ class Command(_Command):
         """Returns an error as one line."""
         from ..errors import SentiError
 
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in _OF_THE_EXTRA:
+            return f'it needs {error.name}; install the extra: pip install "sentitok[models]"'
         return str(error) if isinstance(error, SentiError) and str(error) else super().line(error)

@@ -1,34 +1,83 @@
-"""The live line of `senti train`: how far, how well, how long still; on a terminal only.
+"""The course of `senti train`: a live bar on a terminal, log lines with the time left elsewhere.
 
 Not for the summary (`summary.py`). Times are never cut: where a terminal is narrow the bar
-gives way. Scores of evaluations are printed above it, a line each.
+gives way. Scores of evaluations have a line each, above the bar. In a log, lines in between come
+every few seconds at most, the first one at once.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sentitok.cli.output import number
+from sentitok.cli.process import complain
 
 from .command import Output
+from .summary import said_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Draw = Callable[[dict[str, Any]], None]
 
+# Seconds between two lines of a log, at least.
+_QUIET = 10.0
+
 
 @contextmanager
 def display(output: Output) -> Iterator[Draw | None]:
-    """Yields a callback that draws the course of training; `None` where nobody looks."""
-    if not (output.human and sys.stderr.isatty()):
+    """Yields a callback that shows the course of training; `None` where nobody looks."""
+    if not output.human:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield logged(complain)
         return
     from rich.console import Console
 
     with drawn(Console(stderr=True)) as draw:
         yield draw
+
+
+def logged(write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> Draw:
+    """Returns the callback that writes lines: loss, speed and the time left; scores at each evaluation."""
+    written: float | None = None
+
+    def draw(record: dict[str, Any]) -> None:
+        nonlocal written
+        now = clock()
+        if "monitor" in record:
+            write(_scores(record))
+        elif written is None or now - written >= _QUIET:
+            at = f"step {number(record['step'])}/{number(record['total_steps'])}"
+            write(f"{at}: {_loss(record)} {_speed(record)}, {_left(record)} left")
+            written = now
+
+    return draw
+
+
+def _loss(record: dict[str, Any]) -> str:
+    return f"loss {record['loss']:.4f} lr {record['lr']:.1e}"
+
+
+def _speed(record: dict[str, Any]) -> str:
+    return f"{number(round(record['tokens'] / max(record['seconds'], 1e-9)))} tok/s"
+
+
+def _left(record: dict[str, Any]) -> str:
+    """Returns the time that the steps to come take at the speed so far; early stopping makes it less."""
+    step = max(record["step"], 1)
+    seconds = round(record["seconds"] * (record["total_steps"] - step) / step)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _scores(record: dict[str, Any]) -> str:
+    """Writes the scores of an evaluation."""
+    names = [name for name in record if name.startswith("val_")]
+    said = ", ".join(f"{said_of(name).removeprefix('validation ')} {record[name]:.4f}" for name in names)
+    return f"step {number(record['step'])}: validation {said}"
 
 
 @contextmanager
@@ -46,21 +95,17 @@ def drawn(console: "Console") -> Iterator[Draw]:
     )
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("train", total=None, at="preparing", loss="")
-        last: dict[str, str] = {}
+        last = ""
 
         def draw(record: dict[str, Any]) -> None:
-            step = record["step"]
+            nonlocal last
             if "loss" in record:
-                last["loss"] = f"loss {record['loss']:.4f} lr {record['lr']:.1e}"
-            if "val_accuracy" in record:
-                scores = f"accuracy {record['val_accuracy']:.4f} F1 {record['val_macro_f1']:.4f}"
-                bar.console.print(
-                    f"step {number(step)}: valid loss {record['val_loss']:.4f} {scores}", highlight=False
-                )
-            speed = number(round(record["tokens"] / max(record["seconds"], 1e-9)))
+                last = _loss(record)
+            if "monitor" in record:
+                bar.console.print(_scores(record), highlight=False)
             bar.update(
-                task, completed=step, total=record["total_steps"], at=f"step {step}/{record['total_steps']}",
-                loss=f"{last.get('loss', '')} {speed} tok/s".strip(),
+                task, completed=record["step"], total=record["total_steps"],
+                at=f"step {record['step']}/{record['total_steps']}", loss=f"{last} {_speed(record)}".strip(),
             )  # fmt: skip
 
         yield draw

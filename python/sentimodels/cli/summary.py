@@ -27,7 +27,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         pairs.append(("labels", ", ".join(shown) + (f" and {number(rest)} more" if rest else "")))
     if fit["steps"]:
         speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))
-        pairs.append(("steps", f"{number(fit['steps'])} ({fit['stop']}), best at {number(fit['best_step'])}"))
+        monitor = f" by {said_of(fit['monitor'])}" if fit.get("monitor") else ""
+        best = f"best at {number(fit['best_step'])}{monitor}"
+        pairs.append(("steps", f"{number(fit['steps'])} ({fit['stop']}), {best}"))
         pairs.append(("speed", f"{speed} tokens/s, padding {100 * fit['padding']:.1f} %"))
     seconds = about["seconds"]
     pairs.append(
@@ -46,6 +48,11 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         text += "\n" + verdict(about)
     ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
+
+
+def said_of(score: str) -> str:
+    """Writes the name of a score in a record, as `val_macro_f1`, for people."""
+    return score.replace("val_", "validation ", 1).replace("macro_f1", "macro F1").replace("_", " ")
 
 
 def seeds_summary(found: dict[str, Any], arch: str, folder: Path) -> str:

@@ -1,9 +1,11 @@
 """`senti train`: flags and TOML -> `RunConfig` -> `run.train` or `seeds.train_seeds`.
 
-Not for training, which is one call, nor for its display and summary. Flags go above
-`--set`, that above `--config`, that above the defaults of the architecture.
+Not for training, which is one call, nor for its display and summary, nor for the options that set a
+key of the configuration (`options.py`). Flags go above `--set`, that above `--config`, that above the
+defaults of the architecture.
 """
 
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,163 +14,79 @@ import typer
 
 from sentitok.cli.output import lines, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
+from .options import parameters, tree_of
 from .stopping import Stopper
 from .summary import seeds_summary, summary
-from .tables import (
-    Clean,
-    Device,
-    Encoding,
-    Format,
-    GroupColumn,
-    LabelColumn,
-    Limit,
-    MaxLineBytes,
-    Skip,
-    TextColumn,
-    Unescape,
-    Where,
-)
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-
-_PATH = {"metavar": "FILE"}
 
 
 def train(
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="File or folder of labelled texts.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="The run directory.")] = None,
-    arch: Annotated[
-        str | None, typer.Option("--arch", metavar="NAME", help="Architecture: senti archs.")
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The run directory. [default: runs/ARCH]"),
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="SIZE", help="nano, micro, tiny, ...")
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", **_PATH, help="TOML file: senti init.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key, as optim.lr=3e-4; repeatable."),
     ] = None,
-    valid: Annotated[str | None, typer.Option("--valid", **_PATH, help="Texts to stop on.")] = None,
-    test: Annotated[str | None, typer.Option("--test", **_PATH, help="Texts to report on.")] = None,
-    tokenizer: Annotated[
-        str | None, typer.Option("--tokenizer", **_PATH, help="Else one is trained.")
-    ] = None,
-    vectors: Annotated[
-        str | None, typer.Option("--vectors", **_PATH, help="Word vectors, GloVe text.")
-    ] = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
-    clean: Clean = False,
-    unescape: Unescape = False,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=0, help="Passes over the texts.")] = None,
-    batch_size: Annotated[int | None, typer.Option("--batch-size", min=1, help="Rows a batch.")] = None,
-    lr: Annotated[float | None, typer.Option("--lr", help="Highest rate.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of everything.")] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Train so many, and give mean and spread.")
+        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.")
     ] = 1,
-    pooling: Annotated[
-        str | None, typer.Option("--pooling", metavar="KIND", help="last, mean-max, ...")
-    ] = None,
-    attention: Annotated[str | None, typer.Option("--attention", metavar="KIND", help="softmax, ...")] = None,
-    positions: Annotated[str | None, typer.Option("--positions", metavar="KIND", help="rotary, ...")] = None,
-    char_ngrams: Annotated[
-        str | None,
-        typer.Option("--char-ngrams", metavar="LOW,HIGH", help="Character n-grams added; 0,0 for none."),
-    ] = None,
-    freeze: Annotated[
-        list[str] | None,
-        typer.Option("--freeze", metavar="PREFIX", help="Parameters that do not move; repeatable."),
-    ] = None,
-    unfreeze_at: Annotated[
-        int | None, typer.Option("--unfreeze-at", min=1, metavar="STEP", help="From here on they move.")
-    ] = None,
-    class_weights: Annotated[
-        str | None,
-        typer.Option("--class-weights", metavar="KIND", help="none, balanced, 1,2 or a file of them."),
-    ] = None,
-    device: Device = None,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads of torch.")] = None,
-    track: Annotated[
-        str | None,
-        typer.Option("--track", metavar="NAME", help="tensorboard or wandb; of the extra track."),
-    ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a stopped run, or seeds.")
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Go on with a stopped run or seeds, as they were begun."
+        ),
     ] = None,
-    baseline: Annotated[
-        bool, typer.Option("--baseline/--no-baseline", help="Train TF-IDF beside it, to compare.")
-    ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be trained on what.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
+    **given: Any,
 ) -> None:
     """Train a classifier on labelled texts."""
     output = Output("senti.train/1", as_json=as_json, quiet=quiet)
     if resume is not None:
-        if data or config or set_ or out:
+        baseline = given.pop("train__baseline")
+        if data or config or set_ or out or tree_of(given):
             raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
         from ..runs.seeds import is_group
 
-        if is_group(resume):
-            _run_seeds(output, resume, baseline, 0, None)
-        else:
-            _run(output, resume, baseline, None)
+        (_run_seeds if is_group(resume) else _run)(output, resume, baseline)
         return
-    from ..training.class_weights import given as given_weights
-
-    given: dict[str, Any] = {
-        "arch": arch, "preset": preset,
-        "data.train": data, "data.valid": valid, "data.test": test, "data.tokenizer": tokenizer,
-        "data.vectors": vectors, "data.text_column": text_column, "data.label_column": label_column,
-        "data.group_column": group_column, "data.format": format, "data.where": where,
-        "data.encoding": encoding, "data.max_line_bytes": size(max_line_bytes, "--max-line-bytes"),
-        "data.limit": limit, "data.skip": skip or None,
-        "data.clean": clean or None, "data.unescape": unescape or None,
-        "train.epochs": epochs, "train.batch_size": batch_size, "train.seed": seed, "train.device": device,
-        "train.class_weights": None if class_weights is None else given_weights(class_weights),
-        "train.threads": threads, "train.track": track, "optim.lr": lr, "optim.freeze": freeze or None,
-        "optim.unfreeze_at": unfreeze_at, "model.char_ngrams": _pair("--char-ngrams", char_ngrams),
-        "model.pooling": pooling, "model.attention": attention, "model.positions": positions,
-    }  # fmt: skip
-    resolved = _resolved(config, set_ or [], given)
+    flags = tree_of({**given, "data__train": data})
+    resolved = _resolved(config, set_ or [], flags)
     if dry_run:
         _plan(output, resolved)
         return
     folder = out or Path("runs") / resolved.arch
     if seeds == 1:
-        _run(output, folder, baseline, resolved)
+        _run(output, folder, None, resolved)
     else:
-        _run_seeds(output, folder, baseline, seeds, resolved)
+        _run_seeds(output, folder, None, resolved, seeds)
 
 
-def _pair(flag: str, text: str | None) -> list[int] | None:
-    """Reads `3,5`."""
-    if text is None:
-        return None
-    try:
-        low, high = (int(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(f"{flag} {text}: expected two whole numbers, as in 3,5") from None
-    return [low, high]
+# Its own parameters, without those that the configuration brings.
+_OWN = [
+    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(train).parameters.values()
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+]
 
 
-def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]) -> "RunConfig":
+def _resolved(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> "RunConfig":
     """Merges file, assignments and flags."""
     from ..runs.config import read_toml, resolve, set_value
 
@@ -176,14 +94,6 @@ def _resolved(config: Path | None, assignments: list[str], given: dict[str, Any]
     assigned: dict[str, Any] = {}
     for assignment in assignments:
         set_value(assigned, assignment)
-    flags: dict[str, Any] = {}
-    for path, value in given.items():
-        if value is not None:
-            *parents, key = path.split(".")
-            where = flags
-            for parent in parents:
-                where = where.setdefault(parent, {})
-            where[key] = value
     return resolve(*trees, assigned, flags)
 
 
@@ -195,7 +105,7 @@ def _plan(output: Output, config: "RunConfig") -> None:
     output.result(found, lines(rows), str(found["parameters"]))
 
 
-def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None") -> None:
+def _run(output: Output, folder: Path, baseline: bool | None, config: "RunConfig | None" = None) -> None:
     """Trains one run, or goes on with one, and prints its summary."""
     from ..runs import train as run
 
@@ -205,10 +115,12 @@ def _run(output: Output, folder: Path, baseline: bool, config: "RunConfig | None
         }  # fmt: skip
         about = run.resume(folder, **more) if config is None else run.train(config, folder, **more)
     output.result({"run": str(folder), **about}, summary(about, folder), str(folder))
-    _say_stopped(about["fit"]["stop"] == "stopped", folder)
+    _say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
 
 
-def _run_seeds(output: Output, folder: Path, baseline: bool, n: int, config: "RunConfig | None") -> None:
+def _run_seeds(
+    output: Output, folder: Path, baseline: bool | None, config: "RunConfig | None" = None, n: int = 0
+) -> None:
     """Trains one run for each seed, or goes on with them, and prints mean and spread."""
     from ..runs import seeds
 
@@ -222,17 +134,19 @@ def _run_seeds(output: Output, folder: Path, baseline: bool, n: int, config: "Ru
             found = seeds.train_seeds(config, n, folder, **more)
     text = seeds_summary(found, found["seeds"][0]["arch"], folder)
     output.result({"run": str(folder), **found}, text, str(folder))
-    _say_stopped(found["stopped"], folder)
+    _say_stopped(found["stopped"], folder, stopper)
 
 
-def _say_stopped(stopped: bool, folder: Path) -> None:
+def _say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
     if stopped:
         print(f"senti: stopped; go on with senti train --resume {folder}", file=sys.stderr)
-        raise typer.Exit(130)
+        raise typer.Exit(stopper.code)
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command of this file."""
+    """Adds the command of this file, with the options that its configuration has."""
+    made = [parameter for _, parameter in parameters()]
+    train.__signature__ = inspect.Signature([*_OWN[:2], *made, *_OWN[2:]])  # type: ignore[attr-defined]
     app.command(
         "train",
         cls=Command,

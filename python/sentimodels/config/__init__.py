@@ -6,12 +6,17 @@ reads and merges them.
 
 from .data import DataConfig, Long
 from .optim import OptimConfig
-from .run import RunConfig
-from .section import CharNgrams, NgramRange, Section
+from .run import SECTIONS, RunConfig
+from .section import CharNgrams, NgramRange, Section, flag
+from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
 from .train import Course, TrainConfig
 
 __all__ = [
+    "DEFAULT_TASK",
+    "SECTIONS",
+    "TASKS",
     "CharNgrams",
+    "ClassificationConfig",
     "Course",
     "DataConfig",
     "Long",
@@ -19,5 +24,7 @@ __all__ = [
     "OptimConfig",
     "RunConfig",
     "Section",
+    "TaskConfig",
     "TrainConfig",
+    "flag",
 ]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from .section import Section
+from .section import Section, flag
 
 __all__ = ["OptimConfig"]
 
@@ -15,8 +15,12 @@ class OptimConfig(Section):
     name: Literal["adamw", "muon", "sgd"] = Field(
         default="adamw", description="adamw; muon: for matrices between layers, adamw for the rest; sgd."
     )
-    lr: float = Field(default=1.5e-3, gt=0, description="Highest rate.")
-    muon_lr: float = Field(default=0.02, gt=0, description="Highest rate of the matrices that muon moves.")
+    lr: float = Field(
+        default=1.5e-3, gt=0, description="Learning rate, peak.", json_schema_extra=flag("--lr")
+    )
+    muon_lr: float = Field(
+        default=0.02, gt=0, description="Learning rate, peak, of the matrices that muon moves."
+    )
     weight_decay: float = Field(
         default=0.01, ge=0, description="Decay of matrices; embeddings and biases have none."
     )
@@ -42,9 +46,16 @@ class OptimConfig(Section):
     layer_decay: float = Field(
         default=1.0, gt=0, le=1, description="Factor of the rate for each layer further down."
     )
-    freeze: tuple[str, ...] = Field(default=(), description="Parameters whose names begin so do not move.")
+    freeze: tuple[str, ...] = Field(
+        default=(),
+        description="Parameters whose names begin so are not trained.",
+        json_schema_extra=flag("--freeze", "PREFIX"),
+    )
     unfreeze_at: int | None = Field(
-        default=None, ge=1, description="Step at which the frozen ones begin to move."
+        default=None,
+        ge=1,
+        description="Step at which frozen parameters are unfrozen.",
+        json_schema_extra=flag("--unfreeze-at", "STEP"),
     )
 
     @field_validator("betas")

@@ -1,71 +1,83 @@
-"""`RunConfig` = data + model + optim + train: all that a run is, written as TOML.
+"""`RunConfig` = data + model + task + optim + train: all that a run is, written as TOML.
 
 Not for reading it (`runs/config.py`), nor for the fields of a model: each architecture's config
 sits in its file.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SerializeAsAny
 
 from .data import DataConfig
 from .optim import OptimConfig
-from .section import Section
+from .section import Section, flag
+from .task import TaskConfig
 from .train import TrainConfig
 
-__all__ = ["RunConfig"]
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+__all__ = ["SECTIONS", "RunConfig"]
+
+# In the order of the file.
+SECTIONS = ("data", "model", "task", "optim", "train")
 
 
 class RunConfig(Section):
     """A run."""
 
-    arch: str = Field(default="lstm", description="Architecture; senti archs lists them.")
+    arch: str = Field(
+        default="lstm",
+        description="Architecture; senti archs lists them.",
+        json_schema_extra=flag("--arch", "NAME"),
+    )
     preset: str | None = Field(
-        default=None, description="Size of the architecture by name; [model] goes on from it."
+        default=None,
+        description="Size of the architecture by name, as nano; [model] goes on from it.",
+        json_schema_extra=flag("--preset", "SIZE"),
     )
     data: DataConfig
     model: SerializeAsAny[Section]
+    task: TaskConfig
     optim: OptimConfig
     train: TrainConfig
 
     def to_toml(self, *, comments: bool = False) -> str:
         """Writes the configuration as TOML, with what each key means if asked."""
-        lines = _table(self, {"arch": self.arch, "preset": self.preset}, comments)
-        for name in ("data", "model", "optim", "train"):
+        import tomlkit
+
+        made = tomlkit.document()
+        _fill(made, self, {"arch": self.arch, "preset": self.preset}, comments)
+        for name in SECTIONS:
             section: Section = getattr(self, name)
-            lines += ["", f"[{name}]", *_table(section, section.model_dump(mode="json"), comments)]
-        return "\n".join(lines) + "\n"
+            table = tomlkit.table()
+            _fill(table, section, section.model_dump(mode="json"), comments)
+            made.add(tomlkit.nl())
+            made.add(name, table)
+        return tomlkit.dumps(made)
 
     def tree(self) -> dict[str, Any]:
         """Returns the configuration as plain values, without unset ones."""
-        sections = {name: getattr(self, name).plain() for name in ("data", "model", "optim", "train")}
+        sections = {name: getattr(self, name).plain() for name in SECTIONS}
         top = {"arch": self.arch} | ({"preset": self.preset} if self.preset else {})
         return top | sections
 
 
-def _table(section: Section, values: Mapping[str, Any], comments: bool) -> list[str]:
+def _fill(table: "TOMLDocument | Table", section: Section, values: Mapping[str, Any], comments: bool) -> None:
+    """Adds the keys of a section; TOML has no null, so an unset key is shown as one that is not there."""
+    from tomlkit import comment, inline_table
+
     meaning = dict(section.documented())
-    lines = []
     for key, value in values.items():
         if comments:
-            lines.append(f"# {meaning.get(key, '')}")
-        # TOML has no null: an unset key is shown as one that is not there.
-        lines.append(f"# {key} =" if value is None else f"{key} = {_toml(value)}")
-    return lines if comments else [line for line in lines if not line.startswith("#")]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        text = repr(value)
-        return text if any(c in text for c in ".en") else text + ".0"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return str(value)
+            table.add(comment(meaning.get(key, "")))
+        if isinstance(value, Mapping):
+            inline = inline_table()
+            inline.update(value)
+            table.add(key, inline)
+        elif value is not None:
+            table.add(key, value)
+        elif comments:
+            table.add(comment(f"{key} ="))

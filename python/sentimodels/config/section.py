@@ -1,17 +1,18 @@
 """`Section`: the base of every configuration: frozen, and an unknown key is an error.
 
 Not for reading files (`runs/config.py`). Each field of a section carries a description
-with its unit; `senti init` writes them as comments. Validators check and never
+with its unit; `senti init` writes them as comments. A field with a `flag` is an option of
+`senti train` as well (`cli/options.py`). Validators check and never
 rewrite; what follows from other fields is a property. Beside it are the kinds of values that
 several sections have.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
-__all__ = ["CharNgrams", "NgramRange", "Section"]
+__all__ = ["CharNgrams", "NgramRange", "Section", "flag"]
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
@@ -31,6 +32,11 @@ NgramRange = Annotated[tuple[int, int], AfterValidator(_in_order)]
 CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 
 
+def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
+    """Makes a field an option of `senti train`: `Field(..., json_schema_extra=flag("--lr"))`."""
+    return {"flag": name, "metavar": metavar}
+
+
 class Section(BaseModel):
     """One table of the configuration."""
 
@@ -41,6 +47,13 @@ class Section(BaseModel):
         """Yields each key with what it means, in the order of the file."""
         for name, field in cls.model_fields.items():
             yield name, field.description or ""
+
+    @classmethod
+    def flags(cls) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
+        """Yields each key that is an option of the command, with its `flag` and `metavar`."""
+        for name, field in cls.model_fields.items():
+            if isinstance(field.json_schema_extra, dict) and "flag" in field.json_schema_extra:
+                yield name, field.json_schema_extra
 
     def plain(self) -> dict[str, Any]:
         """Returns the section as values that TOML and JSON know, without unset ones."""

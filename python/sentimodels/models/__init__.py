@@ -58,16 +58,12 @@ class Architecture:
         module: a backbone, or a classifier without one, built from a config and `Inputs`.
         summary: what it is, in one line.
         presets: sizes by name, as values of the config.
-        optim: defaults of `[optim]` that suit it.
-        train: defaults of `[train]` that suit it.
     """
 
     config: type[Section]
     module: type[nn.Module]
     summary: str
     presets: Mapping[str, Values] = field(default_factory=dict)
-    optim: Values = field(default_factory=dict)
-    train: Values = field(default_factory=dict)
 
 
 # Width, heads, layers.
@@ -110,25 +106,18 @@ _CNN = {
     "medium": {"d_model": 512, "filters": 300},
     "large": {"d_model": 768, "filters": 500},
 }
-# Models that learn in `fit` need no steps after it.
-_FITTED = {"epochs": 0, "ema": 0.0}
-_CALM, _MIXED = {"lr": 1e-3}, {"mixup": 0.2}
 
 ARCHITECTURES: dict[str, Architecture] = {
-    "tfidf": Architecture(
-        TfidfConfig, Tfidf, "TF-IDF of word n-grams and logistic regression", train=_FITTED
-    ),
-    "nb": Architecture(
-        NaiveBayesConfig, NaiveBayes, "naive-Bayes weighted logistic regression", train=_FITTED
-    ),
-    "bow": Architecture(BowConfig, Bow, "bag of words, word and character n-grams", train=_FITTED),
-    "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN, train=_MIXED),
+    "tfidf": Architecture(TfidfConfig, Tfidf, "TF-IDF of word n-grams and logistic regression"),
+    "nb": Architecture(NaiveBayesConfig, NaiveBayes, "naive-Bayes weighted logistic regression"),
+    "bow": Architecture(BowConfig, Bow, "bag of words, word and character n-grams"),
+    "cnn": Architecture(CnnConfig, Cnn, "convolutions over tokens (TextCNN)", _CNN),
     "rnn": Architecture(RnnConfig, RecurrentNetwork, "recurrent network, two-way", _RECURRENT),
     "gru": Architecture(GruConfig, RecurrentNetwork, "gated recurrent unit, two-way", _RECURRENT),
     "lstm": Architecture(LstmConfig, RecurrentNetwork, "long short-term memory, two-way", _RECURRENT),
-    "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER, _CALM, _MIXED),
-    "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _BERT, _CALM, _MIXED),
-    "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER, _CALM, _MIXED),
+    "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER),
+    "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _BERT),
+    "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER),
     "mamba": Architecture(MambaConfig, Mamba, "selective state space, two-way", _MAMBA),
 }
 

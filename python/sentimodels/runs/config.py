@@ -1,7 +1,7 @@
 """`resolve`: the configuration of a run, from files, flags and defaults.
 
 Not for its sections (`config/`). Values are taken, rising in weight, from the defaults of the
-sections, those that suit the architecture, its preset, the file, and the command line. The
+sections, those that suit the architecture on the task, its preset, the file, and the command line. The
 resolved tree is saved beside the weights in the same shape, and is enough to run again.
 """
 
@@ -13,10 +13,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..config import DataConfig, OptimConfig, RunConfig, Section, TrainConfig
+from ..config import DEFAULT_TASK, TASKS, DataConfig, OptimConfig, RunConfig, Section, TrainConfig
 from ..data.opening import read_small
 from ..errors import ConfigError
 from ..models import architecture
+from .defaults import defaults
 
 __all__ = ["read_toml", "resolve", "set_value"]
 
@@ -30,7 +31,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_small(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: no TOML: {error}") from error
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 
 def set_value(tree: dict[str, Any], assignment: str) -> None:
@@ -66,14 +67,28 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     if preset is not None and preset not in row.presets:
         there = ", ".join(row.presets) or "none"
         raise ConfigError(f"{name} has no preset {preset!r}; there are: {there}")
-    below = {"optim": row.optim, "train": row.train, "model": row.presets[preset] if preset else {}}
-    full = _merge([{"data": {}, "model": {}, "optim": {}, "train": {}}, below, given])
-    # The kind of `model` depends on `arch`, so it is checked first, by itself.
+    kind = _kind(given)
+    ground: dict[str, Any] = {"data": {}, "model": {}, "task": {"kind": kind}, "optim": {}, "train": {}}
+    sizes = {"model": row.presets[preset] if preset else {}}
+    full = _merge([ground, defaults(name, kind), sizes, given])
+    # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
     full["model"] = _checked(row.config, full["model"], "model.")
+    full["task"] = _checked(TASKS[kind], full["task"], "task.")
     checked = _checked(RunConfig, full, "")
     assert isinstance(checked, RunConfig)
     _reached(checked)
     return checked
+
+
+def _kind(given: Mapping[str, Any]) -> str:
+    """Returns the kind of task that is asked for."""
+    task = given.get("task", {})
+    if not isinstance(task, Mapping):
+        raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{DEFAULT_TASK}"')
+    kind = task.get("kind", DEFAULT_TASK)
+    if kind not in TASKS:
+        raise ConfigError(f"task.kind {kind!r}: no such task; there is {', '.join(TASKS)}")
+    return str(kind)
 
 
 def _reached(config: RunConfig) -> None:
@@ -120,7 +135,8 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
         given = item.get("input")
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = _keys(kind, path[:-1])
-    elsewhere = [name for name, section in _SECTIONS.items() if path[-1] in section.model_fields]
+    sections = [*_SECTIONS.items(), *(("task", section) for section in TASKS.values())]
+    elsewhere = [name for name, section in sections if path[-1] in section.model_fields]
     near = difflib.get_close_matches(path[-1], known, n=1)
     if elsewhere:
         hint = f"did you mean {elsewhere[0]}.{path[-1]}?"
@@ -131,7 +147,9 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
     return f"{where}: no such key; {hint}"
 
 
-_SECTIONS: dict[str, type[Section]] = {"data": DataConfig, "optim": OptimConfig, "train": TrainConfig}
+_SECTIONS: dict[str, type[Section]] = {
+    "data": DataConfig, "optim": OptimConfig, "train": TrainConfig, "task": TASKS[DEFAULT_TASK],
+}  # fmt: skip
 
 
 def _keys(kind: type[Section], path: list[str]) -> list[str]:

@@ -106,7 +106,11 @@ def from_anywhere(config: RunConfig) -> RunConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
     paths = {name: getattr(config.data, name) for name in _PATHS}
     absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
-    return config.model_copy(update={"data": config.data.model_copy(update=absolute)})
+    made = config.model_copy(update={"data": config.data.model_copy(update=absolute)})
+    if config.train.init_from is None:
+        return made
+    start = {"init_from": str(Path(config.train.init_from).absolute())}
+    return made.model_copy(update={"train": config.train.model_copy(update=start)})
 
 
 def begin_run(
@@ -166,14 +170,20 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(read_small(path))
     except FileNotFoundError:
-        raise CheckpointError(
-            f"{path.parent}: no {path.name}; not a run directory, or an unfinished one (--resume)"
-        ) from None
+        raise CheckpointError(_without(path)) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: unreadable: {error}") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: expected an object")
     return value
+
+
+def _without(path: Path) -> str:
+    """Says what a folder without one of its files is: no run, or one that has not finished."""
+    folder = path.parent
+    if not (folder / "config.toml").is_file():
+        return f"{folder}: no {path.name}; not a run directory"
+    return f"{folder}: no {path.name}; the run has not finished: senti train --resume {folder}"
 
 
 def verify(folder: Path) -> list[str]:
@@ -219,7 +229,7 @@ def _metadata(folder: Path) -> dict[str, str]:
         with safe_open(folder / WEIGHTS, framework="pt") as file:
             metadata: dict[str, str] = json.loads((file.metadata() or {}).get("sentimodels", "{}"))
     except FileNotFoundError:
-        raise CheckpointError(f"{folder}: no {WEIGHTS}; the run did not finish (--resume {folder})") from None
+        raise CheckpointError(_without(folder / WEIGHTS)) from None
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{folder / WEIGHTS}: unreadable: {error}") from error
     if metadata.get("format") != _FORMAT:

@@ -18,8 +18,8 @@ from ..errors import CheckpointError
 from ..training.trainer import Record
 from .config import resolve
 from .directory import MANIFEST, STATE, from_anywhere, refuse_run
-from .tables import Tables, read_tables
-from .train import resume, train
+from .tables import Tables, check_files, read_tables
+from .train import resume, train, with_baseline
 
 __all__ = ["is_group", "resume_seeds", "spread", "train_seeds"]
 
@@ -40,7 +40,7 @@ def train_seeds(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
 ) -> dict[str, Any]:
     """Trains a run for each of `n` seeds from that of the configuration on.
 
@@ -51,7 +51,7 @@ def train_seeds(
         on_record: as `run.train` has it.
         on_note: told what the user should know, once.
         should_stop: asked after each step.
-        baseline: whether to train TF-IDF beside the first.
+        baseline: whether to train TF-IDF beside the first; without it as the configuration says.
 
     Returns:
         `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score;
@@ -60,11 +60,13 @@ def train_seeds(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_files(config)
     refuse_run(folder)
     if is_group(folder):
         raise CheckpointError(
             f"{folder}: holds runs of several seeds already; give another --out, or --resume {folder}"
         )
+    config = with_baseline(config, baseline)
     tables = read_tables(config)
     seeds = list(range(config.train.seed, config.train.seed + n))
     value = {
@@ -72,7 +74,7 @@ def train_seeds(
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / FILE, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
-    return _go(config, seeds, folder, tables, on_record, on_note, should_stop, baseline)
+    return _go(config, seeds, folder, tables, on_record, on_note, should_stop)
 
 
 def resume_seeds(
@@ -81,7 +83,7 @@ def resume_seeds(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
 ) -> dict[str, Any]:
     """Goes on with a stopped group of seeds; see `train_seeds`.
 
@@ -99,12 +101,13 @@ def resume_seeds(
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: not a group of seeds ({error})") from error
+    config = with_baseline(config, baseline)
     if all(_finished(_run_of(folder, seed)) for seed in seeds):
         raise CheckpointError(f"{folder}: all its seeds have finished; nothing to resume")
     tables = read_tables(config)
     if _hashes(tables) != hashes:
         raise CheckpointError(f"{folder}: its data has changed since the first seed began; start a new one")
-    return _go(config, seeds, folder, tables, on_record, on_note, should_stop, baseline)
+    return _go(config, seeds, folder, tables, on_record, on_note, should_stop)
 
 
 def _go(
@@ -115,7 +118,6 @@ def _go(
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
-    baseline: bool,
 ) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for place, seed in enumerate(seeds):
@@ -125,7 +127,7 @@ def _go(
             continue
         more: dict[str, Any] = {
             "on_record": on_record, "on_note": on_note, "should_stop": should_stop,
-            "baseline": baseline and place == 0,
+            "baseline": config.train.baseline and place == 0,
         }  # fmt: skip
         on_note = None
         if (run / "config.toml").is_file():

@@ -4,7 +4,10 @@ Not for reading a file (`data/readers.py`) and not for ids (`text/encoder.py`). 
 should know of them, such as guesses and leaks, is in `notes`.
 """
 
+import errno
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from ..data.split import split
 from ..data.table import Table
 from ..errors import ConfigError, DataError
 
-__all__ = ["Tables", "read_tables"]
+__all__ = ["Tables", "check_files", "read_tables"]
 
 # Near duplicates are found in seconds up to so many rows; training should not wait longer.
 _NEAR_AT_MOST = 50_000
@@ -121,6 +124,21 @@ def _leaks(train: Table, other: Table, name: str) -> list[str]:
             f"{_NEAR_AT_MOST:,} rows: senti data check does"
         )
     return said
+
+
+def check_files(config: RunConfig) -> None:
+    """Refuses files that are not there, before anything else is said of a run.
+
+    Raises:
+        FileNotFoundError: naming the first.
+        ConfigError: if several processes would write one run.
+    """
+    if (world := os.environ.get("WORLD_SIZE", "1")) != "1":
+        raise ConfigError(f"WORLD_SIZE={world}: a run is written by one process; start it without torchrun")
+    data, start = config.data, config.train.init_from
+    for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, start):
+        if path and not Path(path).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 def read_tables(config: RunConfig) -> Tables:

@@ -30,16 +30,17 @@ from ..evaluation.metrics import scores
 from ..evaluation.predictions import of_logits
 from ..inference import text_logits
 from ..models import Fits, build
+from ..tasks.class_weights import settled
+from ..tasks.classification import Classification, evaluation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
-from ..training.class_weights import settled
 from ..training.possible import check_possible
 from ..training.progress import write_record
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from ..training.validation import validation_scores
 from .baselines import baselines
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
-from .tables import Tables, read_tables
+from .start import encoder_of_start, start_from
+from .tables import Tables, check_files, read_tables
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
 
@@ -51,7 +52,7 @@ def train(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
     tables: Tables | None = None,
 ) -> dict[str, Any]:
     """Trains a model and writes its run directory.
@@ -62,7 +63,7 @@ def train(
         on_record: called with each record of `metrics.jsonl`.
         on_note: called with what the user should know: guesses, leaks, texts cut.
         should_stop: asked after each step.
-        baseline: whether to train TF-IDF beside it, to tell what the model is worth.
+        baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
         tables: the tables, if they are read already.
 
     Returns:
@@ -71,16 +72,18 @@ def train(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_files(config)
     refuse_run(out)  # before minutes are spent on it
     check_tracker(config.train.track)
     found = tables or read_tables(config)
-    encoder = encoder_for(config, found.train.texts)
+    encoder = encoder_of_start(config) or encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
-    weights = settled(config.train.class_weights, found.labels.names)
-    of_train = config.train.model_copy(update={"class_weights": weights})
-    config = config.model_copy(update={"data": encoder.data, "train": of_train})
+    weights = settled(config.task.class_weights, found.labels.names)
+    task = config.task.model_copy(update={"class_weights": weights})
+    config = config.model_copy(update={"data": encoder.data, "task": task})
+    config = with_baseline(config, baseline)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, False, told, on_note, should_stop, baseline)
+        return _train(config, out, found, encoder, False, told, on_note, should_stop)
 
 
 def resume(
@@ -89,14 +92,14 @@ def resume(
     on_record: Callable[[Record], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    baseline: bool = True,
+    baseline: bool | None = None,
 ) -> dict[str, Any]:
     """Goes on with a stopped run; the result is that of a run that was not stopped.
 
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    config = load_config(out)
+    config = with_baseline(load_config(out), baseline)
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     found = read_tables(config)
@@ -106,7 +109,14 @@ def resume(
             raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
     encoder = load_encoder(out, config)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, True, told, on_note, should_stop, baseline)
+        return _train(config, out, found, encoder, True, told, on_note, should_stop)
+
+
+def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
+    """Returns the configuration with another wish for the baseline, if there is one."""
+    if baseline is None:
+        return config
+    return config.model_copy(update={"train": config.train.model_copy(update={"baseline": baseline})})
 
 
 def _train(
@@ -118,7 +128,6 @@ def _train(
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
-    baseline: bool,
 ) -> dict[str, Any]:
     say = on_note or (lambda _: None)
     for note in tables.notes:
@@ -137,11 +146,18 @@ def _train(
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
-    check_possible(module, config.optim, config.train)
+    check_possible(module, config.optim)
+    task = Classification(
+        config.task, config.train, encoded, labels, valid, valid_labels, n_classes=n_classes
+    )
+    task.check(module)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on:
         (out / METRICS).unlink(missing_ok=True)
+    if config.train.init_from is not None and not goes_on:
+        for note in start_from(module, config, encoder):
+            say(note)
     if not resumed:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
@@ -151,16 +167,7 @@ def _train(
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
-        fit = trainer.fit(
-            module,
-            encoded,
-            labels,
-            valid,
-            valid_labels,
-            n_classes=n_classes,
-            folder=out,
-            resume=goes_on,
-        )
+        fit = trainer.fit(module, task, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:
             raise
@@ -178,14 +185,17 @@ def _train(
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
         if not fit.steps:  # it learned by itself, so no step has told how it does
-            said = {"step": 0, "epoch": 0.0, **validation_scores(logits, valid_labels)}
+            found = evaluation(logits, valid_labels)
+            said = {"step": 0, "epoch": 0.0, **found.scores, "monitor": found.monitor}
             said |= {"seconds": round(fitted_s, 3), "tokens": 0}
             write_record(out, said)
             if on_record is not None:
                 on_record(said | {"total_steps": 0, "padding": 0.0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
-        with_tfidf = baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        with_tfidf = (
+            config.train.baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
+        )
         answered = of_logits(tables.labels, logits, tables.valid)
         about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
     if tables.test is not None and tables.test.labels is not None:

@@ -1,4 +1,4 @@
-"""What one step of training is made of: losses, optimisers, rates, averages, saved state.
+"""How any model is trained for any task: the loop, optimisers, rates, averages, saved state, processes.
 
-None of these knows an architecture, and `trainer.py`, the loop, knows none either.
+None of these knows an architecture or a task: `task.py` says what the loop asks of one.
 """

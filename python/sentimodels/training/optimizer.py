@@ -7,7 +7,8 @@ from the head (Howard and Ruder 2018).
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from ..config import OptimConfig
 from .table_rows import put, take
 
-__all__ = ["Optimizers", "RowAdam", "depth_of", "is_sparse", "is_table"]
+__all__ = ["Optimizers", "RowAdam", "clip", "depth_of", "divide", "is_table", "make_sparse", "norm_of"]
 
 
 def is_table(name: str) -> bool:
@@ -29,10 +30,21 @@ def _added(name: str) -> bool:
     return re.search(r"\b(positions|segments)\.weight$", name) is not None
 
 
-def is_sparse(module: nn.Module, name: str) -> bool:
-    """Whether a parameter may have sparse gradients: a table, but not one that a head reads whole."""
-    part = module.get_submodule(name.rpartition(".")[0])
-    return is_table(name) and not (name.endswith(".weight") and getattr(part, "tied", False))
+def make_sparse(module: nn.Module, sparse: bool) -> set[str]:
+    """Has tables give sparse gradients, or dense ones; returns the names of the sparse parameters.
+
+    A table that another part of the model uses as well (tied weights) has gradients in every row,
+    so it stays dense.
+    """
+    uses = Counter(id(value) for _, value in module.named_parameters(remove_duplicate=False))
+    found: set[str] = set()
+    for name, part in module.named_modules():
+        own = {f"{name}.{key}".lstrip("."): value for key, value in part.named_parameters(recurse=False)}
+        if isinstance(getattr(part, "sparse", None), bool) and any(map(is_table, own)):
+            alone = all(uses[id(value)] == 1 for value in own.values())
+            part.sparse = sparse and alone and not getattr(part, "tied", False)
+            found |= {key for key in own if part.sparse and is_table(key)}
+    return found
 
 
 def depth_of(name: str, n_layers: int) -> int:
@@ -86,10 +98,10 @@ class Optimizers:
     Args:
         module: the model.
         config: `[optim]`.
-        sparse: whether tables of rows have sparse gradients.
+        sparse: names of the parameters whose gradients are sparse.
     """
 
-    def __init__(self, module: nn.Module, config: OptimConfig, *, sparse: bool) -> None:
+    def __init__(self, module: nn.Module, config: OptimConfig, *, sparse: Collection[str]) -> None:
         self.config = config
         self.names = {id(parameter): name for name, parameter in module.named_parameters()}
         found = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
@@ -101,7 +113,7 @@ class Optimizers:
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
             between = parameter.ndim == 2 and not is_table(name) and not _added(name)
             group = {"params": [parameter], "factor": factor, "base": config.lr}
-            if sparse and is_sparse(module, name):
+            if name in sparse:
                 rows.append(group | {"base": config.lr * config.embedding_lr_scale})
             elif config.name == "muon" and between and not name.startswith("head."):
                 matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})
@@ -160,8 +172,8 @@ class Optimizers:
                         optimizer.state[parameter] = {k: v.clone().to(on) for k, v in state.items()}
 
 
-def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
-    """Scales all gradients together to a norm of `most`; returns the norm they had."""
+def _gradients(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+    """Returns the numbers of all gradients, to be changed in place; of sparse ones those that are there."""
     gradients = []
     for parameter in parameters:
         if parameter.grad is not None:
@@ -170,8 +182,33 @@ def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
                 gradients.append(parameter.grad.values())
             else:
                 gradients.append(parameter.grad)
-    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
+    return gradients
+
+
+def divide(parameters: Iterable[nn.Parameter], by: Tensor) -> None:
+    """Divides all gradients by a number."""
+    for gradient in _gradients(parameters):
+        gradient.div_(by)
+
+
+def norm_of(parameters: Iterable[nn.Parameter]) -> Tensor:
+    """Returns the norm of all gradients together."""
+    return _norm(_gradients(parameters))
+
+
+def _norm(gradients: list[Tensor]) -> Tensor:
+    if not gradients:
+        return torch.zeros(())
+    return torch.as_tensor(
+        torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
+    )
+
+
+def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
+    """Scales all gradients together to a norm of `most`; returns the norm they had."""
+    gradients = _gradients(parameters)
+    norm = _norm(gradients)
     factor = (most / (norm + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
         gradient.mul_(factor)
-    return torch.as_tensor(norm)
+    return norm

@@ -22,6 +22,7 @@ class Progress:
     epoch: int = 0
     position: int = 0
     best: float | None = None
+    monitor: str | None = None
     best_step: int = 0
     without_gain: int = 0
     seconds: float = 0.0
@@ -38,7 +39,8 @@ class Fit:
         stop: why it ended: `epochs`, `max_steps`, `patience`, `stopped` or `not finite`.
         steps: steps taken.
         best_step: the step whose weights were kept.
-        best: their macro-F1 on the validation texts, or `None` without such texts.
+        best: their score, that of `monitor`, or `None` if nothing was evaluated.
+        monitor: the score that stopping followed, or `None`.
         seconds: spent in all, validation included.
         tokens: real tokens seen.
         padding: share of places in the batches that held no token.
@@ -48,6 +50,7 @@ class Fit:
     steps: int
     best_step: int
     best: float | None
+    monitor: str | None
     seconds: float
     tokens: int
     padding: float

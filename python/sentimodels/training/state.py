@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from sentitok.atomic import writing
 
 from ..errors import CheckpointError
 
-__all__ = ["load_state", "random_state", "restore_random", "save_state"]
+__all__ = ["load_state", "load_weights", "random_state", "restore_random", "save_state", "weights_of"]
 
 _FORMAT = "sentimodels.state/1"
 
@@ -60,6 +60,30 @@ def load_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path}: unreadable state: {error}") from error
     return parts, progress
+
+
+def weights_of(module: nn.Module) -> dict[str, Tensor]:
+    """Returns the state of a module, a tensor that has several names (tied weights) under the first."""
+    seen: set[tuple[int, torch.Size]] = set()
+    out = {}
+    for name, value in module.state_dict().items():
+        place = (value.data_ptr(), value.shape)
+        if not value.numel() or place not in seen:
+            out[name] = value
+        seen.add(place)
+    return out
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Takes over what `weights_of` returned.
+
+    Raises:
+        CheckpointError: if the module has other names.
+    """
+    wrong = weights.keys() ^ weights_of(module).keys()
+    if wrong:
+        raise CheckpointError(f"the state is of another model: {', '.join(sorted(wrong)[:3])}")
+    module.load_state_dict(dict(weights), strict=False)
 
 
 def random_state() -> dict[str, Tensor]:

@@ -21,14 +21,14 @@ __all__ = ["check_tracker", "tracking"]
 
 OnRecord = Callable[[dict[str, Any]], None]
 
-# Fields of `metrics.jsonl` by the name that trackers show.
+# Fields of `metrics.jsonl` by the name that trackers show; scores of a task, `val_x`, are `valid/x`.
 _SHOWN = {
     "train/loss": "loss",
     "train/lr": "lr",
     "train/epoch": "epoch",
-    "valid/loss": "val_loss",
-    "valid/accuracy": "val_accuracy",
-    "valid/macro_f1": "val_macro_f1",
+    "train/grad_norm": "grad_norm",
+    "train/tokens_per_second": "tokens_per_second",
+    "train/mfu": "mfu",
 }
 
 
@@ -149,16 +149,11 @@ def tracking(config: RunConfig, folder: Path, on_record: OnRecord | None) -> Ite
         yield on_record
         return
     tracker = _TRACKERS[config.train.track](config, folder)
-    before = (0, 0.0)  # tokens and seconds
 
     def told(record: dict[str, Any]) -> None:
-        nonlocal before
         values = {shown: record[field] for shown, field in _SHOWN.items() if field in record}
-        now = record["tokens"], record["seconds"]
-        # From record to record, so that validation between two of them costs no speed.
-        if "loss" in record and now[1] > before[1]:
-            values["train/tokens_per_second"] = (now[0] - before[0]) / (now[1] - before[1])
-        before = now
+        scores = {name: value for name, value in record.items() if name.startswith("val_")}
+        values |= {f"valid/{name.removeprefix('val_')}": value for name, value in scores.items()}
         tracker.write(record["step"], values)
         if on_record is not None:
             on_record(record)

@@ -8,13 +8,17 @@ process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
 
 import errno
+import inspect
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import ArgumentInfo, OptionInfo
 
 from ..messages import told
 from .process import complain, drop_stdout, to_stdout
@@ -63,7 +67,7 @@ class _Plain:
     the command does before its work begins.
     """
 
-    def __init__(self, kind: type, lowest: int | None, many: bool) -> None:
+    def __init__(self, kind: type, many: bool, *, lowest: int | None) -> None:
         self.kind = kind
         self.lowest = lowest
         self.many = many
@@ -89,30 +93,48 @@ class _Plain:
         return number
 
 
-def _plain(descriptor: Any) -> _Plain | None:
-    """Returns the quick reader of a parameter, or `None` to leave it to typer."""
-    info = descriptor.parameter_info
-    if info.parser is not None or getattr(info, "max", None) is not None:
-        return None
-    kinds: dict[Any, tuple[type, bool]] = {
-        bool: (bool, False),
-        str: (str, False),
-        int: (int, False),
-        Path: (Path, False),
-        list[str]: (str, True),
-        list[Path]: (Path, True),
-    }
-    found = kinds.get(descriptor.annotation)
-    return None if found is None else _Plain(found[0], info.min, found[1])
+_KINDS: dict[Any, tuple[type, bool]] = {
+    str: (str, False),
+    int: (int, False),
+    Path: (Path, False),
+    list[str]: (str, True),
+    list[Path]: (Path, True),
+}
 
 
-def _read_plainly(params: list[Any]) -> list[Any]:
-    """Gives parameters their quick readers."""
+def _plain_readers(function: Callable[..., Any]) -> dict[str, _Plain]:
+    """Returns the quick reader of each parameter that is read as it stands."""
+    readers = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, *infos = get_args(parameter.annotation) or (parameter.annotation,)
+        if get_origin(kind) in (Union, UnionType):
+            kinds = [one for one in get_args(kind) if one is not NoneType]
+            kind = kinds[0] if len(kinds) == 1 else kind
+        limits = [info for info in infos if isinstance(info, (ArgumentInfo, OptionInfo))]
+        if kind in _KINDS and len(limits) == 1 and limits[0].parser is None and limits[0].max is None:
+            lowest = limits[0].min
+            readers[name] = _Plain(*_KINDS[kind], lowest=None if lowest is None else int(lowest))
+    return readers
+
+
+def _reading(param: Any, plain: _Plain) -> Callable[[typer.Context, Any], Any]:
+    """Returns what stands for a parameter's `process_value`, click's method for reading a value."""
+    own = param.process_value
+
+    def process_value(ctx: typer.Context, value: Any) -> Any:
+        read = plain.coerce(value, param, ctx)
+        if param.required and param.value_is_missing(read):
+            return own(ctx, None)  # which says that it is missing
+        return read if param.callback is None else param.callback(ctx, param, read)
+
+    return process_value
+
+
+def _quick_flags(params: list[Any]) -> list[Any]:
+    """Has flags that nobody gave, `--help` among them, be read quickly too."""
     for param in params:
-        # Both names are typer's own affair: without them pydantic does the work.
-        descriptor = getattr(param, "type_descriptor", None)
-        if descriptor is not None and getattr(param, "_runtime_param", 0) is None:
-            param._runtime_param = _plain(descriptor)
+        if getattr(param, "is_flag", False) and "process_value" not in vars(param):
+            param.process_value = _reading(param, _Plain(bool, False, lowest=None))
     return params
 
 
@@ -120,8 +142,8 @@ class Group(TyperGroup):
     """The commands together."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Gives the parameters, with their quick readers."""
-        return _read_plainly(super().get_params(ctx))
+        """Gives the parameters, with quick readers of flags."""
+        return _quick_flags(super().get_params(ctx))
 
 
 class Command(TyperCommand):
@@ -137,9 +159,17 @@ class Command(TyperCommand):
         """Returns an error as one line."""
         return _line(error)
 
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        readers = _plain_readers(self.callback) if self.callback is not None else {}
+        params: list[Any] = list(self.params)
+        for param in params:
+            if param.name in readers:
+                param.process_value = _reading(param, readers[param.name])
+
     def get_params(self, ctx: Any) -> list[Any]:
-        """Gives the parameters, with their quick readers."""
-        return _read_plainly(super().get_params(ctx))
+        """Gives the parameters, with quick readers of flags."""
+        return _quick_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command; turns an error into one line and an exit code."""

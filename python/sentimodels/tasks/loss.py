@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..config import TrainConfig
+from ..config import ClassificationConfig
 
 __all__ = ["distance", "mixed", "one_hot", "summed"]
 
@@ -25,7 +25,7 @@ def mixed(target: Tensor, order: Tensor, share: float) -> Tensor:
     return share * target + (1 - share) * target[order]
 
 
-def summed(logits: Tensor, target: Tensor, config: TrainConfig, weights: Tensor | None) -> Tensor:
+def summed(logits: Tensor, target: Tensor, config: ClassificationConfig, weights: Tensor | None) -> Tensor:
     """Returns the loss of the rows together.
 
     Args:

@@ -87,12 +87,12 @@ def settled(weights: Given, names: Sequence[str]) -> str | tuple[float, ...]:
         unknown = [name for name in weights if name not in names]
         without = [name for name in names if name not in weights]
         if unknown:
-            raise ConfigError(f"train.class_weights: {unknown[0]!r} is no label; the labels are {known}")
+            raise ConfigError(f"task.class_weights: {unknown[0]!r} is no label; the labels are {known}")
         if without:
-            raise ConfigError(f"train.class_weights: no weight for the label {without[0]!r}")
+            raise ConfigError(f"task.class_weights: no weight for the label {without[0]!r}")
         return tuple(weights[name] for name in names)
     if len(weights) != len(names):
-        raise ConfigError(f"train.class_weights: {len(weights)} weights for {len(names)} classes: {known}")
+        raise ConfigError(f"task.class_weights: {len(weights)} weights for {len(names)} classes: {known}")
     return weights
 
 
@@ -112,7 +112,7 @@ def numbers(weights: Given, labels: NDArray[np.int64], n_classes: int) -> NDArra
     if isinstance(weights, str):
         return None if weights == "none" else balanced(labels, n_classes)
     if isinstance(weights, dict):
-        raise ConfigError("train.class_weights: names need the labels of the data; give numbers here")
+        raise ConfigError("task.class_weights: names need the labels of the data; give numbers here")
     if len(weights) != n_classes:
-        raise ConfigError(f"train.class_weights: {len(weights)} weights for {n_classes} classes")
+        raise ConfigError(f"task.class_weights: {len(weights)} weights for {n_classes} classes")
     return np.array(weights, dtype=np.float64)

@@ -3,8 +3,6 @@
 //! The one instruction of encoding that safe Rust cannot say. It changes no
 //! result; where a processor has no such hint, nothing is done.
 
-#![allow(unsafe_code, reason = "2026-11: prefetching has no safe form; proof at the block")]
-
 /// Asks for the line of a value, which will be read soon.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {

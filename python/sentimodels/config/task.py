@@ -1,0 +1,90 @@
+"""The section `[task]`: what a model is trained for, one kind of section for each kind of task.
+
+Not for the tasks (`tasks/`), nor for how long they go on (`train.py`). `kind` says which it is; a new
+task is a section here and a member of `TaskConfig`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, GetCoreSchemaHandler, field_validator
+from pydantic_core import CoreSchema, core_schema
+
+from .section import Section, flag
+
+__all__ = ["DEFAULT_TASK", "TASKS", "ClassificationConfig", "TaskConfig"]
+
+_EXPECTED = "expected none, balanced, or a positive number for each class, as in [1, 2]"
+
+
+class ClassificationConfig(Section):
+    """One of several classes for each text."""
+
+    kind: Literal["classification"] = Field(
+        default="classification",
+        description="What the model is trained for.",
+        json_schema_extra=flag("--task", "KIND"),
+    )
+    label_smoothing: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of each label spread over all."
+    )
+    focal_gamma: float = Field(default=0.0, ge=0, description="Focal loss: weight (1 - p)^gamma of each row.")
+    focal_alpha: float = Field(
+        default=1.0,
+        gt=0,
+        description="Factor of the loss of every row, the alpha of the focal loss; by class: class_weights.",
+    )
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+        default="none",
+        description="Weights of classes in the loss: none, balanced, one for each class in the order of "
+        "the labels, or by label; as an option also a file of them.",
+        json_schema_extra=flag("--class-weights", "KIND"),
+    )
+    sampler: Literal["shuffle", "balanced"] = Field(
+        default="shuffle", description="shuffle, or balanced: draw every class equally often."
+    )
+    r_drop: float = Field(default=0.0, ge=0, description="Weight of the distance between two dropout passes.")
+    mixup: float = Field(
+        default=0.0, ge=0, description="Alpha of the Beta that mixes embeddings; 0 for none."
+    )
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _positive(cls, weights: Any) -> Any:
+        return _positive_weights(weights)
+
+
+# By kind; the first is what `senti train` does unless told otherwise.
+TASKS: dict[str, type[Section]] = {
+    get_args(section.model_fields["kind"].annotation)[0]: section for section in (ClassificationConfig,)
+}
+DEFAULT_TASK = next(iter(TASKS))
+
+
+class _ByKind:
+    """Reads a section by its `kind`: a union with tags, also while it has one member."""
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {kind: handler.generate_schema(section) for kind, section in TASKS.items()}
+        return core_schema.tagged_union_schema(choices, discriminator="kind")
+
+
+TaskConfig = Annotated[ClassificationConfig, _ByKind()]
+
+
+def _positive_weights(weights: Any) -> Any:
+    if isinstance(weights, str) and weights not in ("none", "balanced"):
+        try:
+            weights = tuple(float(part) for part in weights.strip().strip("[]()").split(","))
+        except ValueError:
+            raise ValueError(_EXPECTED) from None
+    values = list(weights.values()) if isinstance(weights, Mapping) else weights
+    if isinstance(values, (list, tuple)):
+        good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
+        if not good or not all(good):
+            raise ValueError(f"class_weights {list(values)}: one positive number for each class")
+        return weights if isinstance(weights, Mapping) else tuple(weights)
+    if not isinstance(weights, str):
+        raise ValueError(_EXPECTED)
+    return weights

@@ -1,0 +1,32 @@
+"""What suits an architecture on a task: defaults of a configuration, below a preset, a file and flags.
+
+Not for the defaults of a section, which stand beside its keys (`config/`), nor for sizes, which are
+presets (`models/`). An architecture that is not named here takes the sections' own.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["DEFAULTS", "defaults"]
+
+Tree = Mapping[str, Mapping[str, Any]]
+
+# Models that learn in `fit` need no steps after it.
+_FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
+_TRANSFORMER: Tree = {"optim": {"lr": 1e-3}, "task": {"mixup": 0.2}}
+
+# By architecture and kind of task.
+DEFAULTS: dict[tuple[str, str], Tree] = {
+    ("tfidf", "classification"): _FITTED,
+    ("nb", "classification"): _FITTED,
+    ("bow", "classification"): _FITTED,
+    ("cnn", "classification"): {"task": {"mixup": 0.2}},
+    ("encoder", "classification"): _TRANSFORMER,
+    ("bert", "classification"): _TRANSFORMER,
+    ("gpt", "classification"): _TRANSFORMER,
+}
+
+
+def defaults(arch: str, task: str) -> Tree:
+    """Returns the defaults of an architecture on a task, by section."""
+    return DEFAULTS.get((arch, task), {})

@@ -1,0 +1,121 @@
+"""`start_from`: the weights of another run, or of a safetensors file, where a model begins.
+
+Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
+where a name and a shape fit; all others are named. Names may be called otherwise there: a map says
+which beginning stands for which. Rows of a table belong to ids, so tables are used only where the
+tokenizer is the same.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from ..config import RunConfig
+from ..errors import CheckpointError, ConfigError
+from ..text.encoder import TextEncoder, load_encoder
+from ..training.optimizer import is_table
+from .directory import WEIGHTS, check_there, load_config
+
+__all__ = ["encoder_of_start", "start_from"]
+
+# So many names are written out; of the others there is a count.
+_NAMED = 8
+
+
+def encoder_of_start(config: RunConfig) -> TextEncoder | None:
+    """Returns the encoder of the run that a model starts from, if it may be used: one vocabulary.
+
+    `None` where a tokenizer is named, where the weights are no run's, or where that run has another
+    architecture, whose encoder may not suit.
+    """
+    path = config.train.init_from
+    if path is None or config.data.tokenizer is not None or not Path(path).is_dir():
+        return None
+    there = load_config(Path(path))
+    if there.arch != config.arch:
+        return None
+    data = config.data.model_copy(update={"lowercase": there.data.lowercase})
+    return load_encoder(Path(path), config.model_copy(update={"data": data}))
+
+
+def start_from(module: nn.Module, config: RunConfig, encoder: TextEncoder) -> list[str]:
+    """Puts the weights of `train.init_from` into a module, where they fit.
+
+    Args:
+        module: the model, with the weights it would start from.
+        config: the run; `train.init_from` and `train.init_map`.
+        encoder: what makes the ids of the run.
+
+    Returns:
+        What was used and what was not, one sentence each.
+
+    Raises:
+        ConfigError: if nothing fits, or two tensors have one name here.
+        CheckpointError: if there are no weights.
+    """
+    path = Path(config.train.init_from or "")
+    if not path.is_file():
+        check_there(path)
+    file = path / WEIGHTS if path.is_dir() else path
+    expected = module.state_dict()
+    used: dict[str, torch.Tensor] = {}
+    unused = []
+    try:
+        with safe_open(file, framework="pt") as source:
+            about = json.loads((source.metadata() or {}).get("sentimodels", "{}"))
+            same_ids = about.get("tokenizer_sha256") == encoder.fingerprint
+            for name in sorted(source.keys()):
+                here = _renamed(name, config.train.init_map)
+                shape = tuple(source.get_slice(name).get_shape())
+                reason = _why_not(here, shape, expected, same_ids)
+                if reason is None and here in used:
+                    raise ConfigError(f"train.init_map: two tensors of {file} are {here} here, one is {name}")
+                if reason is None:
+                    used[here] = source.get_tensor(name)
+                else:
+                    unused.append(f"{name} ({reason})")
+    except FileNotFoundError:
+        raise CheckpointError(f"{file}: no such file; name a run that has finished") from None
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{file}: unreadable: {error}") from error
+    if not used:
+        raise ConfigError(
+            f"train.init_from {path}: none of its tensors fits, not {unused[0] if unused else 'one'}; "
+            f"this model has {next(iter(expected), 'none')}; train.init_map renames"
+        )
+    with torch.no_grad():
+        module.load_state_dict(used, strict=False)
+    said = [f"{path}: {len(used)} of {len(used) + len(unused)} tensors are where the model starts"]
+    fresh = [name for name in expected if name not in used]
+    for names, what in ((unused, "not used"), (fresh, "begin anew")):
+        if names:
+            rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            said.append(f"{path}: {what}: {', '.join(names[:_NAMED])}{rest}")
+    return said
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str:
+    """Returns what a tensor is called here: the longest beginning of its name counts."""
+    fitting = [start for start in names if name.startswith(start)]
+    if not fitting:
+        return name
+    start = max(fitting, key=len)
+    return names[start] + name.removeprefix(start)
+
+
+def _why_not(
+    name: str, shape: tuple[int, ...], expected: Mapping[str, torch.Tensor], same_ids: bool
+) -> str | None:
+    """Returns why a tensor cannot be used; `None` if it can."""
+    if name not in expected:
+        return "no such parameter"
+    wanted = tuple(expected[name].shape)
+    if shape != wanted:
+        return f"{list(shape)}, expected {list(wanted)}"
+    if is_table(name) and not same_ids:
+        return "of another tokenizer"
+    return None

@@ -1,0 +1,172 @@
+"""`Classification`: one of several classes for each text.
+
+Not for the loop (`training/trainer.py`) nor for the formula of the loss (`loss.py`). Here are the
+ways to get more out of labelled texts: mixed rows (Guo et al. 2019), two dropout passes that must
+agree (R-Drop, Liang et al. 2021), weights of classes, and classes drawn equally often.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..config import ClassificationConfig, Course, TrainConfig
+from ..data.batches import Batch, batches
+from ..data.encoded import Encoded
+from ..errors import ConfigError
+from ..inference import text_logits
+from ..layers.embedding import Mixing
+from ..training.device import use_bfloat16
+from ..training.task import Evaluation, NotFiniteError
+from .class_weights import balanced, numbers
+from .loss import distance, mixed, one_hot, summed
+from .validation import validation_scores
+
+__all__ = ["MONITOR", "Classification"]
+
+# The score that decides which weights are best.
+MONITOR = "val_macro_f1"
+
+
+class Classification:
+    """The task of telling classes apart; see `training.task.Task`.
+
+    Args:
+        config: `[task]`.
+        train: `[train]`.
+        texts: the training texts.
+        labels: class of each training text.
+        valid: the texts that decide which weights are best, or `None`.
+        valid_labels: class of each of them.
+        n_classes: classes.
+
+    Raises:
+        ConfigError: if there are not as many class weights as classes.
+    """
+
+    def __init__(
+        self,
+        config: ClassificationConfig,
+        train: TrainConfig,
+        texts: Encoded,
+        labels: NDArray[np.int64],
+        valid: Encoded | None = None,
+        valid_labels: NDArray[np.int64] | None = None,
+        *,
+        n_classes: int,
+    ) -> None:
+        self.config, self.train, self.n_classes = config, train, n_classes
+        self.texts, self.labels, self.valid, self.valid_labels = texts, labels, valid, valid_labels
+        weights = numbers(config.class_weights, labels, n_classes)
+        self._class_weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
+        self._row_weights: NDArray[np.float64] | None = None
+        if config.sampler == "balanced":
+            self._row_weights = balanced(labels, n_classes)[labels][texts.text_of_row]
+        self._prepared: nn.Module | None = None
+        self._mixing: list[Mixing] = []
+
+    def check(self, model: nn.Module) -> None:
+        """Refuses a model that the settings do not suit.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        if self.config.mixup and not any(isinstance(part, Mixing) for part in model.modules()):
+            raise ConfigError("task.mixup mixes token embeddings, and this architecture has none")
+
+    def course(self, world: int) -> Course:
+        """Returns the batches of an epoch and the steps in all."""
+        return self.train.course(len(self.texts), world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Batch]:
+        """Yields this process's rows of each batch: every `world`-th of the batch of all."""
+        found = batches(
+            self.texts,
+            self.labels,
+            batch_size=self.course(world).batch_size * world,
+            shuffle_seed=self.train.seed,
+            epoch=epoch,
+            position=position,
+            weights=self._row_weights,
+            multiple_of=8 if self.train.compile else 1,
+        )
+        return found if world == 1 else (_part(batch, rank, world) for batch in found)
+
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Returns the loss summed over the rows, and how many there are."""
+        self._prepare(model)
+        device = next(model.parameters()).device
+        if not len(batch.labels):
+            return torch.zeros((), device=device), 0
+        inputs = batch.inputs(device)
+        target = one_hot(batch.labels.to(device), self.n_classes)
+        if self.config.mixup:
+            target = self._mix(inputs, batch.mask.to(device), target)
+        try:
+            logits = model(**inputs)
+            again = model(**inputs) if self.config.r_drop else None
+        finally:
+            for part in self._mixing:
+                part.mix = None
+        weights = None if self._class_weights is None else self._class_weights.to(device)
+        loss = summed(logits, target, self.config, weights)
+        if again is not None:
+            loss = (loss + summed(again, target, self.config, weights)) / 2
+            loss = loss + self.config.r_drop * distance(logits, again)
+        return loss, len(batch.labels)
+
+    def _prepare(self, model: nn.Module) -> None:
+        """Finds the parts that mix rows."""
+        if model is self._prepared:
+            return
+        self.check(model)
+        self._mixing = [part for part in model.modules() if isinstance(part, Mixing)]
+        self._prepared = model
+
+    def _mix(self, inputs: dict[str, Tensor], mask: Tensor, target: Tensor) -> Tensor:
+        """Has the model mix each row with another; returns the targets mixed alike."""
+        alpha = torch.tensor(self.config.mixup)
+        share = float(torch.distributions.Beta(alpha, alpha).sample())
+        order = torch.randperm(len(mask)).to(mask.device)
+        for part in self._mixing:
+            part.mix = (order, share, mask)
+        inputs["mask"] = mask | mask[order]
+        return mixed(target, order, share)
+
+    def evaluate(self, model: nn.Module) -> Evaluation | None:
+        """Scores the validation texts, if there are any."""
+        if self.valid is None or self.valid_labels is None:
+            return None
+        device = next(model.parameters()).device
+        bfloat16 = use_bfloat16(self.train, device)
+        return evaluation(text_logits(model, self.valid, device=device, bfloat16=bfloat16), self.valid_labels)
+
+
+def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
+    """Scores answers to validation texts.
+
+    Raises:
+        NotFiniteError: if one is not finite.
+    """
+    if not np.isfinite(logits).all():
+        raise NotFiniteError("an answer to a validation text is not finite")
+    scores: Mapping[str, float] = validation_scores(logits, labels)
+    return Evaluation(scores, MONITOR, higher_is_better=True)
+
+
+def _part(batch: Batch, rank: int, world: int) -> Batch:
+    """Returns the rows of one process, as wide as the whole."""
+    own = slice(rank, None, world)
+    # Each id of the batch of all is composed once, whoever has it.
+    ngrams = {name: value[own] if name == "distinct_index" else value for name, value in batch.ngrams.items()}
+    return replace(
+        batch,
+        input_ids=batch.input_ids[own],
+        mask=batch.mask[own],
+        labels=batch.labels[own],
+        index=batch.index[own],
+        ngrams=ngrams,
+    )

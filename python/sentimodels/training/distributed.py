@@ -1,0 +1,180 @@
+"""`Distributed`: which of how many processes this is, on which device, and what they tell each other.
+
+Not for cutting a model into parts: each process holds all of it. Batches, gradients, the average of
+the weights, logging and writing ask here; a process alone gets back what it gave, at no cost.
+Gradients are added over processes; the trainer divides them by the terms of all.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from ..errors import ConfigError
+from .device import device_of
+
+__all__ = ["Distributed"]
+
+# Others wait while the first process evaluates.
+_PATIENCE = timedelta(hours=2)
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """One process among those that train a model together.
+
+    Attributes:
+        device: where this process computes.
+        rank: which it is, from 0.
+        world: how many there are.
+    """
+
+    device: torch.device
+    rank: int = 0
+    world: int = 1
+
+    @classmethod
+    def start(cls, device: str) -> Self:
+        """Joins the processes that `torchrun` has started; without it, this one is alone.
+
+        Args:
+            device: as `train.device`; `cuda` and `auto` are the GPU of `LOCAL_RANK`.
+
+        Raises:
+            ConfigError: if the device is not there, or the environment is incomplete.
+        """
+        world = int(os.environ.get("WORLD_SIZE", "1"))
+        found = device_of(device)
+        if world == 1:
+            return cls(found)
+        if found.type == "cuda" and ":" not in device:
+            found = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            torch.cuda.set_device(found)
+        if not dist.is_initialized():
+            try:
+                dist.init_process_group("nccl" if found.type == "cuda" else "gloo", timeout=_PATIENCE)
+            except ValueError as error:
+                raise ConfigError(f"WORLD_SIZE={world}: {error}; start it with torchrun") from error
+        return cls(found, dist.get_rank(), dist.get_world_size())
+
+    def end(self) -> None:
+        """Leaves the other processes."""
+        if self.world > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes, evaluates and logs."""
+        return self.rank == 0
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Adds tensors of one shape over all processes, in place."""
+        if self.world > 1:
+            dist.all_reduce(values)
+        return values
+
+    def sum_of(self, *values: float) -> list[float]:
+        """Adds numbers over all processes."""
+        if self.world == 1:
+            return list(values)
+        return self.sum(torch.tensor(values, dtype=torch.float64, device=self.device)).tolist()
+
+    def any(self, flag: bool) -> bool:
+        """Whether one of the processes says so."""
+        return self.sum_of(float(flag))[0] > 0
+
+    def share(self, *values: float) -> list[float]:
+        """Returns the numbers of the first process to all."""
+        if self.world == 1:
+            return list(values)
+        sent = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.broadcast(sent, 0)
+        return sent.tolist()
+
+    @torch.no_grad()
+    def share_weights(self, module: nn.Module) -> None:
+        """Gives every process the weights of the first."""
+        if self.world > 1:
+            for value in module.state_dict().values():
+                dist.broadcast(value, 0)
+
+    def gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the tensors of all processes, `name` of the first and `name@rank` of the others.
+
+        They must have the same names and shapes everywhere.
+        """
+        out = dict(tensors)
+        if self.world > 1:
+            for name, value in tensors.items():
+                own = value.to(self.device)
+                parts = [torch.empty_like(own) for _ in range(self.world)]
+                dist.all_gather(parts, own)
+                at = value.device
+                out |= {f"{name}@{rank}": part.to(at) for rank, part in enumerate(parts)}
+                out[name] = out.pop(f"{name}@0")
+        return out
+
+    def own(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the tensors of this process among those that `gather` put together."""
+        names = [name for name in tensors if "@" not in name]
+        return {name: tensors.get(f"{name}@{self.rank}", tensors[name]) for name in names}
+
+    @torch.no_grad()
+    def sum_gradients(self, parameters: Iterable[nn.Parameter], sparse: Sequence[nn.Parameter]) -> None:
+        """Adds gradients over all processes.
+
+        Args:
+            parameters: of the model, in the same order everywhere.
+            sparse: those among them whose gradients are sparse.
+        """
+        if self.world == 1:
+            return
+        rows = {id(parameter) for parameter in sparse}
+        dense = [p for p in parameters if id(p) not in rows]
+        # A parameter may have a gradient on some processes only; then it has one on all.
+        there = self.sum(torch.tensor([float(p.grad is not None) for p in dense], device=self.device))
+        moved = [p for p, n in zip(dense, there.tolist(), strict=True) if n]
+        for parameter in moved:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        if moved:
+            gradients = [p.grad for p in moved if p.grad is not None]
+            whole = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+            parts = whole.split([gradient.numel() for gradient in gradients])
+            for gradient, part in zip(gradients, parts, strict=True):
+                gradient.copy_(part.view_as(gradient))
+        for parameter in sparse:
+            self._sum_rows(parameter)
+
+    def _sum_rows(self, parameter: nn.Parameter) -> None:
+        """Adds a gradient that has some rows only: the rows of all, padded to the most."""
+        gradient = parameter.grad
+        if gradient is None:
+            indices = torch.empty(0, dtype=torch.int64, device=self.device)
+            values = parameter.new_empty(0, *parameter.shape[1:])
+        else:
+            gradient = gradient.coalesce()
+            indices, values = gradient.indices()[0], gradient.values()
+        counts = torch.zeros(self.world, dtype=torch.int64, device=self.device)
+        counts[self.rank] = len(indices)
+        lengths: list[int] = self.sum(counts).tolist()
+        most = max(lengths)
+        if not most:
+            return
+        of_indices, of_values = indices.new_zeros(most), values.new_zeros(most, *values.shape[1:])
+        of_indices[: len(indices)], of_values[: len(indices)] = indices, values
+        all_indices = [torch.empty_like(of_indices) for _ in lengths]
+        all_values = [torch.empty_like(of_values) for _ in lengths]
+        dist.all_gather(all_indices, of_indices)
+        dist.all_gather(all_values, of_values)
+        parameter.grad = torch.sparse_coo_tensor(
+            torch.cat([part[:n] for part, n in zip(all_indices, lengths, strict=True)])[None],
+            torch.cat([part[:n] for part, n in zip(all_values, lengths, strict=True)]),
+            parameter.shape,
+            check_invariants=False,
+        ).coalesce()

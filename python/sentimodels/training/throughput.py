@@ -1,0 +1,50 @@
+"""How fast a run is: tokens per second, and the share of the device's arithmetic it uses (MFU).
+
+MFU = 6 N tokens / (seconds x peak), as PaLM counts it (Chowdhery et al. 2022, appendix B) without
+the attention term: N are the parameters that every token goes through, so tables of rows that ids
+choose are left out; 6 operations each, 2 forward and 4 backward. The peak is that of the maker's
+data sheet for dense bfloat16 or float32, without sparsity. A device that is not in the table has
+no MFU.
+"""
+
+from torch import device, nn
+from torch.cuda import get_device_name
+
+from .optimizer import is_table
+
+__all__ = ["FORMULA", "mfu", "peak_of", "working_parameters"]
+
+FORMULA = "6 * parameters * tokens_per_second / peak"
+
+# Part of the device's name: operations per second in bfloat16, and in float32 without tensor cores.
+_PEAKS = {
+    "B200": (2250e12, 75e12),
+    "H200": (989e12, 67e12),
+    "H100 PCIe": (756e12, 51e12),
+    "H100": (989e12, 67e12),
+    "A100": (312e12, 19.5e12),
+    "L40S": (362e12, 91.6e12),
+    "L4": (121e12, 30.3e12),
+    "A10": (125e12, 31.2e12),
+    "RTX 4090": (165e12, 82.6e12),
+    "RTX 3090": (71e12, 35.6e12),
+}
+
+
+def working_parameters(module: nn.Module) -> int:
+    """Returns how many parameters every token goes through."""
+    return sum(value.numel() for name, value in module.named_parameters() if not is_table(name))
+
+
+def peak_of(on: device, bfloat16: bool) -> float | None:
+    """Returns the operations per second a device can do; `None` if that is not known."""
+    if on.type != "cuda":
+        return None
+    name = get_device_name(on)
+    found = next((peaks for part, peaks in _PEAKS.items() if part in name), None)
+    return None if found is None else found[0 if bfloat16 else 1]
+
+
+def mfu(parameters: int, tokens_per_second: float, peak: float) -> float:
+    """Returns the share of the peak that a run uses."""
+    return 6 * parameters * tokens_per_second / peak

@@ -1,0 +1,130 @@
+"""Two processes are one with the double batch: weights, losses, scores and what is written."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from plain_model import N_CLASSES, PlainModel, encoded
+from sentimodels.config import ClassificationConfig, OptimConfig, TrainConfig
+from sentimodels.tasks.classification import Classification
+from sentimodels.training.distributed import Distributed
+from sentimodels.training.trainer import Trainer
+
+TESTS = Path(__file__).resolve().parent.parent
+# Rows of 75 in batches of 16 end in one of 11, which two processes cannot share evenly.
+N_ROWS = 75
+HEAD = """
+from pathlib import Path
+from sentimodels.training.distributed import Distributed
+from test_distributed import train
+folder = Path({folder!r})
+processes = Distributed.start("cpu")
+"""
+
+
+def train(
+    processes: Distributed, folder: Path, batch_size: int, sparse: bool, stop: int = 0, resume: bool = False
+) -> None:
+    """Trains in this process, alone or one of several; each leaves its weights in `folder`."""
+    torch.set_num_threads(1)
+    torch.manual_seed(5)
+    model = PlainModel(dropout=0.0)
+    config = TrainConfig(epochs=2, batch_size=batch_size, log_every=1, ema=0.9, seed=4)
+    weighted = ClassificationConfig(class_weights="balanced")
+    material = (*encoded(N_ROWS, 1), *encoded(30, 2))
+    task = Classification(weighted, config, *material, n_classes=N_CLASSES)
+    optim = OptimConfig(lr=0.02, clip=0.05, sparse_embeddings=sparse)
+    folder.mkdir(exist_ok=True)
+    asked = iter(range(1, 1000))
+    trainer = Trainer(optim, config, distributed=processes, should_stop=lambda: next(asked) == stop)
+    fit = trainer.fit(model, task, folder=folder, resume=resume)
+    weights = {name: value.tolist() for name, value in model.state_dict().items()}
+    told = {"weights": weights, "tokens": fit.tokens, "steps": fit.steps, "best": fit.best}
+    (folder / f"rank{processes.rank}-{fit.stop}.json").write_text(json.dumps(told), "utf-8")
+
+
+def together(folder: Path, code: str) -> None:
+    """Runs code in two processes, as `torchrun` would start them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    path = os.pathsep.join([str(TESTS), str(TESTS / "sentimodels"), os.environ.get("PYTHONPATH", "")])
+    common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    call = HEAD.format(folder=str(folder)) + code + "processes.end()\n"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", call], env={**common, "RANK": str(rank)}, stderr=subprocess.PIPE
+        )
+        for rank in range(2)
+    ]
+    try:
+        for process in started:
+            _, err = process.communicate(timeout=120)
+            assert process.returncode == 0, err.decode()
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def assert_same(alone: Path, both: Path) -> None:
+    one = json.loads((alone / "rank0-epochs.json").read_text("utf-8"))
+    for rank in range(2):
+        two = json.loads((both / f"rank{rank}-epochs.json").read_text("utf-8"))
+        for name, value in one["weights"].items():
+            torch.testing.assert_close(
+                torch.tensor(two["weights"][name]), torch.tensor(value), atol=1e-5, rtol=1e-4
+            )
+        assert {key: two[key] for key in ("tokens", "steps")} == {
+            key: one[key] for key in ("tokens", "steps")
+        }
+        assert two["best"] == pytest.approx(one["best"])
+    expected, found = records(alone), records(both)
+    assert [set(record) for record in found] == [set(record) for record in expected]
+    for record, other in zip(expected, found, strict=True):
+        for key in set(record) - {"seconds", "tokens_per_second", "monitor"}:
+            assert other[key] == pytest.approx(record[key], abs=1e-5), key
+
+
+def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
+    """With dense and with sparse tables; stopped and resumed too."""
+    for sparse in (True, False):
+        train(Distributed(torch.device("cpu")), tmp_path / f"alone-{sparse}", 16, sparse)
+    together(
+        tmp_path,
+        "for sparse in (True, False):\n"
+        "    train(processes, folder / f'both-{sparse}', 8, sparse)\n"
+        "train(processes, folder / 'resumed', 8, True, stop=7)\n"
+        "train(processes, folder / 'resumed', 8, True, resume=True)\n",
+    )
+    for sparse in (True, False):
+        assert_same(tmp_path / f"alone-{sparse}", tmp_path / f"both-{sparse}")
+    whole, resumed = (
+        json.loads((tmp_path / name / "rank0-epochs.json").read_text("utf-8"))
+        for name in ("both-True", "resumed")
+    )
+    assert resumed == whole
+    assert not (tmp_path / "resumed" / "state.safetensors").exists()
+
+
+def test_a_process_alone_gets_back_what_it_gave() -> None:
+    alone = Distributed(torch.device("cpu"))
+    assert alone.main
+    assert alone.sum_of(3, 0.5) == [3, 0.5]
+    assert alone.share(2.0) == [2.0]
+    assert not alone.any(False)
+    tensors = {"cpu": torch.ones(2)}
+    assert alone.own(alone.gather(tensors)) == tensors

@@ -1,0 +1,123 @@
+"""`train.init_from`: what a model takes over from a run or a file, and what is said of the rest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from labelled_reviews import tree, write
+from sentimodels.config import RunConfig
+from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import load_run
+from sentimodels.runs.train import resume, train
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of reviews and a run on it; another file of other texts with three labels."""
+    path = tmp_path_factory.mktemp("start")
+    train(
+        resolve(tree("cnn", write(path / "reviews.csv", 120), train={"epochs": 1})),
+        path / "base",
+        baseline=False,
+    )
+    lines = (path / "reviews.csv").read_text("utf-8").splitlines()
+    more = [line.replace("film", "play").replace(",pos", ",mixed") for line in lines[1:40]]
+    (path / "three.csv").write_text("\n".join([*lines, *more]) + "\n", "utf-8")
+    return path
+
+
+def config_of(folder: Path, start: Path, file: str = "reviews.csv", **more: Any) -> RunConfig:
+    """One that moves nothing but the head, so that what it began with can be seen."""
+    options = {"epochs": 1, "ema": 0.0, "init_from": str(start), **more}
+    optim = {"freeze": ["embedding", "convolutions"]}
+    return resolve(tree("cnn", folder / file, train=options, optim=optim))
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "model.safetensors")
+
+
+def test_a_run_is_where_another_starts(folder: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    train(config_of(folder, folder / "base"), tmp_path / "run", baseline=False, on_note=notes.append)
+    base, found = weights(folder / "base"), weights(tmp_path / "run")
+    same = {name for name, value in base.items() if torch.equal(found[name], value)}
+    assert same == {name for name in base if not name.startswith("head.")}
+    assert any(f"{len(base)} of {len(base)} tensors are where the model starts" in note for note in notes)
+    assert not any("not used" in note or "begin anew" in note for note in notes)
+    assert load_run(tmp_path / "run").config.train.init_from == str((folder / "base").absolute())
+
+
+def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    config = config_of(folder, folder / "base", "three.csv")
+    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    base, found = weights(folder / "base"), weights(tmp_path / "run")
+    assert torch.equal(found["embedding.weight"], base["embedding.weight"])
+    (unused,) = [note for note in notes if "not used" in note]
+    assert "[2, " in unused
+    assert "expected [3, " in unused
+    assert any("begin anew: head." in note for note in notes)
+
+
+def test_names_are_mapped_and_the_longest_beginning_counts(folder: Path, tmp_path: Path) -> None:
+    base = weights(folder / "base")
+    renamed = {f"model.{name}".replace("model.head.", "model.lm."): value for name, value in base.items()}
+    save_file({**renamed, "extra": torch.ones(1)}, tmp_path / "weights.safetensors")
+    notes: list[str] = []
+    config = config_of(
+        folder, tmp_path / "weights.safetensors", init_map={"model.": "", "model.lm.": "head."}
+    )
+    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    found = weights(tmp_path / "run")
+    moved = [name for name in base if name.startswith("convolutions.")]
+    assert moved
+    assert all(torch.equal(found[name], base[name]) for name in moved)
+    (unused,) = [note for note in notes if "not used" in note]
+    # A file does not say whose ids its rows are for.
+    assert "extra (no such parameter)" in unused
+    assert "model.embedding.weight (of another tokenizer)" in unused
+    assert not torch.equal(found["embedding.weight"], base["embedding.weight"])
+
+
+def test_what_cannot_be_started_from(folder: Path, tmp_path: Path) -> None:
+    save_file({"a": torch.ones(1)}, tmp_path / "other.safetensors")
+    (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{}")
+    (tmp_path / "empty").mkdir()
+    cases: list[tuple[str, type[Exception], str]] = [
+        ("other.safetensors", ConfigError, r"none of its tensors fits, not a \(no such parameter\)"),
+        ("broken.safetensors", CheckpointError, "unreadable"),
+        ("empty", CheckpointError, "not a run directory"),
+        ("nothing", FileNotFoundError, "No such file"),
+    ]
+    for name, error, message in cases:
+        with pytest.raises(error, match=message):
+            train(config_of(folder, tmp_path / name), tmp_path / "run", baseline=False)
+        assert not (tmp_path / "run").exists()
+    shape = weights(folder / "base")["convolutions.0.weight"]
+    save_file({"one": shape, "two": shape.clone()}, tmp_path / "twice.safetensors")
+    twice = {"one": "convolutions.0.weight", "two": "convolutions.0.weight"}
+    with pytest.raises(ConfigError, match=r"two tensors of .* are convolutions\.0\.weight here"):
+        train(config_of(folder, tmp_path / "twice.safetensors", init_map=twice), tmp_path / "run")
+
+
+def test_a_stopped_run_goes_on_from_its_own_weights(folder: Path, tmp_path: Path) -> None:
+    config = config_of(folder, folder / "base")
+    train(config, tmp_path / "whole", baseline=False)
+    asked = iter(range(1, 100))
+    train(config, tmp_path / "parts", baseline=False, should_stop=lambda: next(asked) == 3)
+    resume(tmp_path / "parts")
+    whole, parts = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+    about = json.loads((tmp_path / "parts" / "run.json").read_text("utf-8"))
+    assert "tfidf" not in about["baselines"]  # as the run was begun
