@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config_of(folder: Path, start: Path, file: str = "reviews.csv", **more: Any) -> RunConfig:
     """One that moves nothing but the head, so that what it began with can be seen."""
     options = {"epochs": 1, "ema": 0.0, "init_from": str(start), **more}
-    optim = {"freeze": ["embedding", "convolutions"]}
+    optim = {"freeze": ["backbone.embedding", "backbone.convolutions"]}
     return resolve(tree("cnn", folder / file, train=options, optim=optim))
 
 
@@ -63,7 +63,7 @@ def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_p
     config = config_of(folder, folder / "base", "three.csv")
     train(config, tmp_path / "run", baseline=False, on_note=notes.append)
     base, found = weights(folder / "base"), weights(tmp_path / "run")
-    assert torch.equal(found["embedding.weight"], base["embedding.weight"])
+    assert torch.equal(found["backbone.embedding.weight"], base["backbone.embedding.weight"])
     (unused,) = [note for note in notes if "not used" in note]
     assert "[2, " in unused
     assert "expected [3, " in unused
@@ -80,14 +80,14 @@ def test_names_are_mapped_and_the_longest_beginning_counts(folder: Path, tmp_pat
     )
     train(config, tmp_path / "run", baseline=False, on_note=notes.append)
     found = weights(tmp_path / "run")
-    moved = [name for name in base if name.startswith("convolutions.")]
+    moved = [name for name in base if name.startswith("backbone.convolutions.")]
     assert moved
     assert all(torch.equal(found[name], base[name]) for name in moved)
     (unused,) = [note for note in notes if "not used" in note]
     # A file does not say whose ids its rows are for.
     assert "extra (no such parameter)" in unused
-    assert "model.embedding.weight (of another tokenizer)" in unused
-    assert not torch.equal(found["embedding.weight"], base["embedding.weight"])
+    assert "model.backbone.embedding.weight (of another tokenizer)" in unused
+    assert not torch.equal(found["backbone.embedding.weight"], base["backbone.embedding.weight"])
 
 
 def test_what_cannot_be_started_from(folder: Path, tmp_path: Path) -> None:
@@ -104,10 +104,10 @@ def test_what_cannot_be_started_from(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(error, match=message):
             train(config_of(folder, tmp_path / name), tmp_path / "run", baseline=False)
         assert not (tmp_path / "run").exists()
-    shape = weights(folder / "base")["convolutions.0.weight"]
+    shape = weights(folder / "base")["backbone.convolutions.0.weight"]
     save_file({"one": shape, "two": shape.clone()}, tmp_path / "twice.safetensors")
-    twice = {"one": "convolutions.0.weight", "two": "convolutions.0.weight"}
-    with pytest.raises(ConfigError, match=r"two tensors of .* are convolutions\.0\.weight here"):
+    twice = {"one": "backbone.convolutions.0.weight", "two": "backbone.convolutions.0.weight"}
+    with pytest.raises(ConfigError, match=r"two tensors of .* are backbone\.convolutions\.0\.weight here"):
         train(config_of(folder, tmp_path / "twice.safetensors", init_map=twice), tmp_path / "run")
 
 
