@@ -24,6 +24,8 @@ pub mod decoder;
 pub mod encoding;
 pub mod error;
 pub mod format;
+#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
+mod large_blocks;
 pub mod model;
 pub mod normalizer;
 mod pair_merging;
@@ -64,3 +66,8 @@ pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;
 pub use wordpiece::trainer::WordPieceTrainer;
+
+/// Of the Python module alone: whoever uses the crate chooses an allocator of their own.
+#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static ALLOCATOR: large_blocks::LargeBlocks = large_blocks::LargeBlocks::new();

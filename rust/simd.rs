@@ -9,7 +9,7 @@
 //! the scalar rule, which is the definition and the oracle of all this.
 //!
 //! There are two forms, AVX2 and words of 64 bits ([`portable`]), and the
-//! choice is made once. This is the one module with `unsafe` code: calls into
+//! choice is made once. What is `unsafe` here are calls into
 //! [`avx2`], which are sound where the processor has AVX2, as its token proves,
 //! and the hint of [`mod@prefetch`], which reads nothing.
 #![allow(

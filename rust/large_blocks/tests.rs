@@ -1,0 +1,166 @@
+//! Blocks of random sizes, made, resized and freed, against what was written into them.
+
+use super::*;
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, 8).unwrap()
+}
+
+/// Numbers that look random.
+fn numbers(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    }
+}
+
+fn kept_bytes(blocks: &LargeBlocks) -> usize {
+    blocks.with_kept(|kept| kept.n_bytes()).unwrap()
+}
+
+/// Makes, resizes and frees blocks, each filled with a byte of its own, and looks
+/// whether each still holds it.
+fn churn(blocks: &LargeBlocks, seed: u64, n_steps: usize) {
+    let mut number = numbers(seed);
+    let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
+    let sizes = [100, LARGE - 1, LARGE, LARGE + STEP, 3 * LARGE + 5, 7 * LARGE];
+    for step in 0..n_steps {
+        let size = sizes[number(sizes.len())];
+        let byte = u8::try_from(step % 251).unwrap();
+        match number(3) {
+            0 => {
+                let zeroed = number(2) == 0;
+                // SAFETY: sizes are not zero; each block is filled as far as it goes, and
+                // freed once with the layout that it was made with.
+                unsafe {
+                    let start =
+                        if zeroed { blocks.alloc_zeroed(layout(size)) } else { blocks.alloc(layout(size)) };
+                    assert!(!start.is_null() && start.addr() % 8 == 0);
+                    if zeroed {
+                        let bytes = std::slice::from_raw_parts(start, size);
+                        assert!(bytes.iter().step_by(97).all(|&byte| byte == 0));
+                    }
+                    start.write_bytes(byte, size);
+                    held.push((start, size, byte));
+                }
+            }
+            _ if held.is_empty() => {}
+            1 => {
+                let at = number(held.len());
+                let (start, old, filled) = held[at];
+                // SAFETY: as above; what lies beyond the old end is filled before it is read.
+                unsafe {
+                    let start = blocks.realloc(start, layout(old), size);
+                    assert!(!start.is_null());
+                    if size > old {
+                        start.add(old).write_bytes(filled, size - old);
+                    }
+                    held[at] = (start, size, filled);
+                }
+            }
+            _ => {
+                let (start, size, filled) = held.swap_remove(number(held.len()));
+                // SAFETY: as above.
+                unsafe {
+                    let bytes = std::slice::from_raw_parts(start, size);
+                    assert!(
+                        bytes.iter().step_by(89).all(|&byte| byte == filled) && bytes[size - 1] == filled
+                    );
+                    blocks.dealloc(start, layout(size));
+                }
+            }
+        }
+    }
+    for (start, size, _) in held {
+        // SAFETY: as above.
+        unsafe { blocks.dealloc(start, layout(size)) };
+    }
+}
+
+#[test]
+fn each_block_keeps_what_was_written_into_it() {
+    let blocks = LargeBlocks::new();
+    churn(&blocks, 1, 600);
+    assert!(kept_bytes(&blocks) <= KEPT);
+}
+
+#[test]
+fn threads_share_the_kept_blocks() {
+    let blocks = LargeBlocks::new();
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let blocks = &blocks;
+            scope.spawn(move || churn(blocks, seed, 150));
+        }
+    });
+    assert!(kept_bytes(&blocks) <= KEPT);
+}
+
+#[test]
+fn no_more_is_kept_than_said() {
+    let blocks = LargeBlocks::new();
+    for size in [LARGE, KEPT / 2, KEPT, 2 * KEPT] {
+        // SAFETY: sizes are not zero; each block is freed once with its layout.
+        let held: Vec<_> = (0..100).map(|_| unsafe { blocks.alloc(layout(size)) }).collect();
+        assert!(held.iter().all(|start| !start.is_null()));
+        // SAFETY: as above.
+        held.into_iter().for_each(|start| unsafe { blocks.dealloc(start, layout(size)) });
+        assert!(kept_bytes(&blocks) <= KEPT);
+    }
+}
+
+#[test]
+fn a_block_grows_into_what_was_freed_and_back() {
+    let blocks = LargeBlocks::new();
+    // SAFETY: sizes are not zero; each block is freed once with its layout.
+    unsafe {
+        let start = blocks.alloc(layout(4 * LARGE));
+        blocks.dealloc(start, layout(4 * LARGE));
+        assert_eq!(kept_bytes(&blocks), 4 * LARGE);
+        let again = blocks.alloc(layout(LARGE));
+        assert_eq!((again, kept_bytes(&blocks)), (start, 3 * LARGE));
+        let grown = blocks.realloc(again, layout(LARGE), 3 * LARGE);
+        assert_eq!((grown, kept_bytes(&blocks)), (start, LARGE));
+        let shrunk = blocks.realloc(grown, layout(3 * LARGE), 2 * LARGE);
+        assert_eq!((shrunk, kept_bytes(&blocks)), (start, 2 * LARGE));
+        blocks.dealloc(shrunk, layout(2 * LARGE));
+        assert_eq!(blocks.with_kept(|kept| (kept.n, kept.n_bytes())), Some((1, 4 * LARGE)));
+    }
+}
+
+#[test]
+fn the_oldest_goes_when_the_list_is_full() {
+    let blocks = LargeBlocks::new();
+    // SAFETY: sizes are not zero; each block is freed once with its layout. Every second one
+    // stays, so that no two are neighbours.
+    unsafe {
+        let held: Vec<_> = (0..4 * PLACES).map(|_| blocks.alloc(layout(LARGE))).collect();
+        held.iter().step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
+        let kept: Vec<_> =
+            blocks.with_kept(|kept| kept.runs().iter().map(|run| run.start).collect()).unwrap();
+        let youngest: Vec<_> = held.iter().copied().step_by(2).skip(PLACES).collect();
+        assert_eq!(kept, youngest);
+        held.iter().skip(1).step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
+    }
+    assert!(kept_bytes(&blocks) <= KEPT);
+}
+
+#[test]
+fn what_no_system_has_is_refused() {
+    let blocks = LargeBlocks::new();
+    // SAFETY: sizes are not zero; nothing is written.
+    unsafe {
+        assert!(blocks.alloc(layout(1 << 60)).is_null());
+        let start = blocks.alloc(layout(LARGE));
+        assert!(blocks.realloc(start, layout(LARGE), 1 << 60).is_null());
+        start.write_bytes(1, LARGE);
+        blocks.dealloc(start, layout(LARGE));
+    }
+}
+
+#[test]
+fn who_finds_the_blocks_taken_does_without() {
+    let blocks = LargeBlocks::new();
+    blocks.with_kept(|_| churn(&blocks, 3, 50)).unwrap();
+    assert_eq!(kept_bytes(&blocks), 0);
+}
