@@ -14,6 +14,9 @@ mod large_blocks;
 /// The sizes around which the allocator decides, in steps of 64 KiB.
 const SIZES: [usize; 8] = [1, 15, 16, 17, 40, 160, 700, 1100];
 
+/// One for all runs, as in a process: what it keeps is never given back as a whole.
+static BLOCKS: large_blocks::LargeBlocks = large_blocks::LargeBlocks::new();
+
 struct Held {
     start: *mut u8,
     size: usize,
@@ -37,7 +40,7 @@ fn layout(size: usize) -> Layout {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let blocks = large_blocks::LargeBlocks::new();
+    let blocks = &BLOCKS;
     let mut held: Vec<Held> = Vec::new();
     for (step, &code) in data.iter().take(256).enumerate() {
         let size = (SIZES[usize::from(code >> 2 & 7)] << 16) - usize::from(code >> 5);
