@@ -6,7 +6,7 @@
 //! to a bound ([`Margin`]), so the memo never decides an id. It is bounded, two
 //! places a unit: with one, a fifth of a running text's units drove each other
 //! out (4 MB of reviews: 99,000 searches in the first pass, 49,000 in the next).
-//! Units that hold unknown characters are searched each time.
+//! Of a unit that holds unknown characters each step of the path is kept with its length.
 
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
@@ -23,11 +23,16 @@ const MARKED: Key = 1 << 127;
 const MARK: &[u8] = "▁".as_bytes();
 /// The bits of an entry's limit that hold the number of ids.
 const COUNT: u32 = 15;
+/// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
+/// the lengths of its steps.
+const WITH_UNKNOWN: u32 = 0;
 
 /// Where in a value the limit is: the greatest total before the unit, as `f32`, but
 /// for the four lowest bits, which are the number of ids. Before it are one id and its
 /// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
 const LIMIT: usize = 3;
+/// Where in a value of a path with unknown characters the number of its steps is.
+const STEPS: usize = 1;
 
 /// Where ids go.
 struct Output<'a> {
@@ -45,6 +50,31 @@ impl Output<'_> {
         self.ids.push(id);
         if let Some(lens) = &mut self.lens {
             lens.push(len + std::mem::take(&mut self.uncovered));
+        }
+    }
+
+    /// Takes the steps of a path that begins at `start`; ids that are [`Unigram::unknown_mark`]
+    /// are unknown characters.
+    fn follow(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        start: usize,
+        path: impl Iterator<Item = (TokenId, u32)>,
+    ) {
+        let unknown = model.unknown_mark();
+        let mut at = start;
+        for (id, len) in path {
+            if id == unknown {
+                if !model.options().fuse_unk {
+                    self.end_unknown(model, text, at);
+                }
+                self.unknown.get_or_insert(at);
+            } else {
+                self.end_unknown(model, text, at);
+                self.push(id, len);
+            }
+            at += len as usize;
         }
     }
 
@@ -152,6 +182,13 @@ impl Scratch {
             };
             match self.memo.get(key, hash(key)) {
                 Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => {
+                    if value[LIMIT] & COUNT == WITH_UNKNOWN {
+                        let path = kept_path(&self.long, value);
+                        total = total_after::<SINGLE>(model, total, path.clone());
+                        output.follow(model, text, at, path);
+                        at = unit_end;
+                        continue;
+                    }
                     let n = (value[LIMIT] & COUNT) as usize;
                     if output.unknown.is_some() {
                         output.end_unknown(model, text, at);
@@ -199,20 +236,7 @@ impl Scratch {
         output: &mut Output<'_>,
     ) -> f64 {
         let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
-        let unknown = model.unknown_mark();
-        let mut at = start;
-        for &(id, len) in &self.viterbi.path {
-            if id == unknown {
-                if !model.options().fuse_unk {
-                    output.end_unknown(model, text, at);
-                }
-                output.unknown.get_or_insert(at);
-            } else {
-                output.end_unknown(model, text, at);
-                output.push(id, len);
-            }
-            at += len as usize;
-        }
+        output.follow(model, text, start, self.viterbi.path.iter().copied());
         if let Some(key) = key {
             self.keep::<SINGLE>(model, end - start, key, gap, total);
         }
@@ -223,31 +247,52 @@ impl Scratch {
         let path = &self.viterbi.path;
         let limit = Margin::new::<SINGLE>(model, len).limit(gap, total);
         // From a total of 0 the same sums are made again, certain or not.
-        if path.len() > COUNT as usize
-            || path.iter().any(|(id, _)| *id == model.unknown_mark())
-            || !(limit > 0.0 || total == 0.0)
-        {
+        if path.len() > COUNT as usize || !(limit > 0.0 || total == 0.0) {
             return;
+        }
+        let has_unknown = path.iter().any(|(id, _)| *id == model.unknown_mark());
+        if self.long.len() + 2 * path.len() > MAX_LONG {
+            self.long.clear();
+            self.memo.clear();
         }
         // Rounded down, as are the bits that are cut off.
         let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
+        let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };
         let mut value: Value = [0; 4];
-        value[LIMIT] = limit.to_bits() & !COUNT | path.len() as u32;
-        if path.len() <= LIMIT {
+        value[LIMIT] = limit.to_bits() & !COUNT | count;
+        if has_unknown {
+            value[0] = self.long.len() as u32;
+            value[STEPS] = path.len() as u32;
+            self.long.extend(path.iter().flat_map(|&(id, len)| [id, len]));
+        } else if path.len() <= LIMIT {
             value.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
             if let [(id, _)] = path[..] {
                 value[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
             }
         } else {
-            if self.long.len() + path.len() > MAX_LONG {
-                self.long.clear();
-                self.memo.clear();
-            }
             value[0] = self.long.len() as u32;
             self.long.extend(path.iter().map(|(id, _)| id));
         }
         self.memo.insert(key, value);
     }
+}
+
+/// The steps of a path with unknown characters: ids and lengths.
+fn kept_path<'a>(long: &'a [TokenId], value: &Value) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
+    let start = value[0] as usize;
+    long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
+}
+
+/// The score after a path, summed as the search sums it.
+fn total_after<const SINGLE: bool>(
+    model: &Unigram,
+    total: f64,
+    path: impl Iterator<Item = (TokenId, u32)>,
+) -> f64 {
+    let (scores, unknown) = (model.scores_in_search(), model.unknown_mark());
+    path.fold(total, |total, (id, _)| {
+        kept::<SINGLE>(total + if id == unknown { scores.unknown } else { scores.by_id[id as usize] })
+    })
 }
 
 /// The score of a piece, or what an entry has of it.
