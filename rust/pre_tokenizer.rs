@@ -225,9 +225,7 @@ impl PreTokenizer {
         if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
             return self.walk_by_character(text, work, f);
         }
-        self.for_each_chunk(text, work, |chunk| {
-            chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
-        })
+        self.for_each_chunk(text, work, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
     }
 
     /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.

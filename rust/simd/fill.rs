@@ -19,6 +19,14 @@ pub(crate) struct Piece {
     pub(crate) end: u32,
 }
 
+impl Piece {
+    /// Where it lies.
+    #[inline(always)]
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
 /// Splitters whose pieces follow each other without gaps.
 ///
 /// Where a piece ends depends on its start and what follows, on nothing before.
