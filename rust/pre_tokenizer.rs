@@ -15,6 +15,8 @@ mod cl100k;
 mod contraction;
 mod google_bert;
 mod gpt2;
+#[cfg(test)]
+mod linear;
 mod metaspace;
 mod o200k;
 #[doc(hidden)]
