@@ -6,6 +6,7 @@
 A busy machine changes times, not these counts, so they can be a gate; what they
 do not show is what memory costs. They belong to one compiler, which the file
 names. Needs valgrind, whose callgrind counts. The rows are in `instructions.rs`.
+Status 3 says that nothing could be counted here.
 """
 
 import json
@@ -21,10 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = Path(__file__).with_suffix(".json")
 # Seeds of hash tables differ from run to run, and with them counts by less than a hundredth.
 TOLERANCE = 0.03
+# The status where nothing can be counted or compared, which is no failure of the code.
+NOT_HERE = 3
 
 
 class CannotCountError(Exception):
     """Instructions cannot be counted here, or not be compared."""
+
+
+class RowError(Exception):
+    """A row does not compile or run."""
 
 
 def compiler() -> str:
@@ -37,7 +44,7 @@ def built() -> str:
     """The path of the program with the rows.
 
     Raises:
-        CannotCountError: if it does not compile.
+        RowError: if it does not compile.
     """
     command = ["cargo", "bench", "--locked", "--no-run", "--bench", "instructions", "--message-format=json"]
     # What whole-program optimisation would add takes minutes.
@@ -46,7 +53,7 @@ def built() -> str:
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     paths = [row["executable"] for row in found if row.get("target", {}).get("name") == "instructions"]
     if done.returncode != 0 or not paths:
-        raise CannotCountError("the rows do not compile; see the message of cargo above")
+        raise RowError("the rows do not compile; see the message of cargo above")
     return str(paths[-1])
 
 
@@ -54,7 +61,7 @@ def count(program: str, row: str) -> int:
     """The instructions of one row.
 
     Raises:
-        CannotCountError: if it fails.
+        RowError: if it fails.
     """
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     if row.split("/")[0] in ("split", "encode", "decode"):
@@ -63,7 +70,7 @@ def count(program: str, row: str) -> int:
     done = subprocess.run([*command, program, row], capture_output=True, text=True, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode != 0 or found is None:
-        raise CannotCountError(f"{row}: {done.stderr.strip()[-500:]}")
+        raise RowError(f"{row}: {done.stderr.strip()[-500:]}")
     return int(found[1])
 
 
@@ -89,26 +96,30 @@ def differences(expected: dict[str, int], found: dict[str, int]) -> list[str]:
     return wrong
 
 
-def main(arguments: list[str]) -> str | None:
-    """Checks or renews; what is wrong, if anything is."""
+def main(arguments: list[str]) -> int:
+    """Checks or renews; gives the status of the process."""
     if arguments not in (["check"], ["renew"]):
-        return __doc__
-    if shutil.which("valgrind") is None or platform.machine() != "x86_64":
-        return "instructions are counted by valgrind on x86-64; install it (apt-get install valgrind)"
-    version = compiler()
-    known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {"rustc": version, "instructions": {}}
-    if arguments == ["check"] and known["rustc"] != version:
-        return f"the counts are those of rustc {known['rustc']}, this is {version}; use it, or renew them"
+        print(__doc__, file=sys.stderr)
+        return 2
+    known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     try:
-        found = counts()
+        if shutil.which("valgrind") is None or platform.machine() != "x86_64":
+            raise CannotCountError("they are counted by valgrind on x86-64 (apt-get install valgrind)")
+        version = compiler()
+        if arguments == ["check"] and known.get("rustc") != version:
+            raise CannotCountError(f"the counts are those of rustc {known.get('rustc')}, this is {version}")
     except CannotCountError as error:
-        return str(error)
+        print(f"instructions are not counted: {error}", file=sys.stderr)
+        return NOT_HERE
+    found = counts()
     if arguments == ["renew"]:
         FILE.write_text(json.dumps({"rustc": version, "instructions": found}, indent=2) + "\n", "utf-8")
-        return None
+        return 0
     wrong = differences(known["instructions"], found)
-    renew = "If that is meant, `python benches/instructions.py renew` writes the new counts."
-    return "\n".join([*wrong, renew]) if wrong else None
+    if wrong:
+        wrong.append("If that is meant, `python benches/instructions.py renew` writes the new counts.")
+    print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
