@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-python test-slow bench lint fmt clean
+.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt clean
 
 all: demo
 
@@ -95,6 +95,10 @@ test-python: $(STAMP)/dev
 test-slow: $(STAMP)/dev
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow
+
+# Needs valgrind; `renew` in place of `check` writes the counts anew.
+instructions:
+	$(PYTHON) benches/instructions.py check
 
 bench: $(STAMP)/rivals
 	$(BIN)/python benches/report.py

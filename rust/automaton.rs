@@ -1,20 +1,112 @@
 //! Strings found in a text: the leftmost, of those the longest.
 //!
 //! `aho-corasick` makes the quickest automaton by itself for few strings, in time
-//! quadratic in one that repeats itself; so long ones get the next best.
+//! quadratic in one that repeats itself; so long ones get the next best. Where
+//! there are thousands, which begin in many ways, its automaton leaves the
+//! processor's caches at each byte: it walks only from places where one may begin
+//! ([`Prefixes`]), and only until it is back at its start, so each byte is seen once
+//! by each.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
+mod prefixes;
+
+use std::ops::Range;
+
+use aho_corasick::automaton::Automaton;
+use aho_corasick::nfa::contiguous::NFA;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, MatchKind};
+
+use self::prefixes::Prefixes;
 
 /// Bytes of strings of which the quickest automaton is made at once.
 const QUICK_BYTES: usize = 1 << 12;
+/// First bytes of which `aho-corasick` finds the next by vector instructions.
+const FEW_FIRST_BYTES: usize = 3;
 
 /// The automaton of some strings; a match is told by its place among them.
 pub(crate) fn leftmost_longest<S: AsRef<[u8]>>(strings: &[S]) -> Result<AhoCorasick, BuildError> {
-    let n_bytes: usize = strings.iter().map(|string| string.as_ref().len()).sum();
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
-        .kind((n_bytes > QUICK_BYTES).then_some(AhoCorasickKind::ContiguousNFA))
+        .kind((n_bytes(strings) > QUICK_BYTES).then_some(AhoCorasickKind::ContiguousNFA))
         .build(strings)
+}
+
+fn n_bytes<S: AsRef<[u8]>>(strings: &[S]) -> usize {
+    strings.iter().map(|string| string.as_ref().len()).sum()
+}
+
+/// What finds any number of strings, none of them empty.
+pub(crate) enum Strings {
+    /// Few, or few ways to begin.
+    Whole(AhoCorasick),
+    /// Many.
+    Walked {
+        /// Walks from where one may begin.
+        automaton: Box<NFA>,
+        /// Says where that is.
+        prefixes: Prefixes,
+    },
+}
+
+impl Strings {
+    /// What finds these strings.
+    pub(crate) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Result<Self, BuildError> {
+        let mut first = [false; 256];
+        strings.iter().filter_map(|string| string.as_ref().first()).for_each(|&byte| {
+            first[usize::from(byte)] = true;
+        });
+        let is_few = first.iter().filter(|&&is_first| is_first).count() <= FEW_FIRST_BYTES;
+        if !is_few
+            && n_bytes(strings) > QUICK_BYTES
+            && let Some(prefixes) = Prefixes::new(strings)
+        {
+            let automaton =
+                NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)?;
+            return Ok(Self::Walked { automaton: Box::new(automaton), prefixes });
+        }
+        leftmost_longest(strings).map(Self::Whole)
+    }
+
+    /// The strings that stand in a text, by their places among the strings, from
+    /// left to right; they do not overlap.
+    pub(crate) fn find_iter(&self, text: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let (mut whole, mut at) = (None, 0);
+        if let Self::Whole(automaton) = self {
+            whole = Some(automaton.find_iter(text));
+        }
+        std::iter::from_fn(move || match (self, &mut whole) {
+            (Self::Walked { automaton, prefixes }, _) => {
+                let found = walk(automaton, prefixes, text.as_bytes(), at)?;
+                at = found.1.end;
+                Some(found)
+            }
+            (_, Some(found)) => found.next().map(|found| (found.pattern().as_usize(), found.range())),
+            _ => None,
+        })
+    }
+}
+
+/// The leftmost longest string from `at` on, with the least state of walking.
+fn walk(automaton: &NFA, prefixes: &Prefixes, text: &[u8], mut at: usize) -> Option<(usize, Range<usize>)> {
+    let start = automaton.start_state(Anchored::No).ok()?;
+    let mut state = start;
+    let mut found = None;
+    while at < text.len() {
+        if state == start {
+            // With a match in hand the automaton dies in place of starting anew.
+            let Some(next) = prefixes.next(text, at) else { break };
+            at = next;
+        }
+        state = automaton.next_state(Anchored::No, state, text[at]);
+        at += 1;
+        if automaton.is_dead(state) {
+            break;
+        }
+        if automaton.is_match(state) {
+            let pattern = automaton.match_pattern(state, 0);
+            found = Some((pattern.as_usize(), at - automaton.pattern_len(pattern)..at));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -29,5 +121,42 @@ mod tests {
             let matches: Vec<_> = found.find_iter(&text).map(|m| (m.pattern().as_usize(), m.len())).collect();
             assert_eq!(matches, [(1, 2 * n), (0, n), (2, 1)]);
         }
+    }
+
+    /// What is found by walking from where strings may begin is what one automaton finds.
+    #[test]
+    fn many_strings_are_found_as_few_ones() {
+        let mut state = 1_u32;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize % n
+        };
+        let mut word = |letters: &[&str], len: usize| -> String {
+            (0..len).map(|_| letters[below(letters.len())]).collect()
+        };
+        let letters = ["a", "b", "c", "d", "é"];
+        for least in [3, 5, 9] {
+            let mut strings: Vec<String> = (0..800).map(|n| word(&letters, least + n % 7)).collect();
+            strings.sort();
+            strings.dedup();
+            let many = Strings::new(&strings).unwrap();
+            assert!(matches!(many, Strings::Walked { .. }), "{least}");
+            let few = leftmost_longest(&strings).unwrap();
+            let mut n = 0;
+            let mut parts = vec!["a", "b", "c", "d", "é", " ", "xyz, "];
+            // Some whole, and some that lack their last characters.
+            parts.extend(strings.iter().take(8).map(String::as_str));
+            parts.extend(strings.iter().skip(8).take(8).map(|string| string.trim_end_matches(['a', 'b'])));
+            for len in 0..400 {
+                let text = word(&parts, len / 4);
+                let expected: Vec<_> =
+                    few.find_iter(&text).map(|found| (found.pattern().as_usize(), found.range())).collect();
+                n += expected.len();
+                assert_eq!(many.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
+            }
+            assert!(n > 1000, "{least}: {n} strings found");
+        }
+        let few = Strings::new(&["ab", "b"]).unwrap();
+        assert_eq!(few.find_iter("abbc").collect::<Vec<_>>(), [(0, 0..2), (1, 2..3)]);
     }
 }

@@ -43,6 +43,7 @@ mod sentencepiece_rules;
 #[doc(hidden)]
 pub mod simd;
 mod spelling;
+mod steps;
 mod stretches;
 pub mod template;
 pub mod tokenizer;

@@ -9,7 +9,9 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
+use crate::pattern::Work;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::pre_tokenizer::chunks::Piece;
 
 /// A normalizer and a pre-tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,15 +59,49 @@ impl Pipeline {
     /// What `f` returns; [`Error::Pattern`] when a user's pattern hits its step
     /// limit; [`Error::Encode`] when the normalizer makes the text too long.
     pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        self.split(document, |text| self.pre_tokenizer.for_each_piece(text, |piece| f(&text[piece])))
+    }
+
+    /// The same in chunks.
+    ///
+    /// # Errors
+    /// As [`Pipeline::for_each_piece`].
+    pub(crate) fn for_each_chunk(
+        &self,
+        document: &str,
+        mut f: impl FnMut(Pieces<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.split(document, |text| {
+            if u32::try_from(text.len()).is_err() {
+                return self
+                    .pre_tokenizer
+                    .for_each_piece(text, |piece| f(Pieces::One(text[piece].as_bytes())));
+            }
+            let bytes = text.as_bytes();
+            self.pre_tokenizer
+                .for_each_chunk(text, &Work::of(text.len()), |pieces| f(Pieces::Chunk(bytes, pieces)))
+        })
+    }
+
+    /// Calls `split` with what normalizer and pre-tokenizer make of a document.
+    fn split(&self, document: &str, split: impl FnOnce(&str) -> Result<()>) -> Result<()> {
         let normalized = match &self.normalizer {
             Some(normalizer) => normalizer.normalize_text(document)?,
             None => None,
         };
         let text = normalized.as_deref().unwrap_or(document);
         let rewritten: Option<String> = self.pre_tokenizer.rewrite(text, true);
-        let text = rewritten.as_deref().unwrap_or(text);
-        self.pre_tokenizer.for_each_piece(text, |piece| f(&text[piece]))
+        split(rewritten.as_deref().unwrap_or(text))
     }
+}
+
+/// Pieces as counting gets them.
+pub(crate) enum Pieces<'a> {
+    /// Up to [`CHUNK`](crate::pre_tokenizer::chunks::CHUNK) pieces of these bytes.
+    Chunk(&'a [u8], &'a [Piece]),
+    /// One piece: of a text so long that a chunk cannot name its places, or of
+    /// bytes that are no text.
+    One(&'a [u8]),
 }
 
 /// Bytes in lower-case hexadecimal.

@@ -15,6 +15,8 @@ mod cl100k;
 mod contraction;
 mod google_bert;
 mod gpt2;
+#[cfg(test)]
+mod linear;
 mod metaspace;
 mod o200k;
 #[doc(hidden)]
@@ -225,9 +227,7 @@ impl PreTokenizer {
         if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
             return self.walk_by_character(text, work, f);
         }
-        self.for_each_chunk(text, work, |chunk| {
-            chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
-        })
+        self.for_each_chunk(text, work, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
     }
 
     /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.

@@ -12,6 +12,7 @@ mod scripts;
 mod tables;
 
 pub use self::flag::Flags;
+use crate::steps::step;
 
 /// The Unicode version of the general categories.
 pub const UNICODE_VERSION: &str = tables::UNICODE_VERSION;
@@ -99,6 +100,7 @@ pub(crate) const IDEOGRAPH: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER
 /// inside `bytes`.
 #[inline(always)]
 pub fn flags_at(bytes: &[u8], at: usize) -> Option<(Flags, usize)> {
+    step();
     let first = *bytes.get(at)?;
     if first < 0x80 { Some((ASCII[usize::from(first)], 1)) } else { Some(long_flags_at(bytes, at)) }
 }
@@ -176,6 +178,7 @@ fn end_of_ascii_letters(bytes: &[u8], mut at: usize, fold: u8) -> usize {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let every = |byte: u8| u64::from_ne_bytes([byte; 8]);
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        step();
         let eight = u64::from_le_bytes(*eight);
         // No sum carries into the next byte, as none passes 0xFF.
         let low = (eight | every(fold)) & !HIGH;

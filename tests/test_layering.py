@@ -260,6 +260,30 @@ def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
     assert not re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)|allow\(\s*unsafe_code", code, re.M)
 
 
+# Module of rust/ with unsafe code: the fuzz target that runs it.
+FUZZED = {"simd": "split", "large_blocks": "large_blocks"}
+
+
+def test_unsafe_modules_have_a_fuzz_target() -> None:
+    unsafe = {
+        path.relative_to(RUST).parts[0].removesuffix(".rs")
+        for path in SOURCES
+        if re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", without_tests(path.read_text("utf-8")), re.M)
+    }
+    assert unsafe == set(FUZZED)
+    for module, target in FUZZED.items():
+        text = (ROOT / "fuzz" / "fuzz_targets" / f"{target}.rs").read_text("utf-8")
+        assert f"sentitok::{module}::" in text or f"rust/{module}.rs" in text, target
+
+
+def test_fuzz_targets_are_built_and_run() -> None:
+    """Continuous integration runs those that Cargo lists."""
+    listed = re.findall(r'^path = "fuzz_targets/(\w+)\.rs"', (ROOT / "fuzz" / "Cargo.toml").read_text(), re.M)
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs"))
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert "$(cargo +nightly fuzz list)" in workflow
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_only_some_files_touch_files(path: Path) -> None:
     top = path.relative_to(RUST).parts[0].removesuffix(".rs")

@@ -3,10 +3,8 @@
 
 use std::ops::Range;
 
-use aho_corasick::AhoCorasick;
-
 use super::AddedToken;
-use crate::automaton::leftmost_longest;
+use crate::automaton::Strings;
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::unicode::{flag, flags};
@@ -20,7 +18,7 @@ pub(crate) struct Section<'a> {
 
 /// An automaton and what its patterns stand for.
 struct Matcher {
-    automaton: AhoCorasick,
+    strings: Strings,
     tokens: Vec<usize>,
 }
 
@@ -87,16 +85,16 @@ impl Matcher {
         if tokens.is_empty() {
             return Ok(None);
         }
-        let automaton = leftmost_longest(&patterns)
+        let strings = Strings::new(&patterns)
             .map_err(|error| Error::format("added tokens", format!("no automaton can be built: {error}")))?;
-        Ok(Some(Self { automaton, tokens }))
+        Ok(Some(Self { strings, tokens }))
     }
 
     fn find_in(&self, text: &str) -> impl Iterator<Item = Found> {
-        self.automaton.find_iter(text).map(|found| Found {
-            place: self.tokens[found.pattern().as_usize()],
-            start: found.start(),
-            end: found.end(),
+        self.strings.find_iter(text).map(|(pattern, Range { start, end })| Found {
+            place: self.tokens[pattern],
+            start,
+            end,
         })
     }
 }

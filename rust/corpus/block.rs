@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{InvalidUtf8, jsonl, too_long};
 use crate::error::{Error, Result};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pieces, Pipeline};
 use crate::stretches::{Stretch, for_each_stretch};
 
 /// What reading met, beside the documents.
@@ -125,19 +125,23 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Calls `f` with each piece, in order; see [`InvalidUtf8::Bytes`] for
-    /// what the pieces of bytes are.
+    /// Calls `f` with the pieces, in order and in chunks; see
+    /// [`InvalidUtf8::Bytes`] for what the pieces of bytes are.
     ///
     /// # Errors
     /// As [`Pipeline::for_each_piece`].
-    pub fn for_each_piece(&self, pipeline: &Pipeline, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each_chunk(
+        &self,
+        pipeline: &Pipeline,
+        mut f: impl FnMut(Pieces<'_>) -> Result<()>,
+    ) -> Result<()> {
         let bytes = match self {
-            Self::Text(text) => return pipeline.for_each_piece(text, |piece| f(piece.as_bytes())),
+            Self::Text(text) => return pipeline.for_each_chunk(text, f),
             Self::Bytes(bytes) => bytes,
         };
         for_each_stretch(bytes, |_, stretch| match stretch {
-            Stretch::Text(text) => pipeline.for_each_piece(text, |piece| f(piece.as_bytes())),
-            Stretch::Invalid(run) => f(run),
+            Stretch::Text(text) => pipeline.for_each_chunk(text, &mut f),
+            Stretch::Invalid(run) => f(Pieces::One(run)),
         })
     }
 }

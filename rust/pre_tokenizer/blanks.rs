@@ -5,6 +5,7 @@
 //! passes whatever it holds. [`places`] says the same of a window's masks.
 
 use crate::simd::{Shape, WINDOW, bits};
+use crate::steps::step;
 use crate::unicode::{flag, flags_at};
 
 /// A run of white space.
@@ -67,6 +68,7 @@ pub(super) fn end_of_lines_or_text(bytes: &[u8], start: usize) -> usize {
 /// Whether the character at `at` is one of `[\r\n]`.
 #[inline]
 pub(super) fn is_newline(bytes: &[u8], at: usize) -> bool {
+    step();
     matches!(bytes.get(at), Some(b'\r' | b'\n'))
 }
 

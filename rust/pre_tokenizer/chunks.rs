@@ -72,7 +72,7 @@ impl PreTokenizer {
         let work = Work::of(text.len());
         match form {
             Some(level) => self.for_each_chunk_by(level, text, &work, |chunk| {
-                chunk.iter().try_for_each(|piece| f(piece.start as usize..piece.end as usize))
+                chunk.iter().try_for_each(|piece| f(piece.range()))
             }),
             None => self.walk_by_character(text, &work, f),
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::normalizer::Rewrite;
 use crate::simd::{Block, Starts, Tiles, WINDOW, Window};
+use crate::steps::step;
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';
@@ -101,6 +102,7 @@ impl Tiles for Metaspace {
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && !matches!(bytes.get(at..), Some([0xE2, 0x96, 0x81, ..])) {
+        step();
         at += 1;
     }
     at

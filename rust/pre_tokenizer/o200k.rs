@@ -14,6 +14,7 @@ use super::{
     contraction,
 };
 use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::steps::step;
 use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
 
 /// The splitter.
@@ -172,6 +173,7 @@ fn word(bytes: &[u8], start: usize) -> Word {
 fn end_of_others(bytes: &[u8], at: usize) -> usize {
     let mut end = end_of_run_without(bytes, at, SPACE | LETTER | NUMBER);
     while matches!(bytes.get(end), Some(b'\r' | b'\n' | b'/')) {
+        step();
         end += 1;
     }
     end

@@ -5,6 +5,9 @@
 //! splitters are compared with it. Quadratic where the patterns are.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{ClassUnicodeRange, Hir, HirKind};
 
 use super::{Digits, PreTokenizer};
 use crate::unicode::{flag, flags};
@@ -75,8 +78,15 @@ fn punctuation(c: char) -> bool {
 fn bert_word(c: char) -> bool {
     !punctuation(c) && !blank(c)
 }
+/// Of `regex-syntax`, which has tables of its own, at the same Unicode version.
 fn google_punctuation(c: char) -> bool {
-    super::google_bert::is_punctuation(flags(c), || Some(c))
+    static RANGES: LazyLock<Vec<ClassUnicodeRange>> =
+        LazyLock::new(|| match regex_syntax::parse(r"[!-/:-@\[-`{-~\p{P}]").map(Hir::into_kind) {
+            Ok(HirKind::Class(regex_syntax::hir::Class::Unicode(class))) => class.ranges().to_vec(),
+            _ => Vec::new(),
+        });
+    let at = RANGES.partition_point(|range| range.end() < c);
+    RANGES.get(at).is_some_and(|range| range.start() <= c)
 }
 fn google_word(c: char) -> bool {
     !google_punctuation(c) && !blank(c)

@@ -7,6 +7,7 @@ use std::hint::select_unpredictable;
 
 use super::block::{Block, Bytes, Load, WINDOW, Window};
 use super::classes::Shape;
+use crate::steps::step;
 use crate::unicode::{end_of_run, flag};
 
 /// The most pieces of a chunk.
@@ -17,6 +18,14 @@ pub(crate) const CHUNK: usize = 256;
 pub(crate) struct Piece {
     pub(crate) start: u32,
     pub(crate) end: u32,
+}
+
+impl Piece {
+    /// Where it lies.
+    #[inline(always)]
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// Splitters whose pieces follow each other without gaps.
@@ -71,6 +80,7 @@ pub(super) fn below(n: usize) -> u64 {
 /// The window at `at`, before the end; the end of the text is filled up with `pad`.
 #[inline(always)]
 fn window<L: Load>(load: L, bytes: &[u8], at: usize, pad: u8) -> Window<'_, L::Block> {
+    step();
     let rest = bytes.get(at..).unwrap_or(&[]);
     if let Some(whole) = rest.first_chunk::<WINDOW>() {
         return Window { block: load.load(whole), bytes, at, len: WINDOW };

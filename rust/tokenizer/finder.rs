@@ -13,6 +13,7 @@ use super::batch::Workers;
 use crate::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::error::{Error, Result};
 use crate::model::{Model, Worker};
+use crate::parallel;
 use crate::vocab::TokenId;
 
 /// Sets of names that are kept ready.
@@ -45,9 +46,10 @@ impl Choices {
         // Calls that take turns between "all" and "none" find their caches both.
         let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
         let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
-        let all = Choice { matchers: Arc::new(added.matchers(|_| true)?), workers };
-        let plain = added.matchers(|at| !added.tokens()[at].special)?;
-        let none = Choice { matchers: Arc::new(plain), workers: others };
+        let is_plain = |at: usize| !added.tokens()[at].special;
+        let (every, plain) = parallel::both(|| added.matchers(|_| true), || added.matchers(is_plain));
+        let all = Choice { matchers: Arc::new(every?), workers };
+        let none = Choice { matchers: Arc::new(plain?), workers: others };
         Ok(Self { all, none, barred, sets: Mutex::default() })
     }
 

@@ -17,7 +17,8 @@ use super::{Totals, WordCounts};
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::pipeline::Pipeline;
+use crate::piece_table::MAX_KEY;
+use crate::pipeline::{Pieces, Pipeline};
 use crate::progress::{Progress, Stage};
 
 /// Stands behind the last piece of a line in counts that mark where lines end;
@@ -271,7 +272,7 @@ impl<'a> Worker<'a> {
             meter.check()?;
             match self.options.line_ends {
                 true => self.line(document),
-                false => document.for_each_piece(pipeline, |piece| self.piece(piece)),
+                false => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
             }
         })?;
         self.tally = tally;
@@ -283,13 +284,17 @@ impl<'a> Worker<'a> {
         let mut last = std::mem::take(&mut self.last);
         last.clear();
         let pipeline = self.pipeline;
-        let counted = document.without_line_feed().for_each_piece(pipeline, |piece| {
+        let mut next = |piece: &[u8]| {
             if !last.is_empty() {
                 self.piece(&last)?;
             }
             last.clear();
             last.extend_from_slice(piece);
             Ok(())
+        };
+        let counted = document.without_line_feed().for_each_chunk(pipeline, |pieces| match pieces {
+            Pieces::Chunk(text, pieces) => pieces.iter().try_for_each(|piece| next(&text[piece.range()])),
+            Pieces::One(piece) => next(piece),
         });
         if !last.is_empty() {
             last.push(LINE_END as u8);
@@ -299,16 +304,33 @@ impl<'a> Worker<'a> {
         counted
     }
 
-    #[inline]
+    /// Counts the pieces of a chunk.
+    fn pieces(&mut self, pieces: Pieces<'_>) -> Result<()> {
+        let (text, pieces) = match pieces {
+            Pieces::One(piece) => return self.piece(piece),
+            Pieces::Chunk(text, pieces) => (text, pieces),
+        };
+        // Within a long document too.
+        self.meter.check()?;
+        if self.max_piece_bytes < MAX_KEY {
+            return pieces.iter().try_for_each(|piece| self.piece(&text[piece.range()]));
+        }
+        self.table.begin(text, pieces);
+        let mut done = 0;
+        loop {
+            let next = self.table.add_next(done, pieces.len());
+            self.pieces += (next - done) as u64;
+            let Some(piece) = pieces.get(next) else { return Ok(()) };
+            self.piece(&text[piece.range()])?;
+            done = next + 1;
+        }
+    }
+
     fn piece(&mut self, piece: &[u8]) -> Result<()> {
         if piece.len() > self.max_piece_bytes {
             return self.long_piece(piece);
         }
         self.pieces += 1;
-        // Within a long document too; not at each piece, which would show.
-        if self.pieces.is_multiple_of(1 << 10) {
-            self.meter.check()?;
-        }
         if self.table.add(piece) { Ok(()) } else { self.make_room(piece) }
     }
 

@@ -1,27 +1,28 @@
 //! `Table`: one worker's counts, the inner loop of counting.
 //!
-//! A piece of up to 15 bytes is kept inside its slot as two words: its bytes,
-//! padded with zeros, and its length as the last byte. Read as numbers,
-//! greatest byte first, these words sort as the pieces do. Longer pieces lie
-//! in one arena. Both tables probe linearly from a seeded hash, so that no
-//! text can be made to collide; hash order never reaches a result, since a
-//! table leaves only as a sorted run.
+//! A piece of up to 15 bytes is kept inside its slot, as the key that all tables
+//! of pieces have ([`crate::piece_table`]). Longer pieces lie in one arena. Both
+//! tables probe linearly from a seeded hash, so that no text can be made to
+//! collide; hash order never reaches a result, since a table leaves only as a
+//! sorted run. A chunk of pieces is counted in two short loops, keys and places,
+//! then counts, so that the memory answers many questions at a time.
 
 use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
-/// The longest piece kept in a slot.
-const SHORT: usize = 15;
+use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
+use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::simd::prefetch;
 
 /// Slots of an empty table.
 const FIRST_SLOTS: usize = 1 << 12;
 
-/// A short piece with its count; free when the length in `low` is 0.
+/// A short piece with its count, two to a cache line; free when the key is 0.
 #[derive(Clone, Copy, Default)]
+#[repr(align(32))]
 struct Slot {
-    high: u64,
-    low: u64,
+    key: Key,
     count: u64,
 }
 
@@ -35,11 +36,18 @@ struct Entry {
     count: u64,
 }
 
+/// The pieces of a chunk while they are counted.
+struct Chunk {
+    keys: [Key; CHUNK],
+    hashes: [u64; CHUNK],
+}
+
 /// Pieces with their counts, in no order.
 pub(super) struct Table {
     slots: Vec<Slot>,
     n_short: usize,
-    seeds: [u64; 2],
+    seed: Key,
+    chunk: Box<Chunk>,
     /// One more than an entry's index; 0 is free.
     index: Vec<u32>,
     entries: Vec<Entry>,
@@ -54,7 +62,8 @@ impl Table {
         Self {
             slots: vec![Slot::default(); FIRST_SLOTS],
             n_short: 0,
-            seeds: [hasher.hash_one(0u8), hasher.hash_one(1u8)],
+            seed: Key::from(hasher.hash_one(0u8)) << 64 | Key::from(hasher.hash_one(1u8)),
+            chunk: Box::new(Chunk { keys: [0; CHUNK], hashes: [0; CHUNK] }),
             index: vec![0; FIRST_SLOTS],
             entries: Vec::new(),
             arena: Vec::new(),
@@ -67,38 +76,46 @@ impl Table {
         self.n_short + self.entries.len()
     }
 
-    /// Counts `piece` once more; `false` if there is no room for a new piece
-    /// of its length: then [`Table::grow`] or [`Table::take_sorted`] first.
+    /// Takes the keys of a chunk of pieces, for [`Table::add_next`].
     #[inline]
-    pub fn add(&mut self, piece: &[u8]) -> bool {
-        match key(piece) {
-            Some((high, low)) => self.add_short(high, low),
-            None => self.add_long(piece),
+    pub fn begin(&mut self, text: &[u8], pieces: &[Piece]) {
+        let Self { slots, chunk, seed, .. } = self;
+        let Chunk { keys, hashes } = &mut **chunk;
+        let mask = slots.len() - 1;
+        for ((piece, key), hash) in pieces.iter().zip(keys).zip(hashes) {
+            *key = key_of_piece(text, *piece);
+            *hash = piece_table::hash(*key ^ *seed);
+            prefetch(&slots[*hash as usize & mask]);
         }
     }
 
+    /// Counts the pieces from `done` to `end` of the chunk once more, up to the
+    /// first that is long or has no room; gives its number, or `end`.
     #[inline]
-    fn add_short(&mut self, high: u64, low: u64) -> bool {
-        let mask = self.slots.len() - 1;
-        let mut at = self.hash(high, low) as usize & mask;
-        let is_full = (self.n_short + 1) * 4 > self.slots.len() * 3;
-        loop {
-            let slot = &mut self.slots[at];
-            if slot.low == low && slot.high == high {
-                // Counting 2^64 pieces one by one takes centuries.
-                slot.count += 1;
-                return true;
+    pub fn add_next(&mut self, done: usize, end: usize) -> usize {
+        let Self { slots, n_short, chunk, .. } = self;
+        let mask = slots.len() - 1;
+        let most = slots.len() / 4 * 3;
+        let waiting = chunk.keys[done..end].iter().zip(&chunk.hashes[done..end]);
+        for (n, (&key, &hash)) in waiting.enumerate() {
+            let is_counted = key != NO_KEY && add_short(slots, n_short, most, key, hash as usize & mask);
+            if !is_counted {
+                return done + n;
             }
-            if slot.low == 0 {
-                if is_full {
-                    return false;
-                }
-                *slot = Slot { high, low, count: 1 };
-                self.n_short += 1;
-                return true;
-            }
-            at = (at + 1) & mask;
         }
+        end
+    }
+
+    /// Counts `piece` once more; `false` if there is no room for a new piece
+    /// of its length: then [`Table::grow`] or [`Table::take_sorted`] first.
+    pub fn add(&mut self, piece: &[u8]) -> bool {
+        if piece.len() > MAX_KEY {
+            return self.add_long(piece);
+        }
+        let key = piece_table::key(piece, 0, piece.len());
+        let at = self.hash(key) as usize & (self.slots.len() - 1);
+        let most = self.slots.len() / 4 * 3;
+        add_short(&mut self.slots, &mut self.n_short, most, key, at)
     }
 
     fn add_long(&mut self, piece: &[u8]) -> bool {
@@ -132,13 +149,13 @@ impl Table {
 
     /// Makes room for at least one more piece like `piece`.
     pub fn grow(&mut self, piece: &[u8]) {
-        if piece.len() <= SHORT {
+        if piece.len() <= MAX_KEY {
             let old = std::mem::take(&mut self.slots);
             self.slots = vec![Slot::default(); old.len() * 2];
             let mask = self.slots.len() - 1;
-            for slot in old.into_iter().filter(|slot| slot.low != 0) {
-                let mut at = self.hash(slot.high, slot.low) as usize & mask;
-                while self.slots[at].low != 0 {
+            for slot in old.into_iter().filter(|slot| slot.key != 0) {
+                let mut at = self.hash(slot.key) as usize & mask;
+                while self.slots[at].key != 0 {
                     at = (at + 1) & mask;
                 }
                 self.slots[at] = slot;
@@ -165,7 +182,7 @@ impl Table {
 
     /// The memory held after [`Table::grow`] for `piece`.
     pub fn bytes_if_grown(&self, piece: &[u8]) -> usize {
-        let (short, long) = if piece.len() <= SHORT { (3, 1) } else { (1, 2) };
+        let (short, long) = if piece.len() <= MAX_KEY { (3, 1) } else { (1, 2) };
         self.slots.len() * size_of::<Slot>() * short
             + long
                 * (self.index.len() * size_of::<u32>()
@@ -178,12 +195,12 @@ impl Table {
     pub fn sort(&mut self) {
         let mut end = 0;
         for at in 0..self.slots.len() {
-            if self.slots[at].low != 0 {
-                self.slots.swap(at, end);
+            if self.slots[at].key != 0 {
+                self.slots[end] = Slot { key: in_order(self.slots[at].key), count: self.slots[at].count };
                 end += 1;
             }
         }
-        self.slots[..end].sort_unstable_by_key(|slot| (slot.high, slot.low));
+        self.slots[..end].sort_unstable_by_key(|slot| slot.key);
         let arena = &self.arena;
         let piece = |entry: &Entry| &arena[entry.start..entry.start + entry.len as usize];
         self.entries.sort_unstable_by(|a, b| piece(a).cmp(piece(b)));
@@ -210,30 +227,41 @@ impl Table {
         self.arena.clear();
     }
 
-    fn hash(&self, high: u64, low: u64) -> u64 {
-        let product = u128::from(high ^ self.seeds[0]) * u128::from(low ^ self.seeds[1]);
-        product as u64 ^ (product >> 64) as u64
+    fn hash(&self, key: Key) -> u64 {
+        piece_table::hash(key ^ self.seed)
     }
 }
 
-/// A short piece as two words.
-#[inline]
-fn key(piece: &[u8]) -> Option<(u64, u64)> {
-    let len = piece.len();
-    if let (Some(first), Some(last)) = (piece.first_chunk::<8>(), piece.last_chunk::<8>()) {
-        if len > SHORT {
-            return None;
+/// Counts a short piece once more, which belongs at `at`; `false` if it is new
+/// and there are `most` pieces.
+#[inline(always)]
+fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, mut at: usize) -> bool {
+    loop {
+        let Some(slot) = slots.get_mut(at) else {
+            at = 0;
+            continue;
+        };
+        if slot.key == key {
+            // Counting 2^64 pieces one by one takes centuries.
+            slot.count += 1;
+            return true;
         }
-        // Of the last eight bytes those after the eighth, moved to the front.
-        let rest = u64::from_be_bytes(*last).checked_shl(8 * (16 - len as u32)).unwrap_or(0);
-        Some((u64::from_be_bytes(*first), rest | len as u64))
-    } else if let (Some(first), Some(last)) = (piece.first_chunk::<4>(), piece.last_chunk::<4>()) {
-        let (first, last) = (u64::from(u32::from_be_bytes(*first)), u64::from(u32::from_be_bytes(*last)));
-        Some((first << 32 | last << (8 * (8 - len as u32)), len as u64))
-    } else {
-        let byte = |at: usize| piece.get(at).map_or(0, |&byte| u64::from(byte) << (56 - 8 * at));
-        Some((byte(0) | byte(1) | byte(2), len as u64))
+        if slot.key == 0 {
+            if *n_short >= most {
+                return false;
+            }
+            *slot = Slot { key, count: 1 };
+            *n_short += 1;
+            return true;
+        }
+        at += 1;
     }
+}
+
+/// A key as a number that sorts as its piece does: the first byte greatest, the
+/// length least.
+fn in_order(key: Key) -> u128 {
+    key.swap_bytes()
 }
 
 /// A cursor over the pieces of a table, in order.
@@ -253,10 +281,9 @@ impl Sorted<'_> {
     pub fn advance(&mut self) -> bool {
         let long = self.entries.first().map(|entry| entry.start..entry.start + entry.len as usize);
         if let Some(slot) = self.shorts.first() {
-            self.buffer[..8].copy_from_slice(&slot.high.to_be_bytes());
-            self.buffer[8..].copy_from_slice(&slot.low.to_be_bytes());
+            self.buffer = slot.key.to_be_bytes();
             self.current = 0..0;
-            let short = &self.buffer[..usize::from(self.buffer[SHORT])];
+            let short = &self.buffer[..usize::from(self.buffer[MAX_KEY])];
             if long.clone().is_none_or(|long| *short < self.arena[long]) {
                 self.count = slot.count;
                 self.shorts = &self.shorts[1..];
@@ -272,7 +299,7 @@ impl Sorted<'_> {
     /// The current piece.
     pub fn piece(&self) -> &[u8] {
         if self.current.is_empty() {
-            &self.buffer[..usize::from(self.buffer[SHORT])]
+            &self.buffer[..usize::from(self.buffer[MAX_KEY])]
         } else {
             &self.arena[self.current.clone()]
         }
@@ -290,27 +317,68 @@ mod tests {
 
     #[test]
     fn keys_sort_as_the_pieces_do() {
-        let mut pieces: Vec<Vec<u8>> = vec![b"".to_vec()];
+        let mut pieces: Vec<Vec<u8>> = Vec::new();
         for byte in [0u8, 1, b'a', 0xff] {
-            for len in 1..=16 {
+            for len in 1..=MAX_KEY {
                 pieces.push(vec![byte; len]);
                 pieces.push([vec![b'a'; len - 1], vec![byte]].concat());
                 pieces.push((0..len as u8).map(|i| i.wrapping_mul(byte)).collect());
             }
         }
+        let key = |piece: &[u8]| in_order(piece_table::key(piece, 0, piece.len()));
         for a in &pieces {
             let mut padded = [0; 16];
-            if a.len() <= SHORT {
-                padded[..a.len()].copy_from_slice(a);
-                padded[15] = a.len() as u8;
-                let (high, low) = key(a).unwrap();
-                assert_eq!((u128::from(high) << 64 | u128::from(low)).to_be_bytes(), padded, "{a:?}");
-            }
+            padded[..a.len()].copy_from_slice(a);
+            padded[15] = a.len() as u8;
+            assert_eq!(key(a).to_be_bytes(), padded, "{a:?}");
             for b in &pieces {
-                if let (Some(x), Some(y)) = (key(a), key(b)) {
-                    assert_eq!(x.cmp(&y), a.cmp(b), "{a:?} {b:?}");
+                assert_eq!(key(a).cmp(&key(b)), a.cmp(b), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    /// Counts by the chunk, and one by one.
+    #[test]
+    fn chunks_count_as_pieces_do() {
+        let words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * n % 7919 * 99_991)).collect();
+        let text = words.concat();
+        let ends = words.iter().scan(0, |end, word| {
+            *end += word.len() as u32;
+            Some(*end)
+        });
+        let pieces: Vec<Piece> =
+            ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
+        let (mut by_chunk, mut one_by_one) = (Table::new(), Table::new());
+        for chunk in pieces.chunks(CHUNK) {
+            by_chunk.begin(text.as_bytes(), chunk);
+            let mut done = 0;
+            while done < chunk.len() {
+                done = by_chunk.add_next(done, chunk.len());
+                if let Some(piece) = chunk.get(done) {
+                    let piece = &text.as_bytes()[piece.range()];
+                    while !by_chunk.add(piece) {
+                        by_chunk.grow(piece);
+                    }
+                    done += 1;
                 }
             }
         }
+        for word in words.iter().map(String::as_bytes) {
+            while !one_by_one.add(word) {
+                one_by_one.grow(word);
+            }
+        }
+        let counts = |table: &mut Table| {
+            table.sort();
+            let (mut sorted, mut counts) = (table.sorted(), Vec::new());
+            while sorted.advance() {
+                counts.push((sorted.piece().to_vec(), sorted.count()));
+            }
+            counts
+        };
+        let (found, expected) = (counts(&mut by_chunk), counts(&mut one_by_one));
+        assert_eq!(found, expected);
+        assert!(expected.is_sorted() && expected.len() == one_by_one.len());
+        assert_eq!(expected.iter().map(|(_, count)| count).sum::<u64>(), words.len() as u64);
     }
 }

@@ -222,46 +222,6 @@ fn texts_from_seventy_starts() {
 }
 
 #[test]
-fn a_megabyte_of_anything_is_linear() {
-    // Were one of these quadratic, the test would not end.
-    let len = if FULL { 1 << 20 } else { 1 << 17 };
-    for (name, pre_tokenizer) in splitters() {
-        for unit in [
-            " ",
-            "\n",
-            "\n ",
-            "a",
-            "A",
-            "Aa",
-            "中",
-            "中A",
-            "\u{301}",
-            "\u{301}A",
-            "1",
-            "!",
-            "'",
-            "'s",
-            "!\n",
-            "\t\u{301}",
-            "▁",
-            "😀",
-        ] {
-            for tail in ["", "x", " ", "\n"] {
-                let text = unit.repeat(len / unit.len()) + tail;
-                let mut covered = 0;
-                pre_tokenizer
-                    .for_each_piece(&text, |piece| {
-                        covered += piece.len();
-                        Ok(())
-                    })
-                    .unwrap();
-                assert!(covered <= text.len(), "{name}");
-            }
-        }
-    }
-}
-
-#[test]
 fn names_and_json() {
     for name in PreTokenizer::names() {
         let pre_tokenizer = PreTokenizer::from_name(name).unwrap();

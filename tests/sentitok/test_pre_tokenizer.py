@@ -3,6 +3,9 @@
 import io
 import lzma
 import os
+import string
+import sys
+import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -72,6 +75,24 @@ def test_corpora(name: str) -> None:
     if not (DATA / "corpora").is_dir():
         pytest.skip(f"no test data in {DATA}; set SENTITOK_DATA")
     assert_equal(name, corpora())
+
+
+def test_punctuation_of_google_is_that_of_unicodedata() -> None:
+    """Every character that the interpreter's Unicode knows: alone, or within a word."""
+    if tuple(map(int, unicodedata.unidata_version.split("."))) > (16, 0, 0):
+        pytest.skip(f"the mode is frozen at Unicode 16.0, the oracle is {unicodedata.unidata_version}")
+    by_kind: dict[bool, list[str]] = {True: [], False: []}
+    for c in map(chr, range(sys.maxunicode + 1)):
+        category = unicodedata.category(c)
+        if category not in ("Cn", "Cs") and not c.isspace():
+            by_kind[category[0] == "P" or c in string.punctuation].append(c)
+    assert len(by_kind[True]) > 800
+    assert len(by_kind[False]) > 270_000
+    google = PreTokenizer("google-bert")
+    alone = "a" + "a".join(by_kind[True]) + "a"
+    assert google.split(alone) == [(at, at + 1) for at in range(len(alone))]
+    word = "a" + "a".join(by_kind[False]) + "a"
+    assert google.split(word) == [(0, len(word))]
 
 
 def test_tiktoken_spelling_differs_only_at_the_end_of_a_text() -> None:
