@@ -238,19 +238,22 @@ impl Scratch {
         let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
         output.follow(model, text, start, self.viterbi.path.iter().copied());
         if let Some(key) = key {
-            self.keep::<SINGLE>(model, end - start, key, gap, total);
+            self.keep::<SINGLE>(model, &text[start..end], key, gap, total);
         }
         after
     }
 
-    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, len: usize, key: Key, gap: f64, total: f64) {
+    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, unit: &[u8], key: Key, gap: f64, total: f64) {
         let path = &self.viterbi.path;
-        let limit = Margin::new::<SINGLE>(model, len).limit(gap, total);
+        let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total);
         // From a total of 0 the same sums are made again, certain or not.
         if path.len() > COUNT as usize || !(limit > 0.0 || total == 0.0) {
             return;
         }
         let has_unknown = path.iter().any(|(id, _)| *id == model.unknown_mark());
+        if has_unknown && holds_unknown_token(model, unit) {
+            return;
+        }
         if self.long.len() + 2 * path.len() > MAX_LONG {
             self.long.clear();
             self.memo.clear();
@@ -281,6 +284,13 @@ impl Scratch {
 fn kept_path<'a>(long: &'a [TokenId], value: &Value) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
     let start = value[0] as usize;
     long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
+}
+
+/// Whether a unit holds the text of the unknown token, which has a score of its own where it
+/// is found as a piece, and in a path looks like an unknown character.
+fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
+    let token = model.vocab().bytes(model.unknown_mark()).filter(|token| !token.is_empty());
+    token.is_some_and(|token| unit.windows(token.len()).any(|part| part == token))
 }
 
 /// The score after a path, summed as the search sums it.
