@@ -35,7 +35,6 @@ use std::fmt;
 use alphabet::Alphabet;
 use atoms::Atoms;
 use cuts::Cuts;
-use few::Few;
 use merge::{PassOver, Symbols};
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
@@ -360,24 +359,6 @@ impl Bpe {
                 symbols.merge_with_dropout(&self.pairs, PassOver::Waits(&mut || dropout.skips()));
             }
         }
-    }
-
-    /// The tokens of a piece of at most [`few::MOST`] bytes, and their number, where
-    /// symbols are bytes; `whole` says whether it may be one as a whole.
-    fn encode_few(&self, piece: &[u8], whole: bool, few: &mut Few) -> ([TokenId; few::MOST], usize) {
-        let mut ids = [0; few::MOST];
-        if whole
-            && self.emits_whole_tokens()
-            && let Some(id) = self.whole_token(piece)
-        {
-            ids[0] = id;
-            return (ids, 1);
-        }
-        few.clear();
-        self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
-        let left_over = few.merge(&self.pairs);
-        let n = few.write(left_over, &mut ids);
-        (ids, n)
     }
 
     /// Whether a piece that is a token is that token.

@@ -25,6 +25,9 @@ pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
     memchr::memchr_iter(MARK[0], text).filter(is_start).chain((!text.is_empty()).then_some(text.len()))
 }
 
+/// Bytes of a piece that are cut at once: what ends of runs take is bounded so.
+const STEP: usize = 1 << 12;
+
 /// The set of pairs that tokens hold together, and which kinds of pair it has.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
@@ -99,7 +102,7 @@ fn kinds_of(left: u8, right: u8) -> u16 {
     // Each of the four low bits, four times over.
     let spread =
         u16::from(left & 1) | u16::from(left & 2) << 3 | u16::from(left & 4) << 6 | u16::from(left & 8) << 9;
-    spread * 0xF & u16::from(right >> 4) * 0x1111
+    (spread * 0xF) & (u16::from(right >> 4) * 0x1111)
 }
 
 /// A character, or the part of one that a token holds, as bytes in a word.
@@ -151,16 +154,43 @@ impl Cuts {
         vocab.id(MARK).is_some() && !vocab.iter().any(|(_, token)| is_inside(token))
     }
 
-    /// Fills `ends` with where the runs of a piece end, in order; `None` if the
-    /// piece is not made of characters.
-    pub(super) fn runs(&self, piece: &[u8], ends: &mut Vec<u32>) -> Option<()> {
+    /// Fills `ends` with where runs of a piece end, from the start of one on: one or
+    /// more, in order, the last of them the end of the piece or where to go on.
+    /// `None` if the piece is not made of characters, which the first call tells.
+    pub(super) fn runs(&self, piece: &[u8], from: usize, ends: &mut Vec<u32>) -> Option<()> {
+        if from == 0 && piece.len() > STEP {
+            let mut at = 0;
+            while at < piece.len() {
+                at += unit_at(piece, at)?.len as usize;
+            }
+        }
+        let mut size = STEP;
+        loop {
+            let to = piece.len().min(from + size);
+            let at = self.runs_between(piece, from, to, ends)?;
+            if at == piece.len() {
+                return Some(());
+            }
+            // The last run may go on.
+            ends.pop();
+            if !ends.is_empty() {
+                return Some(());
+            }
+            size *= 2;
+        }
+    }
+
+    /// Fills `ends` with where runs end among the characters that begin between
+    /// `from` and `to`; returns the end of the last.
+    #[inline]
+    fn runs_between(&self, piece: &[u8], from: usize, to: usize, ends: &mut Vec<u32>) -> Option<usize> {
         ends.clear();
         // A run has a byte or more. Each place is written; only ends stay.
-        ends.resize(piece.len() + 1, 0);
-        let (mut n, mut at) = (0, 0);
+        ends.resize(to - from + 1, 0);
+        let (mut n, mut at) = (0, from);
         let mut left = Unit { bytes: 0, len: 1 };
         let mut left_parts = ANY_PART;
-        while at < piece.len() {
+        while at < to {
             let unit = unit_at(piece, at)?;
             let parts = self.parts.of(unit);
             let kinds = self.kinds & kinds_of(left_parts, parts);
@@ -171,13 +201,13 @@ impl Cuts {
             }
             // Before the first character, nothing ends.
             ends[n] = at as u32;
-            n += usize::from(!crosses & (at > 0));
+            n += usize::from(!crosses & (at > from));
             (left, left_parts) = (unit, parts);
             at += unit.len as usize;
         }
         ends[n] = at as u32;
         ends.truncate(n + 1);
-        Some(())
+        Some(at)
     }
 
     /// Whether the set has a pair.
@@ -284,10 +314,28 @@ mod tests {
             ("ab", vec![2]),
         ] {
             let mut ends = vec![7; 3];
-            cuts.runs(piece.as_bytes(), &mut ends).unwrap();
+            cuts.runs(piece.as_bytes(), 0, &mut ends).unwrap();
             assert_eq!(ends, expected, "{piece}");
         }
-        assert_eq!(cuts.runs(b"a\xE8\xAA", &mut Vec::new()), None);
+        assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn long_pieces_are_cut_step_by_step() {
+        let cuts = Cuts::new(&Vocab::from_tokens(["a", "語é"]).unwrap());
+        let letters = "a".repeat(3 * STEP);
+        let piece = "語é".repeat(STEP) + &letters + &"語".repeat(STEP);
+        let runs = (0..STEP).map(|n| 5 * (n + 1)).chain([5 * STEP + letters.len()]);
+        let expected: Vec<usize> = runs.chain((0..STEP).map(|n| 8 * STEP + 3 * (n + 1))).collect();
+        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        while all.last() != Some(&piece.len()) {
+            cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut ends).unwrap();
+            assert!(ends.len() <= 8 * STEP / 3, "{}", ends.len());
+            all.extend(ends.iter().map(|&end| end as usize));
+        }
+        assert_eq!(all, expected);
+        let broken = [piece.as_bytes(), b"\xE8"].concat();
+        assert_eq!(cuts.runs(&broken, 0, &mut ends), None);
     }
 
     #[test]

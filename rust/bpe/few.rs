@@ -5,6 +5,7 @@
 //! number, so the lowest rank, leftmost among equals, is the least of them. They
 //! are compared one by one: vectors would wait for what was just written.
 
+use super::Bpe;
 use super::pairs::{Merged, PairTable};
 use crate::vocab::TokenId;
 
@@ -111,5 +112,25 @@ impl Few {
             }
         }
         least[0].min(least[1]).min(least[2].min(least[3]))
+    }
+}
+
+impl Bpe {
+    /// The tokens of a piece of at most [`MOST`] bytes, and their number, where
+    /// symbols are bytes; `whole` says whether it may be one as a whole.
+    pub(super) fn encode_few(&self, piece: &[u8], whole: bool, few: &mut Few) -> ([TokenId; MOST], usize) {
+        let mut ids = [0; MOST];
+        if whole
+            && self.emits_whole_tokens()
+            && let Some(id) = self.whole_token(piece)
+        {
+            ids[0] = id;
+            return (ids, 1);
+        }
+        few.clear();
+        self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
+        let left_over = few.merge(&self.pairs);
+        let n = few.write(left_over, &mut ids);
+        (ids, n)
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Scratch {
 }
 
 /// The ends of runs for which memory is kept.
-const KEPT_ENDS: usize = 1 << 12;
+const KEPT_ENDS: usize = 1 << 13;
 
 /// What one thread encodes pieces with; made by [`Bpe::worker`].
 pub struct Worker<'m> {
@@ -183,24 +183,26 @@ impl Scratch {
         lens: &mut Vec<u32>,
     ) -> bool {
         let Some(cuts) = &bpe.cuts else { return false };
-        let (from, fused, mut start) = (ids.len(), bpe.fused_unk(), 0);
-        if cuts.runs(piece, &mut self.ends).is_none() {
-            return false;
-        }
-        for &end in &self.ends {
-            let end = end as usize;
-            bpe.encode_run(&piece[start..end], &mut self.symbols, &mut None);
-            let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
-            let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
-            let skip = usize::from(goes_on && new.first() == fused.as_ref());
-            if skip == 1
-                && let Some(last) = lens.last_mut()
-            {
-                *last += new_lens[0];
+        let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
+        while done < piece.len() {
+            if cuts.runs(piece, done, &mut self.ends).is_none() {
+                return false;
             }
-            ids.extend_from_slice(&new[skip..]);
-            lens.extend_from_slice(&new_lens[skip..]);
-            start = end;
+            for &end in &self.ends {
+                let end = end as usize;
+                bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
+                let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+                let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
+                let skip = usize::from(goes_on && new.first() == fused.as_ref());
+                if skip == 1
+                    && let Some(last) = lens.last_mut()
+                {
+                    *last += new_lens[0];
+                }
+                ids.extend_from_slice(&new[skip..]);
+                lens.extend_from_slice(&new_lens[skip..]);
+                done = end;
+            }
         }
         true
     }
@@ -229,33 +231,38 @@ impl pretoken_cache::Misses for Misses<'_> {
         ids: &mut Vec<TokenId>,
     ) {
         let piece = &text[start as usize..end as usize];
-        let is_cut = !piece.is_ascii() && self.find_ends(piece);
-        if !is_cut || self.ends.len() == 1 {
+        let is_cut = !piece.is_ascii() && self.find_ends(piece, 0);
+        if !is_cut || self.ends[0] as usize == piece.len() {
             cache.flush(ids, self);
-            self.encode_long(piece, false, ids);
-        } else if let Some(unk) = self.bpe.fused_unk() {
+            return self.encode_long(piece, false, ids);
+        }
+        let unk = self.bpe.fused_unk();
+        if unk.is_some() {
             cache.flush(ids, self);
-            self.encode_fused(cache, piece, unk, ids);
-        } else {
-            let (base, mut start) = (start as usize, start as usize);
+        }
+        let (from, mut done) = (ids.len(), 0);
+        while done < piece.len() && self.find_ends(piece, done) {
             for at in 0..self.ends.len() {
-                let end = base + self.ends[at] as usize;
-                if end - start > MAX_KEY {
-                    cache.flush(ids, self);
-                    self.encode_long(&text[start..end], true, ids);
-                } else {
-                    cache.wait(key(text, start, end - start) | RUN, ids, self);
+                let end = self.ends[at] as usize;
+                match unk {
+                    Some(unk) => self.encode_fused(cache, &piece[done..end], unk, from, ids),
+                    None if end - done > MAX_KEY => {
+                        cache.flush(ids, self);
+                        self.encode_long(&piece[done..end], true, ids);
+                    }
+                    None => cache.wait(key(text, start as usize + done, end - done) | RUN, ids, self),
                 }
-                start = end;
+                done = end;
             }
         }
     }
 }
 
 impl Misses<'_> {
-    /// Finds where the runs of a piece end; `false` if it cannot be cut.
-    fn find_ends(&mut self, piece: &[u8]) -> bool {
-        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, self.ends)).is_some()
+    /// Finds where runs of a piece end; `false` if it cannot be cut.
+    #[inline]
+    fn find_ends(&mut self, piece: &[u8], from: usize) -> bool {
+        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, from, self.ends)).is_some()
     }
 
     /// Appends the ids of the piece that a key spells, and keeps them.
@@ -284,30 +291,27 @@ impl Misses<'_> {
         });
     }
 
-    /// Appends the ids of a piece by its runs, where unknown characters on both
-    /// sides of a cut are one.
+    /// Appends the ids of a run of a piece, whose ids begin at `from`: unknown
+    /// characters on both sides of a cut are one.
     fn encode_fused(
         &mut self,
         cache: &mut PretokenCache,
-        piece: &[u8],
+        run: &[u8],
         unk: TokenId,
+        from: usize,
         ids: &mut Vec<TokenId>,
     ) {
-        let (from, mut start) = (ids.len(), 0);
-        for at in 0..self.ends.len() {
-            let (before, end) = (ids.len(), self.ends[at] as usize);
-            if end - start > MAX_KEY {
-                self.encode_long(&piece[start..end], true, ids);
-            } else {
-                let key = key(piece, start, end - start) | RUN;
-                if !cache.hit(key, ids) {
-                    self.encode_short(cache, key, ids);
-                }
+        let before = ids.len();
+        if run.len() > MAX_KEY {
+            self.encode_long(run, true, ids);
+        } else {
+            let key = key(run, 0, run.len()) | RUN;
+            if !cache.hit(key, ids) {
+                self.encode_short(cache, key, ids);
             }
-            if before > from && ids[before - 1] == unk && ids.get(before) == Some(&unk) {
-                ids.remove(before);
-            }
-            start = end;
+        }
+        if before > from && ids[before - 1] == unk && ids.get(before) == Some(&unk) {
+            ids.remove(before);
         }
     }
 }
