@@ -80,3 +80,50 @@ impl LongPieces {
         known.extend_from_slice(new);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_what_was_made() {
+        let mut long = LongPieces::default();
+        let mut n_made = 0;
+        let mut ask = |piece: &[u8], is_run: bool, expected: &[TokenId]| {
+            let mut ids = vec![9];
+            long.encode(piece, is_run, &mut ids, |ids| {
+                n_made += 1;
+                ids.extend_from_slice(expected);
+            });
+            assert_eq!(ids, [&[9], expected].concat());
+            n_made
+        };
+        let piece = [b'='; 40];
+        for _ in 0..3 {
+            assert_eq!(ask(&piece, false, &[1, 2]), 1);
+        }
+        // A run of the same bytes, a part of them, and one too long to be kept.
+        assert_eq!(ask(&piece, true, &[3]), 2);
+        assert_eq!(ask(&piece[1..], false, &[]), 3);
+        for n_made in 4..7 {
+            assert_eq!(ask(&[b'='; MAX_LEN + 1], false, &[4]), n_made);
+        }
+        assert_eq!(ask(&piece[1..], false, &[]), 6);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        for n_ids in [1, 200] {
+            let mut long = LongPieces::default();
+            let ids_of = |n: usize| vec![n as TokenId; n_ids];
+            for n in 0..3 * MOST_PIECES {
+                let piece = format!("{n:0>32}").repeat(1 + n % 4);
+                let mut ids = Vec::new();
+                long.encode(piece.as_bytes(), false, &mut ids, |ids| ids.extend(ids_of(n)));
+                assert_eq!(ids, ids_of(n));
+            }
+            assert!(!long.index.is_empty() && long.index.len() <= MOST_PIECES);
+            assert!(long.bytes.len() <= MOST_BYTES && long.ids.len() <= MOST_IDS);
+        }
+    }
+}
