@@ -25,7 +25,7 @@ from sentitok import PreTokenizer, Tokenizer, train_bpe, train_unigram, train_wo
 
 #: What stays for each processor, in MiB: the workers of a tokenizer, those of a
 #: Unigram tokenizer, and the states of a pattern without look-around.
-WORKER_MIB, UNIGRAM_WORKER_MIB, PATTERN_MIB = 10, 13, 3
+WORKER_MIB, UNIGRAM_WORKER_MIB, PATTERN_MIB = 18, 13, 3
 #: Freed blocks of a megabyte and more, in the whole process.
 KEPT_MIB = 64
 #: Free memory between blocks that are in use.

@@ -14,7 +14,9 @@ mod alphabet;
 mod atoms;
 mod barring;
 mod cuts;
+mod few;
 mod last_merge;
+mod long_pieces;
 mod merge;
 mod orders;
 pub mod pairs;
@@ -343,7 +345,9 @@ impl Bpe {
         }
         match self.options.unit {
             Unit::Bytes if !self.plain_bytes => self.push_units(piece, piece.chunks(1), symbols),
-            Unit::Bytes if dropout.is_none() => self.atoms.push_symbols(piece, &self.byte_ids, symbols),
+            Unit::Bytes if dropout.is_none() => {
+                self.atoms.push_symbols(piece, &self.byte_ids, |id, len| symbols.push(id, len));
+            }
             Unit::Bytes => {
                 piece.iter().for_each(|&byte| symbols.push(self.byte_ids[usize::from(byte)], 1));
             }

@@ -204,7 +204,7 @@ pub enum Worker<'m> {
 }
 
 impl Worker<'_> {
-    /// What can be kept for another worker of the same model: caches, up to 9 MiB
+    /// What can be kept for another worker of the same model: caches, up to 17 MiB
     /// (Unigram: 12 MiB), and about 1 MiB of buffers.
     pub(crate) fn into_scratch(self) -> Scratch {
         match self {

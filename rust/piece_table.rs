@@ -9,8 +9,7 @@
 //! Not a map: what went in may be gone. Texts may be chosen so that their pieces
 //! drive each other out; that costs time, and never changes a result.
 
-use crate::pre_tokenizer::chunks::Piece;
-use crate::simd::prefetch;
+use crate::simd::{huge_pages, prefetch};
 
 /// The longest piece that has a key.
 pub(crate) const MAX_KEY: usize = 15;
@@ -18,9 +17,6 @@ pub(crate) const MAX_KEY: usize = 15;
 /// The bytes of a piece, its length in the top byte, whose highest bit is free.
 /// Never 0: that is an empty place.
 pub(crate) type Key = u128;
-
-/// The key of a piece that is too long for one. No table has it.
-pub(crate) const NO_KEY: Key = Key::MAX;
 
 /// What is known of a piece.
 pub(crate) type Value = [u32; 4];
@@ -59,13 +55,6 @@ pub(crate) fn key_of_word(word: u128, len: usize) -> Key {
     (word & MASKS[len & 15]) | (len as u128) << 120
 }
 
-/// The key of a piece of any length: [`NO_KEY`] of a long one.
-#[inline(always)]
-pub(crate) fn key_of_piece(text: &[u8], Piece { start, end }: Piece) -> Key {
-    let len = (end - start) as usize;
-    if len <= MAX_KEY { key(text, start as usize, len) } else { NO_KEY }
-}
-
 /// A number whose low bits say where a key belongs.
 #[inline(always)]
 pub(crate) fn hash(key: Key) -> u64 {
@@ -87,6 +76,14 @@ struct Entry {
 #[repr(align(64))]
 struct Set([Entry; 2]);
 
+/// So many sets without a piece.
+fn empty(n_sets: usize) -> Vec<Set> {
+    let mut sets = Vec::with_capacity(n_sets);
+    huge_pages::advise(sets.spare_capacity_mut());
+    sets.resize(n_sets, Set::default());
+    sets
+}
+
 /// A bounded table from keys to values; belongs to one thread and one model.
 pub(crate) struct PieceTable {
     /// A power of two of them.
@@ -101,7 +98,7 @@ impl PieceTable {
 
     /// An empty table that grows to at most so many sets, of 64 bytes each.
     pub(crate) fn new(most_sets: usize) -> Self {
-        Self { sets: vec![Set::default(); Self::LEAST_SETS], n_inserted: 0, most_sets }
+        Self { sets: empty(Self::LEAST_SETS), n_inserted: 0, most_sets }
     }
 
     /// Says that a key with this hash is going to be looked up.
@@ -149,7 +146,7 @@ impl PieceTable {
 
     fn grow(&mut self) {
         let size = (self.sets.len() * 4).min(self.most_sets);
-        let old = std::mem::replace(&mut self.sets, vec![Set::default(); size]);
+        let old = std::mem::replace(&mut self.sets, empty(size));
         self.n_inserted = 0;
         // The second of two goes before the first, which then is first again.
         for entry in old.iter().flat_map(|set| set.0.iter().rev()).filter(|entry| entry.key != 0) {
@@ -177,7 +174,7 @@ mod tests {
         let known = |n: &usize| table.get(keys[*n], hash(keys[*n])).inspect(|v| assert_eq!(v[0], *n as u32));
         let n_known = (0..keys.len()).filter(|n| known(n).is_some()).count();
         assert!(n_known > 2 * MOST_SETS * 9 / 10, "{n_known}");
-        assert_eq!(table.get(NO_KEY, hash(NO_KEY)), None);
+        assert_eq!(table.get(Key::MAX, hash(Key::MAX)), None);
         table.clear();
         assert_eq!(table.get(keys[99_999], hash(keys[99_999])), None);
     }

@@ -11,7 +11,8 @@
 //! There are two forms, AVX2 and words of 64 bits ([`portable`]), and the
 //! choice is made once. What is `unsafe` here are calls into
 //! [`avx2`], which are sound where the processor has AVX2, as its token proves,
-//! and the hint of [`mod@prefetch`], which reads nothing.
+//! the hint of [`mod@prefetch`], which reads nothing, and the advice of
+//! [`huge_pages`], which touches no memory.
 #![allow(
     unsafe_code,
     reason = "2026-11: functions compiled for AVX2 cannot be called otherwise; each block has its proof"
@@ -22,6 +23,7 @@ mod avx2;
 mod block;
 mod classes;
 mod fill;
+pub(crate) mod huge_pages;
 mod portable;
 mod prefetch;
 

@@ -72,33 +72,38 @@ impl Atoms {
         Self { ids }
     }
 
-    /// Pushes the symbols of a piece: atoms where there are, bytes elsewhere.
-    #[inline]
-    pub(super) fn push_symbols(&self, piece: &[u8], byte_ids: &[TokenId; 256], symbols: &mut Symbols) {
-        if self.ids.is_empty() {
-            piece.iter().for_each(|&byte| symbols.push(byte_ids[usize::from(byte)], 1));
-            return;
-        }
+    /// Pushes the symbols of a piece and the bytes that each covers: atoms where
+    /// there are, bytes elsewhere.
+    #[inline(always)]
+    pub(super) fn push_symbols(
+        &self,
+        piece: &[u8],
+        byte_ids: &[TokenId; 256],
+        mut push: impl FnMut(TokenId, u32),
+    ) {
         let mut at = 0;
         while let Some(&byte) = piece.get(at) {
-            let (c, len) = match (byte, piece.get(at + 1), piece.get(at + 2)) {
-                (0xC2..=0xDF, Some(&b @ 0x80..=0xBF), _) => {
-                    (usize::from(byte & 0x1F) << 6 | usize::from(b & 0x3F), 2)
-                }
-                (0xE0..=0xEF, Some(&b @ 0x80..=0xBF), Some(&c @ 0x80..=0xBF)) => {
-                    (usize::from(byte & 0x0F) << 12 | usize::from(b & 0x3F) << 6 | usize::from(c & 0x3F), 3)
-                }
-                _ => (0, 1),
-            };
-            // An overlong form or a surrogate names no atom of its own bytes.
-            let id = if len == 1 || (len == 3 && c < 0x800) { NONE } else { self.ids[c] };
-            if id == NONE {
-                symbols.push(byte_ids[usize::from(byte)], 1);
-                at += 1;
-            } else {
-                symbols.push(id, len);
-                at += len as usize;
+            let id = byte_ids[usize::from(byte)];
+            let (atom, len) = if byte < 0xC2 { (NONE, 1) } else { self.atom(&piece[at..]) };
+            push(if atom == NONE { id } else { atom }, len);
+            at += len as usize;
+        }
+    }
+
+    /// The atom that text not of ASCII begins with, or [`NONE`], and its bytes.
+    #[inline]
+    fn atom(&self, bytes: &[u8]) -> (TokenId, u32) {
+        let (c, len) = match *bytes {
+            [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => (u32::from(a & 0x1F) << 6 | u32::from(b & 0x3F), 2),
+            [a @ 0xE0..=0xEF, b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] => {
+                (u32::from(a & 0x0F) << 12 | u32::from(b & 0x3F) << 6 | u32::from(c & 0x3F), 3)
             }
+            _ => return (NONE, 1),
+        };
+        // An overlong form or a surrogate names no atom of its own bytes.
+        match self.ids.get(c as usize) {
+            Some(&id) if id != NONE && (len == 2 || c >= 0x800) => (id, len),
+            _ => (NONE, 1),
         }
     }
 }

@@ -10,7 +10,9 @@
 //! tokens are in the set. If none of the pairs that `a` and `b` can form is, no
 //! merge ever crosses, and what lies on either side merges as if alone.
 //!
-//! The set is a Bloom filter of one hash: an error only leaves out a cut.
+//! The set is a Bloom filter of one hash: an error only leaves out a cut. Most
+//! characters are in no pair at all, or with few of their parts: what each can be
+//! in is looked up first, by code point.
 
 use crate::vocab::Vocab;
 
@@ -23,6 +25,9 @@ pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
     memchr::memchr_iter(MARK[0], text).filter(is_start).chain((!text.is_empty()).then_some(text.len()))
 }
 
+/// Bytes of a piece that are cut at once: what ends of runs take is bounded so.
+const STEP: usize = 1 << 12;
+
 /// The set of pairs that tokens hold together, and which kinds of pair it has.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
@@ -31,6 +36,73 @@ pub(super) struct Cuts {
     /// Bit `4 * s + p`: some token holds a suffix of `s` bytes and a prefix of
     /// `p` bytes, 0 standing for the whole character.
     kinds: u16,
+    parts: Parts,
+}
+
+/// Which parts of a character are in some pair, by code point: in the low bits,
+/// bit `s`, a suffix of `s` bytes on the left; in the high ones, bit `4 + p`, a
+/// prefix of `p` bytes on the right.
+#[derive(Clone, Default)]
+struct Parts(Vec<u8>);
+
+/// Code points that [`Parts`] knows: those of up to three bytes.
+const N_KNOWN: u32 = 1 << 16;
+
+/// What a character is that [`Parts`] does not know: all of them may be in one.
+const ANY_PART: u8 = u8::MAX;
+
+impl Parts {
+    /// `pairs` calls for each pair and its kind.
+    fn new(pairs: impl Fn(&mut dyn FnMut(u32, u32, u32))) -> Self {
+        // Characters by their words, suffixes and prefixes by theirs; a word of
+        // three bytes is known by a hash, and may be taken for another.
+        let mut lefts = vec![0_u8; N_KNOWN as usize];
+        let mut rights = lefts.clone();
+        pairs(&mut |left, right, kind| {
+            lefts[Self::place(left)] |= 1 << (kind / 4);
+            rights[Self::place(right)] |= 1 << (kind % 4);
+        });
+        let parts = |c: u32| {
+            let Some(c) = char::from_u32(c) else { return ANY_PART };
+            let mut bytes = [0; 4];
+            let len = c.encode_utf8(&mut bytes).len() as u32;
+            let unit = Unit { bytes: u32::from_le_bytes(bytes), len };
+            let mut parts = 0;
+            for part in 0..len.min(4) {
+                parts |= lefts[Self::place(unit.suffix(part))] & 1 << part;
+                parts |= (rights[Self::place(unit.prefix(part))] & 1 << part) << 4;
+            }
+            parts
+        };
+        Self((0..N_KNOWN).map(parts).collect())
+    }
+
+    fn place(word: u32) -> usize {
+        (word.wrapping_mul(0x9E37_79B9) >> (u32::BITS - N_KNOWN.trailing_zeros())) as usize
+    }
+
+    #[inline]
+    fn of(&self, unit: Unit) -> u8 {
+        let byte = |n: u32| unit.bytes >> (8 * n) & 0x3F;
+        let c = match unit.len {
+            1 => unit.bytes,
+            2 => (unit.bytes & 0x1F) << 6 | byte(1),
+            3 => (unit.bytes & 0x0F) << 12 | byte(1) << 6 | byte(2),
+            _ => return ANY_PART,
+        };
+        // An overlong form has not the bytes of its code point.
+        let least = [0, 0, 0x80, 0x800][unit.len as usize & 3];
+        if c < least { ANY_PART } else { self.0.get(c as usize).copied().unwrap_or(ANY_PART) }
+    }
+}
+
+/// The kinds of pair of characters with such parts; see [`Cuts::kinds`].
+#[inline]
+fn kinds_of(left: u8, right: u8) -> u16 {
+    // Each of the four low bits, four times over.
+    let spread =
+        u16::from(left & 1) | u16::from(left & 2) << 3 | u16::from(left & 4) << 6 | u16::from(left & 8) << 9;
+    (spread * 0xF) & (u16::from(right >> 4) * 0x1111)
 }
 
 /// A character, or the part of one that a token holds, as bytes in a word.
@@ -52,20 +124,21 @@ impl Unit {
 
 impl Cuts {
     pub(super) fn new(vocab: &Vocab) -> Self {
-        let each = |pair: &mut dyn FnMut(u64, u32)| {
+        let each = |pair: &mut dyn FnMut(u32, u32, u32)| {
             for (_, token) in vocab.iter().filter(|(_, token)| !token.is_ascii()) {
-                token_pairs(token, |left, right, kind| pair(hash(left, right), kind));
+                token_pairs(token, &mut *pair);
             }
         };
         let (mut n_pairs, mut kinds) = (0_usize, 0);
-        each(&mut |_, kind| {
+        each(&mut |_, _, kind| {
             n_pairs += 1;
             kinds |= 1 << kind;
         });
         let size = (n_pairs * 16).next_power_of_two().max(64);
-        let mut cuts = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros(), kinds };
-        each(&mut |pair, _| {
-            let bit = (pair >> cuts.shift) as usize;
+        let shift = 64 - size.trailing_zeros();
+        let mut cuts = Self { bits: vec![0; size / 64], shift, kinds, parts: Parts::new(each) };
+        each(&mut |left, right, _| {
+            let bit = (hash(left, right) >> cuts.shift) as usize;
             cuts.bits[bit / 64] |= 1 << (bit % 64);
         });
         cuts
@@ -81,40 +154,79 @@ impl Cuts {
         vocab.id(MARK).is_some() && !vocab.iter().any(|(_, token)| is_inside(token))
     }
 
-    /// Calls `run` with the ends of the runs of a piece, in order; `None` if
-    /// the piece is not made of characters.
-    pub(super) fn runs(&self, piece: &[u8], mut run: impl FnMut(usize, usize)) -> Option<()> {
-        let mut start = 0;
-        let mut at = 0;
-        let mut before: Option<Unit> = None;
-        while at < piece.len() {
-            let unit = unit_at(piece, at)?;
-            if let Some(left) = before
-                && (left.len > 1 || unit.len > 1)
-                && !self.may_cross(left, unit)
-            {
-                run(start, at);
-                start = at;
+    /// Fills `ends` with where runs of a piece end, from the start of one on: one or
+    /// more, in order, the last of them the end of the piece or where to go on.
+    /// `None` if the piece is not made of characters, which the first call tells.
+    pub(super) fn runs(&self, piece: &[u8], from: usize, ends: &mut Vec<u32>) -> Option<()> {
+        if from == 0 && piece.len() > STEP {
+            let mut at = 0;
+            while at < piece.len() {
+                at += unit_at(piece, at)?.len as usize;
             }
-            before = Some(unit);
-            at += unit.len as usize;
         }
-        run(start, at);
-        Some(())
+        let mut size = STEP;
+        loop {
+            let to = piece.len().min(from + size);
+            let at = self.runs_between(piece, from, to, ends)?;
+            if at == piece.len() {
+                return Some(());
+            }
+            // The last run may go on.
+            ends.pop();
+            if !ends.is_empty() {
+                return Some(());
+            }
+            size *= 2;
+        }
     }
 
+    /// Fills `ends` with where runs end among the characters that begin between
+    /// `from` and `to`; returns the end of the last.
     #[inline]
-    fn may_cross(&self, left: Unit, right: Unit) -> bool {
-        let mut kinds = self.kinds;
+    fn runs_between(&self, piece: &[u8], from: usize, to: usize, ends: &mut Vec<u32>) -> Option<usize> {
+        ends.clear();
+        // A run has a byte or more. Each place is written; only ends stay.
+        ends.resize(to - from + 1, 0);
+        let (mut n, mut at) = (0, from);
+        let mut left = Unit { bytes: 0, len: 1 };
+        let mut left_parts = ANY_PART;
+        while at < to {
+            let unit = unit_at(piece, at)?;
+            let parts = self.parts.of(unit);
+            let kinds = self.kinds & kinds_of(left_parts, parts);
+            let whole = kinds & 1 == 1 && self.has(left.bytes, unit.bytes);
+            let mut crosses = whole | (left.len == 1) & (unit.len == 1);
+            if kinds & !1 != 0 && !crosses {
+                crosses = self.may_cross(left, unit, kinds & !1);
+            }
+            // Before the first character, nothing ends.
+            ends[n] = at as u32;
+            n += usize::from(!crosses & (at > from));
+            (left, left_parts) = (unit, parts);
+            at += unit.len as usize;
+        }
+        ends[n] = at as u32;
+        ends.truncate(n + 1);
+        Some(at)
+    }
+
+    /// Whether the set has a pair.
+    #[inline(always)]
+    fn has(&self, left: u32, right: u32) -> bool {
+        let bit = (hash(left, right) >> self.shift) as usize;
+        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// Whether some token holds a pair of these characters, of one of `kinds`.
+    #[inline]
+    fn may_cross(&self, left: Unit, right: Unit, mut kinds: u16) -> bool {
         while kinds != 0 {
             let kind = kinds.trailing_zeros();
             kinds &= kinds - 1;
             let (suffix, prefix) = (kind / 4, kind % 4);
-            if suffix < left.len && prefix < right.len {
-                let bit = (hash(left.suffix(suffix), right.prefix(prefix)) >> self.shift) as usize;
-                if self.bits[bit / 64] >> (bit % 64) & 1 == 1 {
-                    return true;
-                }
+            if suffix < left.len && prefix < right.len && self.has(left.suffix(suffix), right.prefix(prefix))
+            {
+                return true;
             }
         }
         false
@@ -194,17 +306,63 @@ mod tests {
         let vocab = Vocab::from_tokens([&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", b"xy"]).unwrap();
         let cuts = Cuts::new(&vocab);
         for (piece, expected) in [
-            ("語é", vec![(0, 5)]),
-            ("é語", vec![(0, 2), (2, 5)]),
-            ("語a", vec![(0, 4)]),
-            ("a語", vec![(0, 4)]),
-            ("語語語é", vec![(0, 3), (3, 6), (6, 11)]),
-            ("ab", vec![(0, 2)]),
+            ("語é", vec![5]),
+            ("é語", vec![2, 5]),
+            ("語a", vec![4]),
+            ("a語", vec![4]),
+            ("語語語é", vec![3, 6, 11]),
+            ("ab", vec![2]),
         ] {
-            let mut runs = Vec::new();
-            cuts.runs(piece.as_bytes(), |start, end| runs.push((start, end))).unwrap();
-            assert_eq!(runs, expected, "{piece}");
+            let mut ends = vec![7; 3];
+            cuts.runs(piece.as_bytes(), 0, &mut ends).unwrap();
+            assert_eq!(ends, expected, "{piece}");
         }
-        assert_eq!(cuts.runs(b"a\xE8\xAA", |_, _| ()), None);
+        assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn long_pieces_are_cut_step_by_step() {
+        let cuts = Cuts::new(&Vocab::from_tokens(["a", "語é"]).unwrap());
+        let letters = "a".repeat(3 * STEP);
+        let piece = "語é".repeat(STEP) + &letters + &"語".repeat(STEP);
+        let runs = (0..STEP).map(|n| 5 * (n + 1)).chain([5 * STEP + letters.len()]);
+        let expected: Vec<usize> = runs.chain((0..STEP).map(|n| 8 * STEP + 3 * (n + 1))).collect();
+        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        while all.last() != Some(&piece.len()) {
+            cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut ends).unwrap();
+            assert!(ends.len() <= 8 * STEP / 3, "{}", ends.len());
+            all.extend(ends.iter().map(|&end| end as usize));
+        }
+        assert_eq!(all, expected);
+        let broken = [piece.as_bytes(), b"\xE8"].concat();
+        assert_eq!(cuts.runs(&broken, 0, &mut ends), None);
+    }
+
+    #[test]
+    fn parts_leave_out_no_pair() {
+        let tokens =
+            [&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", "éa😀".as_bytes(), "\u{fff}界".as_bytes()];
+        let cuts = Cuts::new(&Vocab::from_tokens(tokens).unwrap());
+        let all = ["a", "b", "é", "è", "\u{fff}", "語", "誠", "界", "\u{d7ff}", "😀"];
+        let mut pairs = Vec::new();
+        for token in tokens {
+            token_pairs(token, |left, right, kind| pairs.push((left, right, kind)));
+        }
+        let unit = |text: &str| unit_at(text.as_bytes(), 0).unwrap();
+        let mut n_left_out = 0;
+        for (left, right) in all.iter().flat_map(|left| all.map(|right| (unit(left), unit(right)))) {
+            let kinds = cuts.kinds & kinds_of(cuts.parts.of(left), cuts.parts.of(right));
+            for kind in (0..16).filter(|kind| kind / 4 < left.len && kind % 4 < right.len) {
+                let pair = (left.suffix(kind / 4), right.prefix(kind % 4), kind);
+                assert!(kinds >> kind & 1 == 1 || !pairs.contains(&pair), "{pair:?}");
+                n_left_out += usize::from(kinds >> kind & 1 == 0);
+            }
+        }
+        assert!(n_left_out > 300, "{n_left_out}");
+        // Overlong: not the parts of the character it would be.
+        assert_eq!(
+            cuts.parts.of(Unit { bytes: u32::from_le_bytes([0xE0, 0x81, 0x81, 0]), len: 3 }),
+            ANY_PART
+        );
     }
 }

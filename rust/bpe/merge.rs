@@ -1,8 +1,8 @@
 //! The merge loop: symbols in, tokens out, lowest rank first, leftmost among
 //! equals.
 //!
-//! Four forms with one result. Up to [`FEW`] symbols merge in a list that closes
-//! up; up to 64 scan an array in which nothing moves (`scan`: better for more,
+//! Four forms with one result. Up to 16 symbols merge by the bits of a word
+//! (`few`); up to 64 scan an array in which nothing moves (`scan`: better for more,
 //! but each look at it waits for what was just written); longer pieces are cut
 //! into windows that do (`windows`). An agenda over a linked list, O(n log n) on
 //! any input, is for what none of them can do: dropout, and pieces of which
@@ -14,13 +14,11 @@
 //! in between, so the second is known by the first.
 
 use super::agenda::Agenda;
+use super::few::{self, Few};
 use super::pairs::{Merged, PairTable};
 use super::scan::{self, Scan};
 use super::windows::Windows;
 use crate::vocab::TokenId;
-
-/// Up to so many symbols merge in a list that closes up.
-const FEW: usize = 16;
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
@@ -54,7 +52,7 @@ pub(crate) struct Symbols {
     pub(crate) lens: Vec<u32>,
     pub(super) scan: Scan,
     pub(super) windows: Windows,
-    merges: Vec<Merged>,
+    pub(super) few: Few,
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
@@ -86,10 +84,10 @@ impl Symbols {
 
     /// Merges until no pair is left to merge.
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
-        if pairs.greatest_rank() > scan::GREATEST_RANK {
-            self.merge_down_to(1, pairs);
-        } else if self.ids.len() <= FEW {
+        if self.ids.len() <= few::MOST {
             self.merge_few(pairs);
+        } else if pairs.greatest_rank() > scan::GREATEST_RANK {
+            self.merge_down_to(1, pairs);
         } else if self.ids.len() <= scan::MOST {
             self.merge_by_scan(pairs);
         } else {
@@ -108,33 +106,21 @@ impl Symbols {
     }
 
     fn merge_few(&mut self, pairs: &PairTable) {
-        let Self { ids, lens, merges, .. } = self;
-        merges.clear();
-        merges.extend(ids.windows(2).map(|pair| pairs.get(pair[0], pair[1])));
-        loop {
-            let mut best = Merged::NEVER;
-            let mut at = 0;
-            for (i, &merge) in merges.iter().enumerate() {
-                if merge.rank < best.rank {
-                    best = merge;
-                    at = i;
-                }
-            }
-            if best == Merged::NEVER {
-                return;
-            }
-            ids[at] = best.id;
-            lens[at] += lens[at + 1];
-            ids.remove(at + 1);
-            lens.remove(at + 1);
-            merges.remove(at);
-            if let Some(merge) = merges.get_mut(at) {
-                *merge = pairs.get(best.id, ids[at + 1]);
-            }
-            if at > 0 {
-                merges[at - 1] = pairs.get(ids[at - 1], best.id);
-            }
+        let Self { ids, lens, few, .. } = self;
+        few.clear();
+        ids.iter().for_each(|&id| few.push(id));
+        let mut left_over = few.merge(pairs);
+        let mut tokens = [0; few::MOST];
+        let n = few.write(left_over, &mut tokens);
+        ids.clear();
+        ids.extend_from_slice(&tokens[..n]);
+        for kept in 0..n {
+            let start = left_over.trailing_zeros() as usize;
+            left_over &= left_over.wrapping_sub(1);
+            let end = (left_over.trailing_zeros() as usize).min(lens.len());
+            lens[kept] = lens[start..end].iter().sum();
         }
+        lens.truncate(n);
     }
 
     fn merge_by_scan(&mut self, pairs: &PairTable) {

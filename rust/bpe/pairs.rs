@@ -11,6 +11,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
+use crate::simd::huge_pages;
 use crate::vocab::TokenId;
 
 /// What a pair merges into, and when: the lowest rank merges first.
@@ -54,9 +55,13 @@ impl PairTable {
     /// An empty table for about `capacity` pairs.
     pub fn with_capacity(capacity: usize) -> Self {
         let size = (capacity * 2).next_power_of_two().max(4);
+        // Both are zeroed by the system, so nothing is touched yet.
+        let (tags, slots) = (vec![EMPTY; size], vec![[0; 2]; size]);
+        huge_pages::advise(&tags);
+        huge_pages::advise(&slots);
         Self {
-            tags: vec![EMPTY; size],
-            slots: vec![[0; 2]; size],
+            tags,
+            slots,
             corner: Vec::new(),
             shift: 64 - size.trailing_zeros(),
             seed: DefaultHashBuilder::default().hash_one(size),

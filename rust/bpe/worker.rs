@@ -5,10 +5,11 @@
 
 use super::Bpe;
 use super::cuts::word_ends;
+use super::long_pieces::LongPieces;
 use super::merge::Symbols;
-use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
+use crate::piece_table::{Key, MAX_KEY, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
-use crate::pretoken_cache::PretokenCache;
+use crate::pretoken_cache::{self, PretokenCache};
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole.
@@ -46,8 +47,14 @@ impl Dropout {
 pub(crate) struct Scratch {
     symbols: Symbols,
     cache: PretokenCache,
+    long: LongPieces,
+    /// Where the runs of a piece end; kept for its memory.
+    ends: Vec<u32>,
     dropout: Option<Dropout>,
 }
+
+/// The ends of runs for which memory is kept.
+const KEPT_ENDS: usize = 1 << 13;
 
 /// What one thread encodes pieces with; made by [`Bpe::worker`].
 pub struct Worker<'m> {
@@ -72,6 +79,7 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.symbols.rest();
+        self.scratch.ends.shrink_to(KEPT_ENDS);
         self.scratch
     }
 
@@ -98,19 +106,28 @@ impl Worker<'_> {
 }
 
 impl Scratch {
+    /// The cache, and what it asks.
+    fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
+        let Self { symbols, cache, long, ends, .. } = self;
+        (cache, Misses { bpe, symbols, long, ends })
+    }
+
     #[inline]
     fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
-        let Self { symbols, cache, dropout } = self;
-        if dropout.is_some() {
-            bpe.encode_symbols(&text[start..end], symbols, dropout);
-            ids.extend_from_slice(&symbols.ids);
-        } else if len > MAX_KEY || len == 0 {
-            Misses { bpe, symbols }.encode_long(cache, text, start, end, ids);
+        if self.dropout.is_some() || len == 0 {
+            bpe.encode_symbols(&text[start..end], &mut self.symbols, &mut self.dropout);
+            ids.extend_from_slice(&self.symbols.ids);
+            return;
+        }
+        let (cache, mut misses) = self.parts(bpe);
+        if len > MAX_KEY {
+            let piece = &text[start..end];
+            cache.encode(piece, &[Piece { start: 0, end: len as u32 }], ids, &mut misses);
         } else {
             let key = key(text, start, len);
             if !cache.hit(key, ids) {
-                Misses { bpe, symbols }.encode_short(cache, &text[start..end], key, ids);
+                misses.encode_short(cache, key, ids);
             }
         }
     }
@@ -120,36 +137,17 @@ impl Scratch {
             for piece in pieces {
                 self.encode(bpe, text, piece.start as usize, piece.end as usize, ids);
             }
-            return;
+        } else if bpe.cuts_words {
+            self.encode_words(bpe, text, pieces, ids);
+        } else {
+            let (cache, mut misses) = self.parts(bpe);
+            cache.encode(text, pieces, ids, &mut misses);
         }
-        if bpe.cuts_words {
-            return self.encode_words(bpe, text, pieces, ids);
-        }
-        let mut misses = Misses { bpe, symbols: &mut self.symbols };
-        self.cache.encode(text, pieces, ids, |cache, at, key, ids| {
-            let (start, end) = (pieces[at].start as usize, pieces[at].end as usize);
-            if key == NO_KEY {
-                misses.encode_long(cache, text, start, end, ids);
-            } else {
-                misses.encode_short(cache, &text[start..end], key, ids);
-            }
-        });
     }
 
     /// Appends the ids of pieces that are cut before each `▁`.
     fn encode_words(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
-        let Self { symbols, cache, .. } = self;
-        let mut misses = Misses { bpe, symbols };
-        let mut flush = |cache: &mut PretokenCache, words: &[Piece], ids: &mut Vec<TokenId>| {
-            cache.encode(text, words, ids, |cache, at, key, ids| {
-                let (start, end) = (words[at].start as usize, words[at].end as usize);
-                if key == NO_KEY {
-                    misses.encode_long(cache, text, start, end, ids);
-                } else {
-                    misses.encode_short(cache, &text[start..end], key, ids);
-                }
-            });
-        };
+        let (cache, mut misses) = self.parts(bpe);
         let mut words = [Piece::default(); CHUNK];
         let mut n = 0;
         for piece in pieces {
@@ -159,12 +157,12 @@ impl Scratch {
                 words[n] = Piece { start, end };
                 (start, n) = (end, n + 1);
                 if n == CHUNK {
-                    flush(cache, &words, ids);
+                    cache.encode(text, &words, ids, &mut misses);
                     n = 0;
                 }
             }
         }
-        flush(cache, &words[..n], ids);
+        cache.encode(text, &words[..n], ids, &mut misses);
     }
 
     fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
@@ -185,25 +183,28 @@ impl Scratch {
         lens: &mut Vec<u32>,
     ) -> bool {
         let Some(cuts) = &bpe.cuts else { return false };
-        let (from, fused) = (ids.len(), bpe.fused_unk());
-        let done = cuts.runs(piece, |start, end| {
-            bpe.encode_run(&piece[start..end], &mut self.symbols, &mut None);
-            let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
-            let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
-            let skip = usize::from(goes_on && new.first() == fused.as_ref());
-            if skip == 1
-                && let Some(last) = lens.last_mut()
-            {
-                *last += new_lens[0];
+        let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
+        while done < piece.len() {
+            if cuts.runs(piece, done, &mut self.ends).is_none() {
+                return false;
             }
-            ids.extend_from_slice(&new[skip..]);
-            lens.extend_from_slice(&new_lens[skip..]);
-        });
-        if done.is_none() {
-            ids.truncate(from);
-            lens.truncate(from);
+            for &end in &self.ends {
+                let end = end as usize;
+                bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
+                let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+                let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
+                let skip = usize::from(goes_on && new.first() == fused.as_ref());
+                if skip == 1
+                    && let Some(last) = lens.last_mut()
+                {
+                    *last += new_lens[0];
+                }
+                ids.extend_from_slice(&new[skip..]);
+                lens.extend_from_slice(&new_lens[skip..]);
+                done = end;
+            }
         }
-        done.is_some()
+        true
     }
 }
 
@@ -211,82 +212,120 @@ impl Scratch {
 struct Misses<'a> {
     bpe: &'a Bpe,
     symbols: &'a mut Symbols,
+    long: &'a mut LongPieces,
+    ends: &'a mut Vec<u32>,
+}
+
+impl pretoken_cache::Misses for Misses<'_> {
+    #[inline(always)]
+    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+        self.encode_short(cache, key, ids);
+    }
+
+    #[inline(never)]
+    fn long(
+        &mut self,
+        cache: &mut PretokenCache,
+        text: &[u8],
+        Piece { start, end }: Piece,
+        ids: &mut Vec<TokenId>,
+    ) {
+        let piece = &text[start as usize..end as usize];
+        let is_cut = !piece.is_ascii() && self.find_ends(piece, 0);
+        if !is_cut || self.ends[0] as usize == piece.len() {
+            cache.flush(ids, self);
+            return self.encode_long(piece, false, ids);
+        }
+        let unk = self.bpe.fused_unk();
+        if unk.is_some() {
+            cache.flush(ids, self);
+        }
+        let (from, mut done) = (ids.len(), 0);
+        while done < piece.len() && self.find_ends(piece, done) {
+            for at in 0..self.ends.len() {
+                let end = self.ends[at] as usize;
+                match unk {
+                    Some(unk) => self.encode_fused(cache, &piece[done..end], unk, from, ids),
+                    None if end - done > MAX_KEY => {
+                        cache.flush(ids, self);
+                        self.encode_long(&piece[done..end], true, ids);
+                    }
+                    None => cache.wait(key(text, start as usize + done, end - done) | RUN, ids, self),
+                }
+                done = end;
+            }
+        }
+    }
 }
 
 impl Misses<'_> {
-    /// Appends the ids of a piece with a key, and keeps them.
+    /// Finds where runs of a piece end; `false` if it cannot be cut.
+    #[inline]
+    fn find_ends(&mut self, piece: &[u8], from: usize) -> bool {
+        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, from, self.ends)).is_some()
+    }
+
+    /// Appends the ids of the piece that a key spells, and keeps them.
     #[inline(never)]
-    fn encode_short(&mut self, cache: &mut PretokenCache, piece: &[u8], key: Key, ids: &mut Vec<TokenId>) {
-        if key & RUN == 0 {
-            self.bpe.encode_symbols(piece, self.symbols, &mut None);
-        } else {
-            self.bpe.encode_run(piece, self.symbols, &mut None);
+    fn encode_short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+        let bytes = (key & !RUN).to_le_bytes();
+        let piece = &bytes[..usize::from(bytes[MAX_KEY])];
+        let is_run = key & RUN != 0;
+        if self.bpe.plain_bytes {
+            let (new, n) = self.bpe.encode_few(piece, !is_run, &mut self.symbols.few);
+            ids.extend_from_slice(&new[..n]);
+            cache.insert(key, &new[..n]);
+            return;
         }
+        self.bpe.encode_piece(piece, is_run, self.symbols);
         ids.extend_from_slice(&self.symbols.ids);
         cache.insert(key, &self.symbols.ids);
     }
 
-    /// Appends the ids of a piece that is too long for a key.
-    #[inline(never)]
-    fn encode_long(
-        &mut self,
-        cache: &mut PretokenCache,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        ids: &mut Vec<TokenId>,
-    ) {
-        let (bpe, piece) = (self.bpe, &text[start..end]);
-        if let Some(cuts) = bpe.cuts.as_ref().filter(|_| !piece.is_ascii()) {
-            let (from, fused) = (ids.len(), bpe.fused_unk());
-            let done = cuts.runs(piece, |run_start, run_end| {
-                let before = ids.len();
-                if run_end - run_start == piece.len() {
-                    bpe.encode_symbols(piece, self.symbols, &mut None);
-                    ids.extend_from_slice(&self.symbols.ids);
-                } else {
-                    self.encode_run(cache, text, start + run_start, start + run_end, ids);
-                }
-                // Unknown characters on both sides of a cut are one.
-                if let Some(unk) = fused
-                    && before > from
-                    && ids[before - 1] == unk
-                    && ids.get(before) == Some(&unk)
-                {
-                    ids.remove(before);
-                }
-            });
-            if done.is_some() {
-                return;
-            }
-            ids.truncate(from);
-        }
-        bpe.encode_symbols(piece, self.symbols, &mut None);
-        ids.extend_from_slice(&self.symbols.ids);
+    /// Appends the ids of a piece that is too long for a key, or a run of one.
+    fn encode_long(&mut self, piece: &[u8], is_run: bool, ids: &mut Vec<TokenId>) {
+        let Self { bpe, symbols, long, .. } = self;
+        long.encode(piece, is_run, ids, |ids| {
+            bpe.encode_piece(piece, is_run, symbols);
+            ids.extend_from_slice(&symbols.ids);
+        });
     }
 
-    /// Appends the ids of a run inside a piece.
-    fn encode_run(
+    /// Appends the ids of a run of a piece, whose ids begin at `from`: unknown
+    /// characters on both sides of a cut are one.
+    fn encode_fused(
         &mut self,
         cache: &mut PretokenCache,
-        text: &[u8],
-        start: usize,
-        end: usize,
+        run: &[u8],
+        unk: TokenId,
+        from: usize,
         ids: &mut Vec<TokenId>,
     ) {
-        if end - start > MAX_KEY {
-            self.bpe.encode_run(&text[start..end], self.symbols, &mut None);
-            ids.extend_from_slice(&self.symbols.ids);
-            return;
+        let before = ids.len();
+        if run.len() > MAX_KEY {
+            self.encode_long(run, true, ids);
+        } else {
+            let key = key(run, 0, run.len()) | RUN;
+            if !cache.hit(key, ids) {
+                self.encode_short(cache, key, ids);
+            }
         }
-        let key = key(text, start, end - start) | RUN;
-        if !cache.hit(key, ids) {
-            self.encode_short(cache, &text[start..end], key, ids);
+        if before > from && ids[before - 1] == unk && ids.get(before) == Some(&unk) {
+            ids.remove(before);
         }
     }
 }
 
 impl Bpe {
+    /// Fills `symbols` with the tokens of a piece, or of a run inside one.
+    fn encode_piece(&self, piece: &[u8], is_run: bool, symbols: &mut Symbols) {
+        if is_run {
+            self.encode_run(piece, symbols, &mut None);
+        } else {
+            self.encode_symbols(piece, symbols, &mut None);
+        }
+    }
+
     /// Whether the bytes that tokens cover are the lengths of the tokens.
     pub fn lens_are_token_lens(&self) -> bool {
         self.plain_bytes

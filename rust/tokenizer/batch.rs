@@ -42,7 +42,7 @@ pub(super) struct Workers {
 
 impl Workers {
     /// As many may rest as can run, for each of `n_models` in turn: each holds up
-    /// to 10 MiB (Unigram: 13 MiB).
+    /// to 18 MiB (Unigram: 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
         Self { model, kind: resting.new_kind(), resting }

@@ -3,9 +3,9 @@
 use super::WordPiece;
 use crate::error::Result;
 use crate::normalizer::Bert;
-use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
+use crate::piece_table::{Key, MAX_KEY, key};
 use crate::pre_tokenizer::chunks::Piece;
-use crate::pretoken_cache::PretokenCache;
+use crate::pretoken_cache::{Misses, PretokenCache};
 use crate::vocab::TokenId;
 
 /// The buffers and the cache of one thread, good for one model alone: what a
@@ -56,14 +56,7 @@ impl Worker<'_> {
 
     /// Appends the ids of words of a text, in order.
     pub(crate) fn encode_chunk(&mut self, text: &[u8], words: &[Piece], ids: &mut Vec<TokenId>) {
-        let model = self.model;
-        self.scratch.cache.encode(text, words, ids, |cache, at, key, ids| {
-            if key == NO_KEY {
-                model.push_ids(&text[words[at].start as usize..words[at].end as usize], ids);
-            } else {
-                miss(model, cache, key, ids);
-            }
-        });
+        self.scratch.cache.encode(text, words, ids, &mut &*self.model);
     }
 
     /// Appends the ids of a word and the bytes of it that each covers.
@@ -135,6 +128,18 @@ impl Scratch {
         if !self.cache.hit(key, ids) {
             miss(model, &mut self.cache, key, ids);
         }
+    }
+}
+
+impl Misses for &WordPiece {
+    #[inline(always)]
+    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+        miss(self, cache, key, ids);
+    }
+
+    fn long(&mut self, cache: &mut PretokenCache, text: &[u8], word: Piece, ids: &mut Vec<TokenId>) {
+        cache.flush(ids, self);
+        self.push_ids(&text[word.start as usize..word.end as usize], ids);
     }
 }
 
