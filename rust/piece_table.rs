@@ -9,6 +9,7 @@
 //! Not a map: what went in may be gone. Texts may be chosen so that their pieces
 //! drive each other out; that costs time, and never changes a result.
 
+use crate::pre_tokenizer::chunks::Piece;
 use crate::simd::{huge_pages, prefetch};
 
 /// The longest piece that has a key.
@@ -17,6 +18,9 @@ pub(crate) const MAX_KEY: usize = 15;
 /// The bytes of a piece, its length in the top byte, whose highest bit is free.
 /// Never 0: that is an empty place.
 pub(crate) type Key = u128;
+
+/// The key of a piece that is too long for one. No table has it.
+pub(crate) const NO_KEY: Key = Key::MAX;
 
 /// What is known of a piece.
 pub(crate) type Value = [u32; 4];
@@ -53,6 +57,13 @@ fn key_at_end(text: &[u8], start: usize, len: usize) -> Key {
 #[inline(always)]
 pub(crate) fn key_of_word(word: u128, len: usize) -> Key {
     (word & MASKS[len & 15]) | (len as u128) << 120
+}
+
+/// The key of a piece of any length: [`NO_KEY`] of a long one.
+#[inline(always)]
+pub(crate) fn key_of_piece(text: &[u8], Piece { start, end }: Piece) -> Key {
+    let len = (end - start) as usize;
+    if len <= MAX_KEY { key(text, start as usize, len) } else { NO_KEY }
 }
 
 /// A number whose low bits say where a key belongs.
@@ -174,7 +185,7 @@ mod tests {
         let known = |n: &usize| table.get(keys[*n], hash(keys[*n])).inspect(|v| assert_eq!(v[0], *n as u32));
         let n_known = (0..keys.len()).filter(|n| known(n).is_some()).count();
         assert!(n_known > 2 * MOST_SETS * 9 / 10, "{n_known}");
-        assert_eq!(table.get(Key::MAX, hash(Key::MAX)), None);
+        assert_eq!(table.get(NO_KEY, hash(NO_KEY)), None);
         table.clear();
         assert_eq!(table.get(keys[99_999], hash(keys[99_999])), None);
     }
