@@ -97,7 +97,8 @@ def check(tokenizer: Tokenizer, rng: random.Random) -> None:
         assert parts(again) == parts(fresh[1]) == parts(fresh[1])
         # Asked in another order.
         assert offsets(fresh[2]) == offsets(fresh[1])
-        assert fresh[2] == fresh[3] and hash(fresh[2]) == hash(fresh[3])
+        assert fresh[2] == fresh[3]
+        assert hash(fresh[2]) == hash(fresh[3])
         if template:
             continue
         alone = [tokenizer.encode(one, add_special_tokens=False) for one in (first, second)]
@@ -172,7 +173,8 @@ def test_the_text_is_kept_as_long_as_the_encoding(tokenizer: Tokenizer) -> None:
     encoding.offsets()
     del encoding
     gc.collect()
-    assert sys.getrefcount(given) == before and tokenizer.decode(ids) == given
+    assert sys.getrefcount(given) == before
+    assert tokenizer.decode(ids) == given
 
 
 BERT = {
