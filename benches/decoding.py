@@ -72,6 +72,7 @@ def section(folder: Path) -> str:
                 cells += rows_of(Path(scratch), name, job, text)
     words = (
         "One thread, ids in memory, MB of text a second; the first pass, in which tables are made, is not "
-        f"counted. gigatoken and tiktoken give bytes, the others `str`. Medians of {ROUNDS} processes in turns."
+        "counted. gigatoken and tiktoken give bytes, the others `str`. "
+        f"Medians of {ROUNDS} processes in turns."
     )
     return f"## Decoding\n\n{words}\n\n{markdown(HEAD, cells)}"
