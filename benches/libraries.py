@@ -1,11 +1,13 @@
-"""How each library encodes: its fastest documented call from Python, on a number of threads.
+"""How each library encodes and decodes: its fastest documented call from Python, on a number of threads.
 
 One row of `LIBRARIES` each. Not for measuring (`passes.py`) nor for training
 (`trainers.py`). It runs in environments without sentitok too: standard library
 and NumPy alone are imported here.
 
 A loader gets the job and returns two functions: one that encodes documents, and
-one that turns what it returned into arrays of ids, which is not timed. Threads
+one that turns what it returned into arrays of ids, which is not timed. A decoder
+gets the job and an array of ids a document, makes of it what the library takes, and
+returns a function that gives the texts, as `str` or as UTF-8. Threads
 are limited by the call where it has an argument for them, else by
 `RAYON_NUM_THREADS`, which the measuring process sets.
 """
@@ -20,6 +22,7 @@ import numpy as np
 Job = dict[str, Any]
 Encode = Callable[[list[str]], Any]
 Rows = Callable[[Any], Sequence[Any]]
+Decode = Callable[[], Sequence[Any]]
 
 
 class CannotLoadError(Exception):
@@ -34,6 +37,7 @@ class Library:
         package: what is installed, with its version where it must be one.
         module: what is imported.
         load: makes the functions of a job.
+        decoder: makes the function that decodes, if it can.
         apart: whether it needs an environment of its own.
     """
 
@@ -41,6 +45,7 @@ class Library:
     module: str
     load: Callable[[Job], tuple[Encode, Rows]]
     apart: bool = False
+    decoder: Callable[[Job, list[Any]], Decode] | None = None
 
 
 def _cut(ids: Any, starts: Any) -> list[Any]:
@@ -48,13 +53,16 @@ def _cut(ids: Any, starts: Any) -> list[Any]:
     return np.split(np.asarray(ids), np.asarray(starts)[1:-1].astype(np.int64))
 
 
-def _sentitok(job: Job) -> tuple[Encode, Rows]:
+def _open_sentitok(job: Job) -> Any:
     from sentitok import Tokenizer
 
     if "ranks" in job:
-        tokenizer = Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
-    else:
-        tokenizer = Tokenizer.from_file(job["file"])
+        return Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
+    return Tokenizer.from_file(job["file"])
+
+
+def _sentitok(job: Job) -> tuple[Encode, Rows]:
+    tokenizer = _open_sentitok(job)
     threads = job["threads"]
     return (
         lambda texts: tokenizer.encode_batch(texts, threads=threads, add_special_tokens=False),
@@ -62,15 +70,18 @@ def _sentitok(job: Job) -> tuple[Encode, Rows]:
     )
 
 
-def _gigatoken(job: Job) -> tuple[Encode, Rows]:
+def _open_gigatoken(job: Job) -> Any:
     import gigatoken
 
     if "ranks" in job:
-        tokenizer = gigatoken.Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
-    elif job["file"].endswith(".model"):
-        tokenizer = gigatoken.Tokenizer.from_sentencepiece(job["file"])
-    else:
-        tokenizer = gigatoken.Tokenizer(job["file"])
+        return gigatoken.Tokenizer.from_tiktoken(job["ranks"], job["name"], job["specials"])
+    if job["file"].endswith(".model"):
+        return gigatoken.Tokenizer.from_sentencepiece(job["file"])
+    return gigatoken.Tokenizer(job["file"])
+
+
+def _gigatoken(job: Job) -> tuple[Encode, Rows]:
+    tokenizer = _open_gigatoken(job)
     parallel = job["threads"] > 1
     return (
         lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
@@ -134,16 +145,20 @@ def _kitoken(job: Job) -> tuple[Encode, Rows]:
     return (lambda texts: tokenizer.encode_all(texts, False), lambda found: found)
 
 
-def _tiktoken(job: Job) -> tuple[Encode, Rows]:
+def _open_tiktoken(job: Job) -> Any:
     import tiktoken
 
     if "ranks" not in job:
         raise CannotLoadError("it reads only ranks")
     with open(job["ranks"], "rb") as file:
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file)}
-    encoding = tiktoken.Encoding(
+    return tiktoken.Encoding(
         "bench", pat_str=job["pattern"], mergeable_ranks=ranks, special_tokens=job["specials"]
     )
+
+
+def _tiktoken(job: Job) -> tuple[Encode, Rows]:
+    encoding = _open_tiktoken(job)
     threads = job["threads"]
     if threads == 1:
         # Its batch call starts a pool of threads even for one.
@@ -151,12 +166,16 @@ def _tiktoken(job: Job) -> tuple[Encode, Rows]:
     return (lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads), lambda found: found)
 
 
-def _sentencepiece(job: Job) -> tuple[Encode, Rows]:
+def _open_sentencepiece(job: Job) -> Any:
     import sentencepiece
 
     if not job["file"].endswith(".model"):
         raise CannotLoadError("it reads only .model files")
-    processor = sentencepiece.SentencePieceProcessor(model_file=job["file"])
+    return sentencepiece.SentencePieceProcessor(model_file=job["file"])
+
+
+def _sentencepiece(job: Job) -> tuple[Encode, Rows]:
+    processor = _open_sentencepiece(job)
     threads = job["threads"]
     return (lambda texts: processor.encode(texts, num_threads=threads), lambda found: found)
 
@@ -173,15 +192,45 @@ def _json(job: Job) -> str:
     return path
 
 
+def _decode_sentitok(job: Job, rows: list[Any]) -> Decode:
+    tokenizer = _open_sentitok(job)
+    return lambda: tokenizer.decode_batch(rows)
+
+
+def _decode_gigatoken(job: Job, rows: list[Any]) -> Decode:
+    tokenizer = _open_gigatoken(job)
+    return lambda: [tokenizer.decode(row) for row in rows]  # bytes; it has no call for many
+
+
+def _decode_tokenizers(job: Job, rows: list[Any]) -> Decode:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(_json(job))
+    lists = [row.tolist() for row in rows]
+    return lambda: tokenizer.decode_batch(lists, skip_special_tokens=False)
+
+
+def _decode_tiktoken(job: Job, rows: list[Any]) -> Decode:
+    encoding = _open_tiktoken(job)
+    lists = [row.tolist() for row in rows]
+    return lambda: [encoding.decode_bytes(row) for row in lists]
+
+
+def _decode_sentencepiece(job: Job, rows: list[Any]) -> Decode:
+    processor = _open_sentencepiece(job)
+    lists = [row.tolist() for row in rows]
+    return lambda: processor.decode(lists)
+
+
 LIBRARIES = {
-    "sentitok": Library("sentitok", "sentitok", _sentitok),
-    "gigatoken": Library("gigatoken", "gigatoken", _gigatoken),
+    "sentitok": Library("sentitok", "sentitok", _sentitok, decoder=_decode_sentitok),
+    "gigatoken": Library("gigatoken", "gigatoken", _gigatoken, decoder=_decode_gigatoken),
     "tokenizers 1.0rc": Library("tokenizers==1.0.0rc3", "tokenizers", _tokenizers, apart=True),
     "fastokens": Library("fastokens", "fastokens", _fastokens),
     "tokie": Library("tokie", "tokie", _tokie),
     "quicktok": Library("quicktok-v1", "quicktok", _quicktok),
     "kitoken": Library("kitoken", "kitoken", _kitoken),
-    "tokenizers": Library("tokenizers", "tokenizers", _tokenizers),
-    "tiktoken": Library("tiktoken", "tiktoken", _tiktoken),
-    "sentencepiece": Library("sentencepiece", "sentencepiece", _sentencepiece),
+    "tokenizers": Library("tokenizers", "tokenizers", _tokenizers, decoder=_decode_tokenizers),
+    "tiktoken": Library("tiktoken", "tiktoken", _tiktoken, decoder=_decode_tiktoken),
+    "sentencepiece": Library("sentencepiece", "sentencepiece", _sentencepiece, decoder=_decode_sentencepiece),
 }

@@ -6,6 +6,9 @@ the *repeat* (the median of three passes more), and the peak memory of the first
 Python and texts included. Ids of the last pass go to a file; whether libraries
 agree is decided there, outside the timing.
 
+A job with `decode`, a file of ids, times decoding instead: the median of the passes
+after the first, in which tables are made. Texts go to a file, as UTF-8.
+
 It imports the standard library and NumPy alone, so that it runs in an environment
 of a library's own.
 """
@@ -42,16 +45,44 @@ def peak_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+def seconds(action: Any) -> tuple[float, Any]:
+    """How long it takes, and what it returns."""
+    started = time.perf_counter()
+    result = action()
+    return time.perf_counter() - started, result
+
+
+def measure_decoding(job: dict[str, Any]) -> dict[str, Any]:
+    """Decodes the ids of a job again and again."""
+    library = LIBRARIES[job["library"]]
+    if library.decoder is None:
+        return {"refused": "no call that decodes is known"}
+    with np.load(job["decode"]) as found:
+        rows = np.split(found["ids"], np.cumsum(found["lengths"])[:-1])
+    try:
+        decode = library.decoder(job, rows)
+        first_s, texts = seconds(decode)
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+    repeats = []
+    for _ in range(REPEATS if first_s < SLOW_S else 1):
+        texts = None  # a second result beside the first is no part of a pass
+        repeat_s, texts = seconds(decode)
+        repeats.append(repeat_s)
+    with open(job["texts"], "wb") as out:
+        out.write(b"\0".join(text.encode() if isinstance(text, str) else text for text in texts))
+    return {
+        "version": version(library.package.split("==")[0]),
+        "decode_s": statistics.median(repeats),
+        "peak_bytes": peak_bytes(),
+    }
+
+
 def measure(job: dict[str, Any]) -> dict[str, Any]:
     """Loads the library of a job, and encodes its documents again and again."""
     library = LIBRARIES[job["library"]]
     with open(job["documents"], encoding="utf-8") as file:
         texts: list[str] = json.load(file)
-
-    def seconds(action: Any) -> tuple[float, Any]:
-        started = time.perf_counter()
-        result = action()
-        return time.perf_counter() - started, result
 
     try:
         load_s, (encode, rows) = seconds(lambda: library.load(job))
@@ -85,7 +116,7 @@ def main() -> None:
     # Some libraries print while they work.
     result_fd = os.dup(1)
     os.dup2(2, 1)
-    result = measure(job)
+    result = measure_decoding(job) if "decode" in job else measure(job)
     with os.fdopen(result_fd, "w") as out:
         json.dump(result, out)
 

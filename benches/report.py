@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import corpora
+import decoding
 import encoding
 import hostile_files
 import page
@@ -88,6 +89,10 @@ class Bench:
     def encode(self) -> str:
         """Section: encoding speed and what it takes to be ready."""
         return encoding.section(self.folder)
+
+    def decode(self) -> str:
+        """Section: how fast ids become text again."""
+        return decoding.section(self.folder)
 
     def subwords(self) -> str:
         """Section: training of WordPiece and Unigram."""
@@ -253,6 +258,7 @@ SECTIONS = (
     "train",
     "growth",
     "encode",
+    "decode",
     "subwords",
     "hostile",
     "unbroken",

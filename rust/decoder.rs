@@ -8,6 +8,7 @@
 mod sentencepiece;
 pub mod stream;
 mod suffix;
+pub(crate) mod table;
 mod wordpiece;
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,25 @@ impl Decoder {
                 }
                 out.extend_from_slice(token);
             }
+        }
+    }
+
+    /// A state in which each token stands for the same bytes whatever came before,
+    /// and after which it still does; `None` where there is no such state.
+    pub(crate) fn settled(&self) -> Option<State> {
+        let settled = State { started: true, has_text: true, is_inside: true, ..State::default() };
+        Some(settled).filter(|state| self.is_settled(state))
+    }
+
+    /// Whether a state is like that.
+    pub(crate) fn is_settled(&self, state: &State) -> bool {
+        match self {
+            Self::Bytes => true,
+            Self::Metaspace { .. } | Self::WordPiece { .. } | Self::Spaced => state.started,
+            Self::ByteFallback { .. } | Self::Stripped { .. } => state.started && state.to_strip == 0,
+            Self::SentencePiece(_) => state.is_inside,
+            // The end of each token waits for the next.
+            Self::Suffix { .. } => false,
         }
     }
 

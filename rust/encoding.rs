@@ -132,7 +132,15 @@ pub struct Rows<'a> {
     pub row_offsets: &'a [i64],
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// The ids of each row.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [TokenId]> {
+        let ids = self.ids;
+        self.row_offsets
+            .windows(2)
+            .map(move |row| ids.get(row[0] as usize..row[1] as usize).unwrap_or_default())
+    }
+
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.row_offsets.len().saturating_sub(1)
@@ -150,19 +158,14 @@ impl Rows<'_> {
         Some(start as usize..end as usize)
     }
 
-    /// Makes a rectangle of `length` columns, or of the longest row, rounded
-    /// up to a multiple; returns ids, mask (`true` for a real id) and columns.
+    /// The number of columns of a rectangle: `length`, or the longest row, rounded up
+    /// to a multiple.
     ///
     /// # Errors
-    /// [`Error::Encode`] for a row longer than `length`, or a multiple of 0.
-    pub fn pad(
-        &self,
-        length: Option<usize>,
-        pad_id: TokenId,
-        side: Side,
-        multiple_of: Option<usize>,
-    ) -> Result<(Vec<TokenId>, Vec<bool>, usize)> {
-        let longest = (0..self.len()).filter_map(|row| self.row(row)).map(|row| row.len()).max().unwrap_or(0);
+    /// [`Error::Encode`] for a row longer than `length`, a multiple of 0, or more
+    /// than there is memory for.
+    pub fn columns(&self, length: Option<usize>, multiple_of: Option<usize>) -> Result<usize> {
+        let longest = self.iter().map(<[TokenId]>::len).max().unwrap_or(0);
         if let Some(length) = length
             && longest > length
         {
@@ -175,26 +178,33 @@ impl Rows<'_> {
             Some(multiple) => length.unwrap_or(longest).div_ceil(multiple).saturating_mul(multiple),
             None => length.unwrap_or(longest),
         };
-        let too_large =
-            || Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len()));
-        let cells = columns.checked_mul(self.len()).ok_or_else(too_large)?;
-        let (mut ids, mut mask) = (Vec::new(), Vec::new());
         // Asked for before it is filled: to run out of memory here is no reason to abort.
-        ids.try_reserve_exact(cells).map_err(|_| too_large())?;
-        mask.try_reserve_exact(cells).map_err(|_| too_large())?;
-        ids.resize(cells, pad_id);
-        mask.resize(cells, false);
-        for number in 0..self.len() {
-            let Some(row) = self.row(number) else { continue };
-            let start = number * columns
-                + match side {
-                    Side::Left => columns - row.len(),
-                    Side::Right => 0,
-                };
-            mask[start..start + row.len()].fill(true);
-            ids[start..start + row.len()].copy_from_slice(&self.ids[row]);
+        let cells = columns.checked_mul(self.len()).and_then(|n| n.checked_mul(size_of::<TokenId>() + 1));
+        let fits = cells.is_some_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+        if fits {
+            return Ok(columns);
         }
-        Ok((ids, mask, columns))
+        Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())))
+    }
+
+    /// Fills a rectangle of so many `columns` and as many rows as there are: ids, and
+    /// a mask that is `true` for a real id. Both hold zeros; each cell is written at
+    /// most once.
+    pub fn pad(&self, columns: usize, pad_id: TokenId, side: Side, ids: &mut [TokenId], mask: &mut [bool]) {
+        let cells = ids.chunks_exact_mut(columns.max(1)).zip(mask.chunks_exact_mut(columns.max(1)));
+        for (row, (ids, mask)) in self.iter().zip(cells) {
+            let start = match side {
+                Side::Left => columns - row.len(),
+                Side::Right => 0,
+            };
+            let end = start + row.len();
+            ids[start..end].copy_from_slice(row);
+            mask[start..end].fill(true);
+            if pad_id != 0 {
+                ids[..start].fill(pad_id);
+                ids[end..].fill(pad_id);
+            }
+        }
     }
 }
 
@@ -264,13 +274,19 @@ mod tests {
     #[test]
     fn rectangles() {
         let batch = batch(&[&[1, 2, 3], &[], &[4]]);
-        let (ids, mask, columns) = batch.rows().pad(None, 9, Side::Right, None).unwrap();
-        assert_eq!((ids, columns), (vec![1, 2, 3, 9, 9, 9, 4, 9, 9], 3));
-        assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
-        let (ids, _, columns) = batch.rows().pad(Some(3), 9, Side::Left, Some(2)).unwrap();
-        assert_eq!((ids, columns), (vec![9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4], 4));
-        assert!(batch.rows().pad(Some(2), 9, Side::Left, None).is_err());
-        assert!(batch.rows().pad(None, 9, Side::Left, Some(0)).is_err());
+        let pad = |columns: usize, side| {
+            let (mut ids, mut mask) = (vec![0; 3 * columns], vec![false; 3 * columns]);
+            batch.rows().pad(columns, 9, side, &mut ids, &mut mask);
+            assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
+            ids
+        };
+        assert_eq!(batch.rows().columns(None, None).unwrap(), 3);
+        assert_eq!(pad(3, Side::Right), [1, 2, 3, 9, 9, 9, 4, 9, 9]);
+        assert_eq!(batch.rows().columns(Some(3), Some(2)).unwrap(), 4);
+        assert_eq!(pad(4, Side::Left), [9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4]);
+        assert!(batch.rows().columns(Some(2), None).is_err());
+        assert!(batch.rows().columns(None, Some(0)).is_err());
+        assert!(batch.rows().columns(Some(usize::MAX), None).is_err());
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub use model::Model;
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
-pub use tokenizer::{EncodeOptions, Tokenizer};
+pub use tokenizer::{EncodeOptions, Input, Tokenizer};
 pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::pattern::Work;
-use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
+use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
 
 /// A normalizer and a pre-tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +92,30 @@ impl Pipeline {
         let text = normalized.as_deref().unwrap_or(document);
         let rewritten: Option<String> = self.pre_tokenizer.rewrite(text, true);
         split(rewritten.as_deref().unwrap_or(text))
+    }
+}
+
+impl Pipeline {
+    /// Whether [`Pipeline::safe_cut`] may find a place at all.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        match (&self.normalizer, &self.pre_tokenizer) {
+            (None, pre_tokenizer) => !pre_tokenizer.rewrites() && !pre_tokenizer.runs_patterns(),
+            (Some(Normalizer::Bert(_)), PreTokenizer::Bert) => true,
+            (Some(Normalizer::GoogleBert(_)), PreTokenizer::GoogleBert) => true,
+            _ => false,
+        }
+    }
+
+    /// A place at or before `near` where a text may be cut: the pieces of both parts
+    /// are those of the whole, whatever follows.
+    pub(crate) fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
+        match &self.normalizer {
+            None => self.pre_tokenizer.safe_cut(text, near),
+            // BERT's rules look at one character, and at the marks that follow one; what
+            // they make of a word ends with it, and a blank stays a blank.
+            Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => cut_before_blank(text, near),
+            Some(_) => None,
+        }
     }
 }
 

@@ -369,6 +369,11 @@ fn between_blanks<E>(
     }
 }
 
+/// The last place at or before `near` that lies before a U+0020.
+pub(crate) fn cut_before_blank(text: &str, near: usize) -> Option<usize> {
+    last_cut(text, near, |_, after| after == ' ')
+}
+
 /// The last place at or before `near`, and before the end, that lies between two such characters.
 fn last_cut(text: &str, near: usize, cut_between: impl Fn(char, char) -> bool) -> Option<usize> {
     let mut cut = near.min(text.len());

@@ -12,6 +12,7 @@ mod added_token;
 mod arrays;
 mod arrow;
 mod batch;
+mod call;
 mod copies;
 mod corpus;
 mod counting;

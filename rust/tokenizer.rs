@@ -5,9 +5,12 @@
 
 mod batch;
 mod blanks;
+mod decode;
 mod doctor;
 mod encode;
 mod finder;
+mod ids;
+mod input;
 mod made;
 mod malformed;
 mod output;
@@ -22,6 +25,7 @@ pub(crate) mod train_wordpiece;
 mod walk;
 
 pub use doctor::Diagnosis;
+pub use input::Input;
 pub use prune::IdMap;
 pub use segments::Segment;
 
@@ -32,15 +36,12 @@ use std::sync::atomic::AtomicBool;
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
 use crate::bpe::{Bpe, BpeOptions, Unit};
 use crate::byte_level;
-use crate::decoder::{Decoder, State};
+use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::pipeline::Pipeline;
 use crate::template::{Part, Template};
 use crate::vocab::{TokenId, Vocab};
-
-/// Ids of which the bytes are put together at once.
-const DECODED_AT_ONCE: usize = 1 << 12;
 
 /// How one call encodes.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +111,9 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     choices: finder::Choices,
+    /// Whether the tokens of a text, one after the other, are the text.
+    spans_are_sums: bool,
+    tables: decode::Tables,
 }
 
 impl Tokenizer {
@@ -123,7 +127,11 @@ impl Tokenizer {
         template.check()?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
-        let tokenizer = Self { pipeline, model, added, template, decoder, choices };
+        let tables = decode::Tables::default();
+        let mut tokenizer =
+            Self { pipeline, model, added, template, decoder, choices, spans_are_sums: false, tables };
+        let mut added = tokenizer.added.tokens().iter();
+        tokenizer.spans_are_sums = tokenizer.keeps_text() && added.all(|token| tokenizer.keeps_token(token));
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part
@@ -247,80 +255,21 @@ impl Tokenizer {
     /// Whether any text, as bytes, comes back from its ids exactly as it was, where
     /// special tokens of the text are text and no template is put around it.
     pub fn is_lossless(&self) -> bool {
-        let keeps = |token: &AddedToken| {
-            token.special
-                || !token.lstrip
-                    && !token.rstrip
-                    && self.id_to_bytes(token.id) == Some(token.content.as_bytes())
-        };
-        self.decoder == Decoder::Bytes
-            && self.pipeline.normalizer.is_none()
+        let keeps = |token: &AddedToken| token.special || self.keeps_token(token);
+        self.decoder == Decoder::Bytes && self.keeps_text() && self.added.tokens().iter().all(keeps)
+    }
+
+    /// Whether the tokens of a text without added tokens are the text.
+    fn keeps_text(&self) -> bool {
+        self.pipeline.normalizer.is_none()
             && !self.pipeline.pre_tokenizer.rewrites()
             && self.pipeline.pre_tokenizer.keeps_all_text()
             && self.model.is_lossless()
-            && self.added.tokens().iter().all(keeps)
     }
 
-    /// The bytes of ids.
-    ///
-    /// # Errors
-    /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode_bytes(&self, ids: &[TokenId], skip_special: bool) -> Result<Vec<u8>> {
-        let mut state = State::default();
-        let mut bytes = Vec::new();
-        let plain = self.decoder == Decoder::Bytes && !skip_special;
-        let mut rest = ids;
-        while let Some((&first, after)) = rest.split_first() {
-            if plain {
-                // Nothing is put between tokens: those of the model are copied by the block.
-                let block = &rest[..rest.len().min(DECODED_AT_ONCE)];
-                let n = self.model.vocab().push_bytes_of(block, &mut bytes);
-                let n = n.map_err(|_| no_memory_after(bytes.len()))?;
-                if n > 0 {
-                    rest = &rest[n..];
-                    continue;
-                }
-            }
-            self.push_bytes(&mut state, first, skip_special, &mut bytes)?;
-            rest = after;
-        }
-        self.decoder.finish(&mut state, &mut bytes);
-        Ok(bytes)
-    }
-
-    /// The text of ids; bytes that are no character become U+FFFD.
-    ///
-    /// # Errors
-    /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode(&self, ids: &[TokenId], skip_special: bool) -> Result<String> {
-        let bytes = self.decode_bytes(ids, skip_special)?;
-        Ok(String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-    }
-
-    /// Appends the bytes of one id of a text.
-    pub(crate) fn push_bytes(
-        &self,
-        state: &mut State,
-        id: TokenId,
-        skip_special: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        // A token that is the model's, too, stands for the model's bytes: over
-        // bytes a special token `Ġa` may share the id of ` a`.
-        let of_model = self.model.vocab().bytes(id);
-        let token = match of_model {
-            Some(bytes) if !skip_special => bytes,
-            _ => match self.added.by_id(id) {
-                Some(token) if token.special && skip_special => return Ok(()),
-                Some(token) => of_model.unwrap_or(token.content.as_bytes()),
-                None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
-            },
-        };
-        // The sum of long tokens may be more than there is memory for.
-        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
-        self.decoder.push(state, id, token, out);
-        Ok(())
+    /// Whether an added token has the bytes that it is found as.
+    fn keeps_token(&self, token: &AddedToken) -> bool {
+        !token.lstrip && !token.rstrip && self.id_to_bytes(token.id) == Some(token.content.as_bytes())
     }
 
     /// A tokenizer like this one with more special tokens; the model is shared.
@@ -386,8 +335,4 @@ impl Tokenizer {
         }
         Ok(added)
     }
-}
-
-fn no_memory_after(n_bytes: usize) -> Error {
-    Error::Decode(format!("no memory for more than {n_bytes} bytes of text; decode fewer ids at once"))
 }

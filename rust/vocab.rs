@@ -4,7 +4,6 @@
 //! 200,000 tokens is three allocations. Ids may have small gaps. Not a place
 //! for special tokens outside the model: see `added_tokens`.
 
-use std::collections::TryReserveError;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -34,9 +33,6 @@ pub struct Vocab {
     hasher: DefaultHashBuilder,
     len: usize,
 }
-
-/// Bytes copied at once.
-const SLACK: usize = 16;
 
 impl Vocab {
     /// The greatest number of ids left without a token: what a small file
@@ -105,38 +101,6 @@ impl Vocab {
             Some(true) => Some(self.slice(id)),
             _ => None,
         }
-    }
-
-    /// Appends the bytes of ids up to the first without a token; returns how many
-    /// ids these are.
-    ///
-    /// # Errors
-    /// Where there is not enough memory.
-    pub(crate) fn push_bytes_of(
-        &self,
-        ids: &[TokenId],
-        out: &mut Vec<u8>,
-    ) -> std::result::Result<usize, TryReserveError> {
-        let mut n_bytes = 0;
-        let of_id = |id: TokenId| match (self.present.get(id as usize), self.starts.get(id as usize + 1)) {
-            (Some(true), Some(&end)) => Some((self.starts[id as usize] as usize, end as usize)),
-            _ => None,
-        };
-        let places = ids.iter().map_while(|&id| of_id(id));
-        let n_ids = places.clone().inspect(|(start, end)| n_bytes += end - start).count();
-        let mut at = out.len();
-        // Short tokens are copied with what lies behind them, which the next ones cover.
-        out.try_reserve(n_bytes + SLACK)?;
-        out.resize(at + n_bytes + SLACK, 0);
-        for (start, end) in places {
-            match (end - start <= SLACK, self.slab.get(start..start + SLACK), out.get_mut(at..at + SLACK)) {
-                (true, Some(from), Some(to)) => to.copy_from_slice(from),
-                _ => out[at..at + end - start].copy_from_slice(&self.slab[start..end]),
-            }
-            at += end - start;
-        }
-        out.truncate(at);
-        Ok(n_ids)
     }
 
     /// The number of tokens.
@@ -241,18 +205,6 @@ mod tests {
         assert_eq!(vocab.bytes(2), None);
         assert_eq!(vocab.bytes(9), None);
         assert_eq!(vocab.iter().collect::<Vec<_>>(), [(1, &b"y"[..]), (3, &b"x"[..])]);
-    }
-
-    #[test]
-    fn bytes_of_ids_are_those_of_each() {
-        let tokens = ["a", "", "a token of more than sixteen bytes", "sixteen bytes ok", "é", "end"];
-        let vocab = Vocab::from_pairs(tokens.into_iter().zip([0, 1, 2, 3, 4, 6]).collect()).unwrap();
-        for ids in [&[][..], &[6, 2, 0, 1, 4, 3, 3, 6], &[0, 5, 0], &[5], &[7, 0], &[2; 40]] {
-            let mut bytes = b"before".to_vec();
-            let n = vocab.push_bytes_of(ids, &mut bytes).unwrap();
-            let known: Vec<&[u8]> = ids.iter().map_while(|&id| vocab.bytes(id)).collect();
-            assert_eq!((n, bytes), (known.len(), [&b"before"[..], &known.concat()].concat()), "{ids:?}");
-        }
     }
 
     #[test]

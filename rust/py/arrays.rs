@@ -25,22 +25,44 @@ pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<
 
 /// Spans as a read-only array of `(n, 2)`.
 pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyArray2<u64>>> {
-    let array = rectangle(py, spans.len(), 2, spans.into_flattened())?;
+    ensure_numpy(py)?;
+    let n = spans.len();
+    let array = Array2::from_shape_vec((n, 2), spans.into_flattened())
+        .map_err(|error| Error::Internal(format!("{n} spans: {error}")))?;
+    let array = PyArray2::from_owned_array(py, array);
     array.readwrite().make_nonwriteable();
     Ok(array)
 }
 
-/// A writable array of `rows` x `columns`.
-pub(super) fn rectangle<T: Element>(
+/// A writable array of `rows` x `columns` zeros. NumPy asks the system for large
+/// pages, which are made when they are first written: most of the time of a large
+/// array is the making of its pages.
+pub(super) fn zeros<T: Element>(
     py: Python<'_>,
     rows: usize,
     columns: usize,
-    values: Vec<T>,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
     ensure_numpy(py)?;
-    let array = Array2::from_shape_vec((rows, columns), values)
-        .map_err(|error| Error::Internal(format!("{rows} x {columns}: {error}")))?;
-    Ok(PyArray2::from_owned_array(py, array))
+    Ok(PyArray2::zeros(py, [rows, columns], false))
+}
+
+/// Spans as a read-only array of `(n, 2)`, written in place by `fill`.
+pub(super) fn filled_spans(
+    py: Python<'_>,
+    n: usize,
+    fill: impl FnOnce(&mut [u64]) + Send,
+) -> PyResult<Bound<'_, PyArray2<u64>>> {
+    // Asked for before: to run out of memory here is no reason to panic.
+    let asked = Vec::<Span>::new().try_reserve_exact(n);
+    asked.map_err(|_| Error::Memory { n, size: size_of::<Span>() })?;
+    let array = zeros(py, n, 2)?;
+    {
+        let mut array = array.readwrite();
+        let cells = array.as_slice_mut()?;
+        py.detach(|| fill(cells));
+    }
+    array.readwrite().make_nonwriteable();
+    Ok(array)
 }
 
 /// What offsets leave out, for pickling.

@@ -16,6 +16,7 @@ use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, EncodingBatch, Rows, Side, Span};
 use crate::error::Error;
+use crate::template::TrimOffsets;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -27,6 +28,15 @@ pub(super) enum Sources {
     Rows(Texts),
     /// One for all rows, which are windows of it.
     One(Texts),
+}
+
+/// Where spans are.
+enum Spans {
+    /// Here.
+    Kept(Vec<Span>),
+    /// Nowhere: they are sums of the lengths of the tokens of a row, which begins with
+    /// so many ids of the template's and ends with so many.
+    Sums { around: [usize; 2] },
 }
 
 /// What says what offsets leave out.
@@ -42,7 +52,7 @@ enum Trimming {
 pub(super) struct PyEncodingBatch {
     ids: Py<PyArray1<TokenId>>,
     row_offsets: Py<PyArray1<i64>>,
-    spans: Vec<Span>,
+    spans: Spans,
     sources: Sources,
     trimming: Trimming,
     /// The id that stands for padding where the caller names none.
@@ -57,12 +67,46 @@ impl PyEncodingBatch {
         tokenizer: &Arc<Tokenizer>,
     ) -> PyResult<Self> {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
-        Self::with_trimming(py, batch, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
+        let mut batch = batch;
+        let spans = Spans::Kept(batch.spans.take().unwrap_or_default());
+        Self::with_trimming(py, batch, spans, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
+    }
+
+    /// A batch of which the spans are sums.
+    pub fn with_sums(
+        py: Python<'_>,
+        batch: EncodingBatch,
+        around: [usize; 2],
+        texts: Texts,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Self> {
+        let pad_id = tokenizer.pad_id().unwrap_or(0);
+        let trimming = Trimming::Tokenizer(tokenizer.clone());
+        Self::with_trimming(py, batch, Spans::Sums { around }, Sources::Rows(texts), trimming, pad_id)
+    }
+
+    /// The spans, made where they are not kept.
+    fn spans<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, [Span]>> {
+        match (&self.spans, &self.trimming) {
+            (Spans::Kept(spans), _) => Ok(Cow::Borrowed(spans)),
+            (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) => {
+                let around = *around;
+                self.with_rows(py, |rows| {
+                    let mut spans = vec![[0, 0]; rows.ids.len()];
+                    tokenizer.fill_sums(rows, around, spans.as_flattened_mut());
+                    Cow::Owned(spans)
+                })
+            }
+            (Spans::Sums { .. }, Trimming::Blanks(_)) => {
+                Err(Error::Internal("sums of tokens that are not known".to_owned()).into())
+            }
+        }
     }
 
     fn with_trimming(
         py: Python<'_>,
         batch: EncodingBatch,
+        spans: Spans,
         sources: Sources,
         trimming: Trimming,
         pad_id: TokenId,
@@ -70,7 +114,7 @@ impl PyEncodingBatch {
         Ok(Self {
             ids: arrays::read_only(py, batch.ids)?.unbind(),
             row_offsets: arrays::read_only(py, batch.row_offsets)?.unbind(),
-            spans: batch.spans.unwrap_or_default(),
+            spans,
             sources,
             trimming,
             pad_id,
@@ -89,10 +133,10 @@ impl PyEncodingBatch {
     }
 
     /// What offsets leave out by the file.
-    fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
+    fn blanks<'a>(&'a self, py: Python<'a>, all: &[Span]) -> PyResult<Option<Cow<'a, Blanks>>> {
         let tokenizer = match &self.trimming {
             Trimming::Blanks(blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
-            Trimming::Tokenizer(_) if self.spans.is_empty() => return Ok(None),
+            Trimming::Tokenizer(_) if all.is_empty() => return Ok(None),
             Trimming::Tokenizer(tokenizer) => tokenizer,
         };
         let (texts, one) = self.texts(py)?;
@@ -105,12 +149,37 @@ impl PyEncodingBatch {
                 if !tokenizer.shows_surface(rows.ids[at]) {
                     return None;
                 }
-                let [start, end] = self.spans[at];
+                let [start, end] = all[at];
                 let text = texts.get(if one { 0 } else { row })?.text;
                 Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
             })
         })?;
         Ok(blanks.map(Cow::Owned))
+    }
+
+    /// Offsets written at once where they are sums as they stand: in bytes, or in
+    /// characters of one byte, with nothing left out.
+    fn summed_offsets<'py>(
+        &self,
+        py: Python<'py>,
+        unit: OffsetUnit,
+        trim: Option<bool>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        let (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) = (&self.spans, &self.trimming) else {
+            return Ok(None);
+        };
+        let trims = match trim {
+            Some(trims) => trims,
+            None => tokenizer.template().trim_offsets != TrimOffsets::No,
+        };
+        let is_plain = |text: &Source<'_>| unit == OffsetUnit::Bytes || text.text.is_ascii();
+        if trims || !self.texts(py)?.0.iter().all(is_plain) {
+            return Ok(None);
+        }
+        let (ids, row_offsets) = self.borrowed(py)?;
+        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+        let fill = |cells: &mut [u64]| tokenizer.fill_sums(rows, *around, cells);
+        Ok(Some(arrays::filled_spans(py, rows.ids.len(), fill)?))
     }
 
     /// How many ids of a row the template put in before the text.
@@ -126,6 +195,12 @@ impl PyEncodingBatch {
         let (ids, row_offsets) = self.borrowed(py)?;
         let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
         Ok(py.detach(|| work(rows)))
+    }
+
+    /// Runs `work` on the rows.
+    pub fn with_borrowed_rows<T>(&self, py: Python<'_>, work: impl FnOnce(Rows<'_>) -> T) -> PyResult<T> {
+        let (ids, row_offsets) = self.borrowed(py)?;
+        Ok(work(Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? }))
     }
 
     fn borrowed<'py>(
@@ -195,17 +270,21 @@ impl PyEncodingBatch {
                 let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
                 return Err(Error::Encode(error.to_owned()).into());
             }
+            if let Some(array) = self.summed_offsets(py, unit, trim)? {
+                return Ok(array);
+            }
             let (texts, one) = self.texts(py)?;
-            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
+            let all = self.spans(py)?;
+            let blanks = if trim.is_none() { self.blanks(py, &all)? } else { None };
             let trim = Trim::new(trim, blanks.as_deref());
             let spans = self.with_rows(py, |rows| {
                 if one && blanks.is_none() {
-                    return texts[0].in_unit(self.spans.clone(), unit, trim, 0);
+                    return texts[0].in_unit(all.to_vec(), unit, trim, 0);
                 }
-                let mut spans = Vec::with_capacity(self.spans.len());
+                let mut spans = Vec::with_capacity(all.len());
                 for row in 0..rows.len() {
                     let range = rows.row(row).unwrap_or_default();
-                    let of_row = &self.spans[range.clone()];
+                    let of_row = &all[range.clone()];
                     let before = match &blanks {
                         Some(_) => self.n_before(&rows.ids[range.clone()], of_row),
                         None => 0,
@@ -263,9 +342,16 @@ impl PyEncodingBatch {
             };
             let pad_id = pad_id.unwrap_or(self.pad_id);
             let n_rows = self.n_rows(py);
-            let (ids, mask, columns) =
-                self.with_rows(py, |rows| rows.pad(length, pad_id, side, multiple_of))??;
-            Ok((arrays::rectangle(py, n_rows, columns, ids)?, arrays::rectangle(py, n_rows, columns, mask)?))
+            let (ids, row_offsets) = self.borrowed(py)?;
+            let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+            let columns = py.detach(|| rows.columns(length, multiple_of))?;
+            let (matrix, mask) = (arrays::zeros(py, n_rows, columns)?, arrays::zeros(py, n_rows, columns)?);
+            {
+                let (mut matrix, mut mask) = (matrix.readwrite(), mask.readwrite());
+                let (matrix, mask) = (matrix.as_slice_mut()?, mask.as_slice_mut()?);
+                py.detach(|| rows.pad(columns, pad_id, side, matrix, mask));
+            }
+            Ok((matrix, mask))
         })
     }
 
@@ -301,7 +387,7 @@ impl PyEncodingBatch {
                 (self.borrowed(py)?, other.get().borrowed(py)?);
             let same = row_offsets.as_slice()? == other_offsets.as_slice()?
                 && ids.as_slice()? == other_ids.as_slice()?
-                && self.spans == other.get().spans;
+                && self.spans(py)? == other.get().spans(py)?;
             Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
         })
     }
@@ -326,9 +412,12 @@ impl PyEncodingBatch {
                 Sources::One(texts) => (Some(texts.to_objects(py)?), true),
             };
             let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
-            let spans = arrays::spans(py, py.detach(|| batch.spans.clone()))?.into_any();
-            let blanks =
-                batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
+            let spans = batch.spans(py)?;
+            let blanks = batch
+                .blanks(py, &spans)?
+                .map(|blanks| arrays::blanks(py, blanks.into_owned()))
+                .transpose()?;
+            let spans = arrays::spans(py, py.detach(|| spans.into_owned()))?.into_any();
             let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -347,7 +436,7 @@ impl PyEncodingBatch {
             let batch = EncodingBatch {
                 ids: ids.try_readonly()?.as_array().to_vec(),
                 row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
-                spans: Some(spans),
+                spans: None,
             };
             let n_ids = batch.ids.len();
             let n_texts = texts.as_ref().map(Vec::len);
@@ -355,10 +444,7 @@ impl PyEncodingBatch {
                 && batch.row_offsets.is_sorted()
                 && batch.row_offsets.last() == Some(&(n_ids as i64))
                 && n_texts.is_none_or(|n| n == if one { 1 } else { batch.len() })
-                && batch
-                    .spans
-                    .as_ref()
-                    .is_some_and(|spans| spans.len() == if n_texts.is_some() { n_ids } else { 0 })
+                && spans.len() == if n_texts.is_some() { n_ids } else { 0 }
                 && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n_ids);
             if !sound {
                 return Err(PyValueError::new_err("a pickled EncodingBatch whose parts do not fit"));
@@ -369,7 +455,8 @@ impl PyEncodingBatch {
                 Some(texts) if one => Sources::One(texts),
                 Some(texts) => Sources::Rows(texts),
             };
-            Self::with_trimming(py, batch, sources, Trimming::Blanks(blanks), pad_id)
+            let spans = Spans::Kept(spans);
+            Self::with_trimming(py, batch, spans, sources, Trimming::Blanks(blanks), pad_id)
         })
     }
 }

@@ -4,6 +4,7 @@
 //! when it is asked for: spans, the texts they lie in, the tokens' spelling.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -14,17 +15,20 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::arrays;
+use super::call::Call;
 use super::error::entry;
 use super::html;
+use super::progress::off;
 use super::spans::{OffsetUnit, Source, Trim};
 use super::text::{Errors, Text};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{Blanks, Encoding, Surfaces};
+use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
 /// What spells the ids.
-enum Spelling {
+pub(super) enum Spelling {
     /// The tokenizer that made them.
     Tokenizer(Arc<Tokenizer>),
     /// Nothing but the spelled tokens, and what offsets leave out: an encoding
@@ -33,41 +37,111 @@ enum Spelling {
 }
 
 /// The ids of a text or of a pair, and where in the text each came from.
+///
+/// It keeps the text as long as it lives: a `str` or `bytes` itself, of other
+/// buffers a copy. Offsets and surfaces are made when they are first asked for: for
+/// most byte-level models of the lengths of the tokens, else by encoding the text
+/// once more. From then on they are kept, too: 16 bytes an id. Take `.ids` and let
+/// the encoding go where a long text should be freed.
 #[pyclass(frozen, module = "sentitok", name = "Encoding")]
 pub(super) struct PyEncoding {
     ids: Py<PyArray1<TokenId>>,
-    encoding: Encoding,
+    n_ids: usize,
+    /// Which ids are the second text's, of a pair.
+    second: Option<Range<usize>>,
     spelling: Spelling,
-    /// One text, or two.
     texts: Vec<Text>,
+    /// How the ids were made; `None` where the rest was there from the start.
+    call: Option<Call>,
+    /// All but the ids, once somebody asked.
+    rest: PyOnceLock<Encoding>,
     type_ids: PyOnceLock<Py<PyArray1<u32>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
 }
 
 impl PyEncoding {
+    /// What a call made of a text, or of two where `second` are the ids of the other.
     pub fn new(
         py: Python<'_>,
-        encoding: Encoding,
+        ids: Vec<TokenId>,
+        second: Option<Range<usize>>,
         tokenizer: Arc<Tokenizer>,
         texts: Vec<Text>,
+        call: Call,
     ) -> PyResult<Self> {
-        Self::with_spelling(py, encoding, Spelling::Tokenizer(tokenizer), texts)
+        Ok(Self {
+            n_ids: ids.len(),
+            ids: arrays::read_only(py, ids)?.unbind(),
+            second,
+            spelling: Spelling::Tokenizer(tokenizer),
+            texts,
+            call: Some(call),
+            rest: PyOnceLock::new(),
+            type_ids: PyOnceLock::new(),
+            special_mask: PyOnceLock::new(),
+        })
     }
 
-    fn with_spelling(
+    /// An encoding of which all is known.
+    pub fn whole(
         py: Python<'_>,
         mut encoding: Encoding,
         spelling: Spelling,
         texts: Vec<Text>,
     ) -> PyResult<Self> {
+        let ids = std::mem::take(&mut encoding.ids);
+        let second = Some(encoding.second.clone()).filter(|second| !second.is_empty());
+        let rest = PyOnceLock::new();
+        // There was nothing.
+        let _ = rest.set(py, encoding);
         Ok(Self {
-            ids: arrays::read_only(py, std::mem::take(&mut encoding.ids))?.unbind(),
-            encoding,
+            n_ids: ids.len(),
+            ids: arrays::read_only(py, ids)?.unbind(),
+            second,
             spelling,
             texts,
+            call: None,
+            rest,
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
         })
+    }
+
+    /// All but the ids. Threads that ask at once each make it, and one's is kept:
+    /// nobody waits for another, whom a fork may have left behind.
+    fn rest<'a>(&'a self, py: Python<'a>) -> PyResult<&'a Encoding> {
+        if self.rest.get(py).is_none() {
+            let _ = self.rest.set(py, self.made_rest(py)?);
+        }
+        self.rest.get(py).ok_or_else(|| Error::Internal("an encoding lost its rest".to_owned()).into())
+    }
+
+    fn made_rest(&self, py: Python<'_>) -> PyResult<Encoding> {
+        let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
+            return Err(Error::Internal("an encoding without its call".to_owned()).into());
+        };
+        let ids = self.ids.bind(py).try_readonly()?;
+        let ids = ids.as_slice()?;
+        let texts: Vec<&[u8]> = self.texts.iter().map(|text| text.bytes(py)).collect::<PyResult<_>>()?;
+        let n_bytes = texts.iter().map(|text| text.len()).sum();
+        off(py, n_bytes, |stop| match texts[..] {
+            [first, second] => tokenizer.rest_of_pair(ids, [first, second], call.options(stop)),
+            _ => tokenizer.rest_of(ids, texts.first().copied().unwrap_or_default(), call.options(stop)),
+        })
+    }
+
+    /// Type ids and special mask.
+    fn marks(&self, py: Python<'_>) -> PyResult<(Vec<u32>, Vec<bool>)> {
+        match (&self.spelling, &self.call) {
+            (Spelling::Tokenizer(tokenizer), Some(call)) => {
+                let second = self.second.as_ref();
+                Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None))))
+            }
+            _ => {
+                let rest = self.rest(py)?;
+                Ok((rest.type_ids.clone(), rest.special_mask.clone()))
+            }
+        }
     }
 
     /// The tokens, each spelling one object however often it stands there.
@@ -118,10 +192,11 @@ impl PyEncoding {
             Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
             Spelling::Tokenizer(tokenizer) => tokenizer,
         };
+        let rest = self.rest(py)?;
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
         Ok(py.detach(|| {
-            let mut surfaces = self.encoding.surfaces.iter().peekable();
+            let mut surfaces = rest.surfaces.iter().peekable();
             let surface = |at| surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text.into());
             tokenizer.blanks(ids, surface).map(Cow::Owned)
         }))
@@ -167,7 +242,7 @@ impl PyEncoding {
         entry(|| {
             let tokens = self.spelled(py)?;
             let mut turns = Turns::default();
-            for (place, text) in self.encoding.surfaces.iter() {
+            for (place, text) in self.rest(py)?.surfaces.iter() {
                 tokens.set_item(place, text)?;
                 turns.after(py, 1)?;
             }
@@ -195,14 +270,14 @@ impl PyEncoding {
     /// The number of the segment of each id, a read-only array of uint32.
     #[getter]
     fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
-        let make = || PyResult::Ok(arrays::read_only(py, self.encoding.type_ids.clone())?.unbind());
+        let make = || PyResult::Ok(arrays::read_only(py, self.marks(py)?.0)?.unbind());
         Ok(self.type_ids.get_or_try_init(py, make)?.clone_ref(py))
     }
 
     /// Whether the template put the id in, a read-only array of bool.
     #[getter]
     fn special_tokens_mask(&self, py: Python<'_>) -> PyResult<Py<PyArray1<bool>>> {
-        let make = || PyResult::Ok(arrays::read_only(py, self.encoding.special_mask.clone())?.unbind());
+        let make = || PyResult::Ok(arrays::read_only(py, self.marks(py)?.1)?.unbind());
         Ok(self.special_mask.get_or_try_init(py, make)?.clone_ref(py))
     }
 
@@ -226,7 +301,7 @@ impl PyEncoding {
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {
-            let encoding = &self.encoding;
+            let encoding = self.rest(py)?;
             let sources = self.sources(py)?;
             let blanks = if trim.is_none() { self.blanks(py)? } else { None };
             let trim = Trim::new(trim, blanks.as_deref());
@@ -248,7 +323,7 @@ impl PyEncoding {
     }
 
     fn __len__(&self) -> usize {
-        self.encoding.type_ids.len()
+        self.n_ids
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -257,10 +332,8 @@ impl PyEncoding {
             let other = other.get();
             let same_ids =
                 self.ids.bind(py).try_readonly()?.as_array() == other.ids.bind(py).try_readonly()?.as_array();
-            (same_ids && self.encoding == other.encoding)
-                .into_pyobject(py)
-                .map(|same| same.to_owned().into_any().unbind())
-                .map_err(Into::into)
+            let same = same_ids && self.rest(py)? == other.rest(py)?;
+            same.into_pyobject(py).map(|same| same.to_owned().into_any().unbind()).map_err(Into::into)
         })
     }
 
@@ -292,7 +365,8 @@ impl PyEncoding {
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
             let py = this.py();
-            let Self { ids, encoding, texts, .. } = this.get();
+            let Self { ids, texts, .. } = this.get();
+            let encoding = this.get().rest(py)?;
             let spelled = this.get().spelled(py)?;
             let blanks = this.get().blanks(py)?.map(Cow::into_owned);
             let (places, surfaces): (Vec<u64>, Vec<String>) =
@@ -347,7 +421,7 @@ impl PyEncoding {
                 Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));
             let spelling = Spelling::Tokens(tokens.unbind(), blanks);
-            Self::with_spelling(py, encoding, spelling, texts.collect::<PyResult<_>>()?)
+            Self::whole(py, encoding, spelling, texts.collect::<PyResult<_>>()?)
         })
     }
 }

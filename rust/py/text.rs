@@ -13,6 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use super::arrow::{Chunks, Column};
 use super::turns::Turns;
 use crate::error::Error;
+use crate::tokenizer::Input;
 
 /// What happens to a text that is not Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,14 @@ impl Text {
             Self::Str(text) => Ok(text.bind(py).to_str()?.as_bytes()),
             Self::Bytes(bytes) => Ok(bytes.as_bytes(py)),
             Self::Replaced(_, replaced) => Ok(&replaced.bytes),
+        }
+    }
+
+    /// Its bytes, and that they are UTF-8 where that is known.
+    pub fn input<'a>(&'a self, py: Python<'a>) -> PyResult<Input<'a>> {
+        match self {
+            Self::Str(text) => Ok(Input::Text(text.bind(py).to_str()?)),
+            Self::Bytes(_) | Self::Replaced(..) => Ok(Input::Bytes(self.bytes(py)?)),
         }
     }
 
@@ -227,6 +236,14 @@ impl Texts {
         match self {
             Self::Objects(texts) => texts.iter().map(|text| text.bytes(py)).collect(),
             Self::Column(column) => Ok(column.rows().collect()),
+        }
+    }
+
+    /// The bytes of each text, and that they are UTF-8 where that is known.
+    pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
+        match self {
+            Self::Objects(texts) => texts.iter().map(|text| text.input(py)).collect(),
+            Self::Column(column) => Ok(column.rows().map(Input::Bytes).collect()),
         }
     }
 

@@ -7,7 +7,6 @@ mod hugging_face;
 mod segmentations;
 mod vocabulary;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
@@ -18,13 +17,14 @@ use pyo3::types::{PyBytes, PyString};
 use super::added_token::Part;
 use super::arrays;
 use super::batch::{PyEncodingBatch, Sources};
-use super::encoding::PyEncoding;
+use super::call::Call;
+use super::encoding::{PyEncoding, Spelling};
 use super::error::entry;
 use super::progress::off;
 use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, Texts};
-use crate::tokenizer::{EncodeOptions, Segment, Tokenizer};
+use crate::tokenizer::{Segment, Tokenizer};
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
 /// fork, and in sets.
@@ -41,28 +41,6 @@ impl From<Tokenizer> for PyTokenizer {
     }
 }
 
-/// The options of a call, owned.
-struct Call {
-    add_special_tokens: bool,
-    specials: OwnedSpecials,
-    max_tokens: Option<usize>,
-    seed: u64,
-    threads: Option<usize>,
-    spans: bool,
-}
-
-impl Call {
-    fn new(add_special_tokens: bool, specials: OwnedSpecials) -> Self {
-        Self { add_special_tokens, specials, max_tokens: None, seed: 0, threads: None, spans: false }
-    }
-
-    fn options<'a>(&'a self, stop: Option<&'a AtomicBool>) -> EncodeOptions<'a> {
-        let Self { add_special_tokens, max_tokens, seed, threads, spans, ref specials } = *self;
-        let specials = specials.get();
-        EncodeOptions { add_special_tokens, specials, max_tokens, seed, threads, spans, stop }
-    }
-}
-
 impl PyTokenizer {
     pub fn new(tokenizer: Arc<Tokenizer>, report: Option<Py<PyTrainReport>>) -> Self {
         Self { tokenizer, report, fingerprint: OnceLock::new() }
@@ -76,18 +54,18 @@ impl PyTokenizer {
         Ok(self.fingerprint.get_or_init(|| hash))
     }
 
-    fn one(&self, py: Python<'_>, text: Text, call: &Call) -> PyResult<PyEncoding> {
-        let bytes = text.bytes(py)?;
-        let encoding = off(py, bytes.len(), |stop| self.tokenizer.encode(bytes, call.options(stop)))?;
-        PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![text])
+    fn one(&self, py: Python<'_>, text: Text, call: Call) -> PyResult<PyEncoding> {
+        let input = text.input(py)?;
+        let ids = off(py, input.len(), |stop| self.tokenizer.encode_ids(input, call.options(stop)))?;
+        PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call)
     }
 
-    fn pair(&self, py: Python<'_>, texts: [Text; 2], call: &Call) -> PyResult<PyEncoding> {
+    fn pair(&self, py: Python<'_>, texts: [Text; 2], call: Call) -> PyResult<PyEncoding> {
         let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
         let n_bytes = first.len() + second.len();
-        let encoding =
-            off(py, n_bytes, |stop| self.tokenizer.encode_pair(first, second, call.options(stop)))?;
-        PyEncoding::new(py, encoding, self.tokenizer.clone(), texts.into())
+        let (ids, second) =
+            off(py, n_bytes, |stop| self.tokenizer.encode_pair_ids(first, second, call.options(stop)))?;
+        PyEncoding::new(py, ids, Some(second), self.tokenizer.clone(), texts.into(), call)
     }
 }
 
@@ -117,11 +95,11 @@ impl PyTokenizer {
         seed: u64,
     ) -> PyResult<PyEncoding> {
         entry(|| {
-            let call = Call { max_tokens, seed, spans: true, ..Call::new(add_special_tokens, specials) };
+            let call = Call { max_tokens, seed, ..Call::new(add_special_tokens, specials) };
             let text = Text::new(text, errors)?;
             match pair {
-                None => self.one(py, text, &call),
-                Some(pair) => self.pair(py, [text, Text::new(pair, errors)?], &call),
+                None => self.one(py, text, call),
+                Some(pair) => self.pair(py, [text, Text::new(pair, errors)?], call),
             }
         })
     }
@@ -147,13 +125,17 @@ impl PyTokenizer {
         seed: u64,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            let call =
-                Call { max_tokens, seed, threads, spans: offsets, ..Call::new(add_special_tokens, specials) };
+            let sums = if offsets { self.tokenizer.sums_around(add_special_tokens) } else { None };
+            let spans = offsets && sums.is_none();
+            let call = Call { max_tokens, seed, threads, spans, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
-            let slices = texts.slices(py)?;
-            let n_bytes = slices.iter().map(|text| text.len()).sum();
-            let batch = off(py, n_bytes, |stop| self.tokenizer.encode_batch(&slices, call.options(stop)))?;
-            drop(slices);
+            let inputs = texts.inputs(py)?;
+            let n_bytes = inputs.iter().map(|text| text.len()).sum();
+            let batch = off(py, n_bytes, |stop| self.tokenizer.batch_of(&inputs, call.options(stop)))?;
+            drop(inputs);
+            if let Some(around) = sums {
+                return PyEncodingBatch::with_sums(py, batch, around, texts, &self.tokenizer);
+            }
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
             PyEncodingBatch::new(py, batch, sources, &self.tokenizer)
         })
@@ -184,7 +166,8 @@ impl PyTokenizer {
             let joined = PyBytes::new(py, &bytes.concat());
             let n_bytes = joined.as_bytes().len();
             let encoding = off(py, n_bytes, |stop| self.tokenizer.encode_segments(&segments, stop))?;
-            PyEncoding::new(py, encoding, self.tokenizer.clone(), vec![Text::Bytes(joined.unbind())])
+            let spelling = Spelling::Tokenizer(self.tokenizer.clone());
+            PyEncoding::whole(py, encoding, spelling, vec![Text::Bytes(joined.unbind())])
         })
     }
 
@@ -229,8 +212,8 @@ impl PyTokenizer {
         entry(|| {
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
-            let bytes = text.bytes(py)?;
-            off(py, bytes.len(), |stop| self.tokenizer.count(bytes, call.options(stop)))
+            let input = text.input(py)?;
+            off(py, input.len(), |stop| self.tokenizer.count_of(input, call.options(stop)))
         })
     }
 
@@ -251,9 +234,9 @@ impl PyTokenizer {
         entry(|| {
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
-            let slices = texts.slices(py)?;
-            let n_bytes = slices.iter().map(|text| text.len()).sum();
-            let counts = off(py, n_bytes, |stop| self.tokenizer.count_batch(&slices, call.options(stop)))?;
+            let inputs = texts.inputs(py)?;
+            let n_bytes = inputs.iter().map(|text| text.len()).sum();
+            let counts = off(py, n_bytes, |stop| self.tokenizer.counts_of(&inputs, call.options(stop)))?;
             arrays::read_only(py, counts)
         })
     }

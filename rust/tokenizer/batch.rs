@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::finder::Finder;
+use super::input::Input;
 use super::made::{self, Made};
 use super::output::Output;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
-use crate::encoding::{EncodingBatch, Rows, Span};
+use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
@@ -29,7 +30,7 @@ const INLINE_BYTES: usize = 32 << 10;
 /// Short texts are handed out in runs of about this many bytes.
 const UNIT_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
-const LONG_BYTES: usize = 256 << 10;
+pub(super) const LONG_BYTES: usize = 256 << 10;
 
 /// A model and what its workers left behind: their caches live on between calls.
 ///
@@ -79,17 +80,17 @@ impl Workers {
 }
 
 /// A piece of work, and what of the batch it becomes.
-enum Unit {
+enum Unit<'a> {
     /// Whole texts: as many rows.
     Texts(Range<usize>),
     /// A part of one text: a part of a row.
-    Part { text: usize, stretch: Stretch, first: bool, last: bool },
+    Part { stretch: Stretch<'a>, first: bool, last: bool },
 }
 
 /// A part of a text that is cut.
-enum Stretch {
-    /// `start..end` of its bytes, free of added tokens.
-    Text(Range<usize>),
+enum Stretch<'a> {
+    /// From a place on, free of added tokens.
+    Text(usize, &'a str),
     /// An added token.
     Token { id: TokenId, span: Span },
 }
@@ -129,7 +130,16 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
-        made::batch(self.make(texts, options, false, progress)?, options.spans)
+        let texts: Vec<Input<'_>> = texts.iter().map(|text| Input::Bytes(text.as_ref())).collect();
+        made::batch(self.make(&texts, options, false, progress)?, options.spans)
+    }
+
+    /// As [`Tokenizer::encode_batch`], of texts that may be known to be UTF-8.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn batch_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<EncodingBatch> {
+        made::batch(self.make(texts, options, false, &mut Progress::silent())?, options.spans)
     }
 
     /// The number of ids of each text.
@@ -141,14 +151,23 @@ impl Tokenizer {
         texts: &[T],
         options: EncodeOptions<'_>,
     ) -> Result<Vec<u64>> {
+        let texts: Vec<Input<'_>> = texts.iter().map(|text| Input::Bytes(text.as_ref())).collect();
+        self.counts_of(&texts, options)
+    }
+
+    /// As [`Tokenizer::count_batch`], of texts that may be known to be UTF-8.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn counts_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<Vec<u64>> {
         let options = EncodeOptions { spans: false, ..options };
         made::counts(self.make(texts, options, true, &mut Progress::silent())?)
     }
 
     /// What each thread makes of the texts.
-    fn make<T: AsRef<[u8]> + Sync>(
+    fn make(
         &self,
-        texts: &[T],
+        texts: &[Input<'_>],
         options: EncodeOptions<'_>,
         counts: bool,
         progress: &mut Progress<'_>,
@@ -157,39 +176,21 @@ impl Tokenizer {
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
         let room = self.room(&options, before.len() + after.len())?;
         let finder = self.finder(options.specials)?;
-        let n_bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
+        let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long = n_threads > 1
-            && room.is_none()
-            && self.model.dropout().is_none()
-            && self.pipeline.normalizer.is_none()
-            && !self.pipeline.pre_tokenizer.rewrites()
-            && !self.pipeline.pre_tokenizer.runs_patterns();
+        let cut_long =
+            n_threads > 1 && room.is_none() && self.model.dropout().is_none() && self.pipeline.can_be_cut();
         let units = self.units(texts, cut_long, &finder)?;
         let rules = Rules { room, finder, options, counts, before, after };
         self.run_units(texts, &units, n_threads, &rules, progress)
     }
 
-    /// Texts of many ids each.
-    ///
-    /// # Errors
-    /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
-        (0..rows.len())
-            .filter_map(|row| rows.row(row))
-            .map(|row| self.decode(&rows.ids[row], skip_special))
-            .collect()
-    }
-
-    fn units<T: AsRef<[u8]>>(&self, texts: &[T], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Unit>> {
+    fn units<'a>(&self, texts: &[Input<'a>], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Unit<'a>>> {
         let mut units = Vec::new();
         let mut first = 0;
         let mut bytes = 0;
         for (number, text) in texts.iter().enumerate() {
-            let text = text.as_ref();
-            let long = (cut_long && text.len() > LONG_BYTES)
-                .then(|| simdutf8::basic::from_utf8(text).ok())
-                .flatten();
+            let long = if cut_long && text.len() > LONG_BYTES { text.text() } else { None };
             if long.is_some() || bytes >= UNIT_BYTES {
                 if first < number {
                     units.push(Unit::Texts(first..number));
@@ -199,7 +200,7 @@ impl Tokenizer {
             }
             match long {
                 Some(long) => {
-                    self.cut(number, long, finder, &mut units)?;
+                    self.cut(long, finder, &mut units)?;
                     first = number + 1;
                 }
                 None => bytes += text.len(),
@@ -212,10 +213,10 @@ impl Tokenizer {
     }
 
     /// Cuts a long text at added tokens and at safe places.
-    fn cut(&self, number: usize, text: &str, finder: &Finder<'_>, units: &mut Vec<Unit>) -> Result<()> {
+    fn cut<'a>(&self, text: &'a str, finder: &Finder<'_>, units: &mut Vec<Unit<'a>>) -> Result<()> {
         let from = units.len();
-        let mut push = |stretch: Stretch| {
-            units.push(Unit::Part { text: number, stretch, first: units.len() == from, last: false });
+        let mut push = |stretch: Stretch<'a>| {
+            units.push(Unit::Part { stretch, first: units.len() == from, last: false });
         };
         finder.raw(text, |Section { range, token }| {
             if let Some(token) = token {
@@ -226,11 +227,11 @@ impl Tokenizer {
             // Tokens looked for after normalization may lie across any cut.
             while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
                 let rest = &text[start..range.end];
-                let Some(cut) = self.pipeline.pre_tokenizer.safe_cut(rest, LONG_BYTES) else { break };
-                push(Stretch::Text(start..start + cut));
+                let Some(cut) = self.pipeline.safe_cut(rest, LONG_BYTES) else { break };
+                push(Stretch::Text(start, &rest[..cut]));
                 start += cut;
             }
-            push(Stretch::Text(start..range.end));
+            push(Stretch::Text(start, &text[start..range.end]));
             Ok::<(), Error>(())
         })?;
         if let Some(Unit::Part { last, .. }) = units.last_mut() {
@@ -239,10 +240,10 @@ impl Tokenizer {
         Ok(())
     }
 
-    fn run_units<T: AsRef<[u8]> + Sync>(
+    fn run_units(
         &self,
-        texts: &[T],
-        units: &[Unit],
+        texts: &[Input<'_>],
+        units: &[Unit<'_>],
         n_threads: usize,
         rules: &Rules<'_>,
         progress: &mut Progress<'_>,
@@ -277,29 +278,26 @@ impl Tokenizer {
             .collect()
     }
 
-    fn run_unit<T: AsRef<[u8]>>(
+    fn run_unit(
         &self,
-        texts: &[T],
-        unit: &Unit,
+        texts: &[Input<'_>],
+        unit: &Unit<'_>,
         rules: &Rules<'_>,
         worker: &mut Worker<'_>,
         made: &mut Made,
     ) -> Result<()> {
         match unit {
-            Unit::Part { text, stretch, first, last } => {
+            Unit::Part { stretch, first, last } => {
                 if *first {
                     rules.put_in(&rules.before, [0, 0], made);
                 }
                 match stretch {
                     Stretch::Token { id, span } => rules.put_in(&[*id], *span, made),
-                    Stretch::Text(range) => {
+                    Stretch::Text(start, part) => {
                         worker.set_dropout(None);
-                        let part = texts[*text].as_ref().get(range.clone()).unwrap_or_default();
-                        let part = simdutf8::basic::from_utf8(part)
-                            .map_err(|_| Error::Internal("a text was cut inside a character".into()))?;
                         rules.encode(made, |output| {
                             output.begin(part.len());
-                            finished(self.encode_section(part, range.start, &rules.finder, worker, output))
+                            finished(self.encode_section(part, *start, &rules.finder, worker, output))
                         })?;
                     }
                 }
@@ -313,9 +311,9 @@ impl Tokenizer {
                     // Each text has its own seed, so that neighbours do not matter.
                     let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
                     worker.set_dropout(self.dropout(rules.options.seed.wrapping_add(seed)));
-                    let text = texts[number].as_ref();
+                    let text = texts[number];
                     rules.put_in(&rules.before, [0, 0], made);
-                    rules.encode(made, |output| self.encode_bytes(text, &rules.finder, worker, output))?;
+                    rules.encode(made, |output| self.encode_input(text, &rules.finder, worker, output))?;
                     rules.put_in(&rules.after, [0, 0], made);
                     made.end_row();
                 }

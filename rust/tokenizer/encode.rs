@@ -1,6 +1,8 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
+use super::batch::LONG_BYTES;
 use super::finder::Finder;
+use super::input::Input;
 use super::output::Output;
 use super::rewritten::{Origin, Rewritten};
 use super::walk::{Walk, finished};
@@ -49,6 +51,18 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn count(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<usize> {
+        self.count_of(Input::Bytes(text), options)
+    }
+
+    /// As [`Tokenizer::count`], of a text that may be known to be UTF-8. A text of
+    /// more than 256 KiB is shared among threads where it can be cut.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn count_of(&self, text: Input<'_>, options: EncodeOptions<'_>) -> Result<usize> {
+        if text.len() > LONG_BYTES {
+            return Ok(self.counts_of(&[text], options)?.iter().sum::<u64>() as usize);
+        }
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
         let mut output = Output::counting(self.room(&options, around)?, options.stop);
         self.encode_into(text, &options, &mut output)?;
@@ -63,7 +77,7 @@ impl Tokenizer {
         let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
         let mut output = Output::counting(Some(room.saturating_add(1)), options.stop);
-        self.encode_into(text, &options, &mut output)?;
+        self.encode_into(Input::Bytes(text), &options, &mut output)?;
         Ok(output.n_ids() <= room)
     }
 
@@ -142,13 +156,18 @@ impl Tokenizer {
         let room = self.room(options, if with_template { around } else { 0 })?;
         let mut output = Output::new(with_spans, room, options.stop);
         output.surfaces = with_spans.then(Surfaces::default);
-        self.encode_into(text, options, &mut output)?;
+        self.encode_into(Input::Bytes(text), options, &mut output)?;
         Ok(output)
     }
 
-    fn encode_into(&self, text: &[u8], options: &EncodeOptions<'_>, output: &mut Output) -> Result<()> {
+    pub(super) fn encode_into(
+        &self,
+        text: Input<'_>,
+        options: &EncodeOptions<'_>,
+        output: &mut Output,
+    ) -> Result<()> {
         let finder = self.finder(options.specials)?;
-        self.with_worker(&finder, options.seed, |worker| self.encode_bytes(text, &finder, worker, output))
+        self.with_worker(&finder, options.seed, |worker| self.encode_input(text, &finder, worker, output))
     }
 
     /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
@@ -169,25 +188,33 @@ impl Tokenizer {
     }
 
     /// Appends the ids of a text, up to the output's limit.
-    pub(super) fn encode_bytes(
+    pub(super) fn encode_input(
         &self,
-        text: &[u8],
+        text: Input<'_>,
         finder: &Finder<'_>,
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Result<()> {
         output.begin(text.len());
-        if let Some(whole) = self.replaces_bytes_of(text) {
-            finished(self.encode_malformed(whole, text, finder, worker, output))?;
-            output.truncate();
-            return Ok(());
-        }
-        if let Ok(text) = simdutf8::basic::from_utf8(text) {
-            finished(self.encode_str(text, 0, finder, worker, output))?;
-            output.truncate();
-            return Ok(());
-        }
-        let walk = for_each_stretch(text, |base, stretch| {
+        let walk = match (text.text(), self.replaces_bytes()) {
+            (Some(text), _) => self.encode_str(text, 0, finder, worker, output),
+            (None, Some(whole)) => self.encode_malformed(whole, text.bytes(), finder, worker, output),
+            (None, None) => self.encode_stretches(text.bytes(), finder, worker, output),
+        };
+        finished(walk)?;
+        output.truncate();
+        Ok(())
+    }
+
+    /// Appends the ids of bytes that are no UTF-8 everywhere.
+    fn encode_stretches(
+        &self,
+        text: &[u8],
+        finder: &Finder<'_>,
+        worker: &mut Worker<'_>,
+        output: &mut Output,
+    ) -> Walk {
+        for_each_stretch(text, |base, stretch| {
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
@@ -198,10 +225,7 @@ impl Tokenizer {
                 }
             }
             output.room_left()
-        });
-        finished(walk)?;
-        output.truncate();
-        Ok(())
+        })
     }
 
     fn encode_str(

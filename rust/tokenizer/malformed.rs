@@ -19,10 +19,10 @@ use crate::normalizer::{Normalizer, SentencePiece};
 use crate::stretches::{Stretch, for_each_stretch};
 
 impl Tokenizer {
-    /// The normalizer that replaces such bytes, if there are any.
-    pub(super) fn replaces_bytes_of(&self, text: &[u8]) -> Option<&SentencePiece> {
+    /// The normalizer that replaces such bytes, if it does.
+    pub(super) fn replaces_bytes(&self) -> Option<&SentencePiece> {
         match &self.pipeline.normalizer {
-            Some(Normalizer::SentencePiece(whole)) if std::str::from_utf8(text).is_err() => Some(whole),
+            Some(Normalizer::SentencePiece(whole)) => Some(whole),
             _ => None,
         }
     }

@@ -1,9 +1,13 @@
 //! Two texts to ids, and how they are shortened together.
 
+use std::ops::Range;
+
+use super::output::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::template::Part;
+use crate::vocab::TokenId;
 
 impl Tokenizer {
     /// Encodes two texts by the template for pairs. `max_tokens` shortens the
@@ -12,33 +16,9 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn encode_pair(&self, first: &[u8], second: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
-        let room = self.room(&options, around)?;
-        let whole = EncodeOptions { max_tokens: room, ..options };
-        let mut texts = [
-            self.encode_text(first, &whole, false, 0, true)?,
-            self.encode_text(second, &whole, false, 0, true)?,
-        ];
-        if let Some(room) = room {
-            let mut lens = [texts[0].ids.len(), texts[1].ids.len()];
-            if room % 2 == 1 && lens == [room, room] {
-                // Both may go on, and the odd id is the longer one's.
-                let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..options };
-                lens = [self.count(first, whole)?, self.count(second, whole)?];
-            }
-            let lens = longest_first(lens, room);
-            for (text, len) in texts.iter_mut().zip(lens) {
-                text.ids.truncate(len);
-                if let Some(spans) = &mut text.spans {
-                    spans.truncate(len);
-                }
-                if let Some(surfaces) = &mut text.surfaces {
-                    surfaces.truncate(len);
-                }
-            }
-        }
-        let [first, second] =
-            texts.map(|text| (text.ids, text.spans.unwrap_or_default(), text.surfaces.unwrap_or_default()));
+        let [first, second] = self.texts_of_pair(first, second, &options, true)?;
+        let [first, second] = [first, second]
+            .map(|text| (text.ids, text.spans.unwrap_or_default(), text.surfaces.unwrap_or_default()));
         let mut encoding = Encoding::default();
         for part in &self.template.pair {
             match *part {
@@ -56,6 +36,69 @@ impl Tokenizer {
             }
         }
         Ok(encoding)
+    }
+
+    /// The ids of [`Tokenizer::encode_pair`] and nothing else, with the places of
+    /// those of the second text.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_pair_ids(
+        &self,
+        first: &[u8],
+        second: &[u8],
+        options: EncodeOptions<'_>,
+    ) -> Result<(Vec<TokenId>, Range<usize>)> {
+        let [first, second] = self.texts_of_pair(first, second, &options, false)?;
+        let (mut ids, mut place) = (Vec::new(), 0..0);
+        for part in &self.template.pair {
+            match *part {
+                Part::Special { id, .. } if options.add_special_tokens => ids.push(id),
+                Part::Special { .. } => {}
+                Part::First { .. } => ids.extend_from_slice(&first.ids),
+                Part::Second { .. } => {
+                    place = ids.len()..ids.len() + second.ids.len();
+                    ids.extend_from_slice(&second.ids);
+                }
+            }
+        }
+        Ok((ids, place))
+    }
+
+    /// The two texts without the template, shortened together.
+    fn texts_of_pair<'a>(
+        &self,
+        first: &[u8],
+        second: &[u8],
+        options: &EncodeOptions<'a>,
+        with_spans: bool,
+    ) -> Result<[Output<'a>; 2]> {
+        let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
+        let room = self.room(options, around)?;
+        let whole = EncodeOptions { max_tokens: room, ..*options };
+        let mut texts = [
+            self.encode_text(first, &whole, false, 0, with_spans)?,
+            self.encode_text(second, &whole, false, 0, with_spans)?,
+        ];
+        if let Some(room) = room {
+            let mut lens = [texts[0].ids.len(), texts[1].ids.len()];
+            if room % 2 == 1 && lens == [room, room] {
+                // Both may go on, and the odd id is the longer one's.
+                let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..*options };
+                lens = [self.count(first, whole)?, self.count(second, whole)?];
+            }
+            let lens = longest_first(lens, room);
+            for (text, len) in texts.iter_mut().zip(lens) {
+                text.ids.truncate(len);
+                if let Some(spans) = &mut text.spans {
+                    spans.truncate(len);
+                }
+                if let Some(surfaces) = &mut text.surfaces {
+                    surfaces.truncate(len);
+                }
+            }
+        }
+        Ok(texts)
     }
 }
 

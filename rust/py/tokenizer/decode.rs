@@ -1,5 +1,6 @@
 //! `Tokenizer`: ids to text, and tokens looked up.
 
+use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -12,17 +13,72 @@ use super::super::turns::{Turns, list};
 use super::PyTokenizer;
 use crate::bpe::Bpe;
 use crate::decoder::stream::StreamDecoder;
-use crate::error::Result;
+use crate::encoding::Rows;
 use crate::vocab::TokenId;
+
+/// Ids that are decoded between two groups of texts, but for a longer text.
+const GROUP_IDS: i64 = 1 << 14;
+/// Bytes of a text that take about as long as to make an object.
+const BYTES_OF_TURN: usize = 1 << 6;
+
+/// The text of bytes; those that are no character become U+FFFD. Python checks
+/// them while it reads them, so they are not checked before.
+fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    match PyString::from_bytes(py, bytes) {
+        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
+            Ok(PyString::new(py, &String::from_utf8_lossy(bytes)))
+        }
+        other => other,
+    }
+}
+
+impl PyTokenizer {
+    /// The texts of rows, made in groups: the bytes of a group stay in the processor's
+    /// cache, and their memory serves the next.
+    fn texts<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &[TokenId],
+        row_offsets: &[i64],
+        skip_special: bool,
+    ) -> PyResult<Vec<Bound<'py, PyString>>> {
+        let n_rows = row_offsets.len().saturating_sub(1);
+        let (mut texts, mut first) = (Vec::with_capacity(n_rows), 0);
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        let mut turns = Turns::default();
+        while first < n_rows {
+            let limit = row_offsets[first] + GROUP_IDS;
+            let last = row_offsets[first + 1..].partition_point(|&end| end <= limit).max(1) + first;
+            bytes.clear();
+            ends.clear();
+            let rows = Rows { ids, row_offsets: &row_offsets[first..=last] };
+            py.detach(|| self.tokenizer.decode_rows(rows, skip_special, &mut bytes, &mut ends))?;
+            let mut start = 0;
+            for &end in &ends {
+                texts.push(text(py, &bytes[start..end])?);
+                turns.after(py, 1 + (end - start) / BYTES_OF_TURN)?;
+                start = end;
+            }
+            first = last;
+        }
+        Ok(texts)
+    }
+}
 
 #[pymethods]
 impl PyTokenizer {
     /// The text of ids; bytes that are no character become U+FFFD.
     #[pyo3(signature = (ids, *, skip_special_tokens = false))]
-    fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, skip_special_tokens: bool) -> PyResult<String> {
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        skip_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyString>> {
         entry(|| {
             let ids = ids::extract(ids, self.tokenizer.max_id())?;
-            off(py, ids.len() * 4, |_| self.tokenizer.decode(&ids, skip_special_tokens))
+            let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
+            text(py, &bytes)
         })
     }
 
@@ -51,21 +107,21 @@ impl PyTokenizer {
     ) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             if let Ok(batch) = batch.cast::<PyEncodingBatch>() {
-                let texts = batch
-                    .get()
-                    .with_rows(py, |rows| self.tokenizer.decode_batch(rows, skip_special_tokens))?;
+                let texts = batch.get().with_borrowed_rows(py, |rows| {
+                    self.texts(py, rows.ids, rows.row_offsets, skip_special_tokens)
+                })?;
                 return list(py, texts?);
             }
             let max_id = self.tokenizer.max_id();
             let mut turns = Turns::default();
-            let mut rows = Vec::with_capacity(batch.len().unwrap_or(0));
+            let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
             for row in batch.try_iter()? {
                 let row = ids::extract(&row?, max_id)?;
                 turns.after(py, 1 + row.len())?;
-                rows.push(row);
+                ids.extend_from_slice(&row);
+                row_offsets.push(ids.len() as i64);
             }
-            let decode = |row: &Vec<TokenId>| self.tokenizer.decode(row, skip_special_tokens);
-            list(py, py.detach(|| rows.iter().map(decode).collect::<Result<Vec<String>>>())?)
+            list(py, self.texts(py, &ids, &row_offsets, skip_special_tokens)?)
         })
     }
 

@@ -1,0 +1,149 @@
+//! Ids to text.
+//!
+//! [`Tokenizer::push_bytes`], id by id, is the definition. Once a text has begun,
+//! most decoders write the same bytes for a token wherever it stands; those are
+//! looked up in a table, made at the first call.
+
+use std::sync::OnceLock;
+
+use super::Tokenizer;
+use crate::decoder::table::Table;
+use crate::decoder::{Decoder, State};
+use crate::encoding::Rows;
+use crate::error::{Error, Result};
+use crate::vocab::TokenId;
+
+/// What ids stand for, with special tokens and without; `None` where the decoder
+/// has no such table.
+#[derive(Default)]
+pub(super) struct Tables {
+    all: OnceLock<Option<Table>>,
+    without_special: OnceLock<Option<Table>>,
+}
+
+impl Tokenizer {
+    /// The bytes of ids.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode_bytes(&self, ids: &[TokenId], skip_special: bool) -> Result<Vec<u8>> {
+        let mut bytes = self.room_for(ids, skip_special)?;
+        self.decode_into(ids, skip_special, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The text of ids; bytes that are no character become U+FFFD.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode(&self, ids: &[TokenId], skip_special: bool) -> Result<String> {
+        let bytes = self.decode_bytes(ids, skip_special)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Texts of many ids each.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
+        (0..rows.len())
+            .filter_map(|row| rows.row(row))
+            .map(|row| self.decode(&rows.ids[row], skip_special))
+            .collect()
+    }
+
+    /// Appends the bytes of texts of ids each, one after the other, and where each ends.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id without a token.
+    pub fn decode_rows(
+        &self,
+        rows: Rows<'_>,
+        skip_special: bool,
+        bytes: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) -> Result<()> {
+        for row in rows.iter() {
+            self.decode_into(row, skip_special, bytes)?;
+            ends.push(bytes.len());
+        }
+        Ok(())
+    }
+
+    /// An empty vector with room for the bytes of ids: to let it grow would touch
+    /// memory again and again, which costs more than to look up the ids twice.
+    fn room_for(&self, ids: &[TokenId], skip_special: bool) -> Result<Vec<u8>> {
+        let n = self.table(skip_special).map_or(0, |table| table.n_bytes(ids));
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(n).map_err(|_| no_memory_after(0))?;
+        Ok(bytes)
+    }
+
+    fn decode_into(&self, ids: &[TokenId], skip_special: bool, bytes: &mut Vec<u8>) -> Result<()> {
+        let table = self.table(skip_special);
+        let mut state = State::default();
+        let mut rest = ids;
+        while let Some((&first, after)) = rest.split_first() {
+            if let Some(table) = table.filter(|_| self.decoder.is_settled(&state)) {
+                let n = table.push(rest, bytes).map_err(|_| no_memory_after(bytes.len()))?;
+                rest = &rest[n..];
+                if n > 0 {
+                    continue;
+                }
+            }
+            self.push_bytes(&mut state, first, skip_special, bytes)?;
+            rest = after;
+        }
+        self.decoder.finish(&mut state, bytes);
+        Ok(())
+    }
+
+    /// The table. Threads that come first each make it, and one's is kept: nobody
+    /// waits for another, whom a fork may have left behind.
+    fn table(&self, skip_special: bool) -> Option<&Table> {
+        let known = if skip_special { &self.tables.without_special } else { &self.tables.all };
+        if known.get().is_none() {
+            let _ = known.set(self.made_table(skip_special));
+        }
+        known.get()?.as_ref()
+    }
+
+    fn made_table(&self, skip_special: bool) -> Option<Table> {
+        let settled = self.decoder.settled()?;
+        let mut state = settled.clone();
+        Some(Table::new(self.max_id() as usize + 1, |id, out| {
+            state.clone_from(&settled);
+            self.push_bytes(&mut state, id, skip_special, out).is_ok()
+        }))
+    }
+
+    /// Appends the bytes of one id of a text.
+    pub(crate) fn push_bytes(
+        &self,
+        state: &mut State,
+        id: TokenId,
+        skip_special: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        // A token that is the model's, too, stands for the model's bytes: over
+        // bytes a special token `Ġa` may share the id of ` a`.
+        let of_model = self.model.vocab().bytes(id);
+        let token = match of_model {
+            Some(bytes) if !skip_special => bytes,
+            _ => match self.added.by_id(id) {
+                Some(token) if token.special && skip_special => return Ok(()),
+                Some(token) => of_model.unwrap_or(token.content.as_bytes()),
+                None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
+            },
+        };
+        // The sum of long tokens may be more than there is memory for.
+        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
+        self.decoder.push(state, id, token, out);
+        Ok(())
+    }
+}
+
+fn no_memory_after(n_bytes: usize) -> Error {
+    Error::Decode(format!("no memory for more than {n_bytes} bytes of text; decode fewer ids at once"))
+}

@@ -1,0 +1,51 @@
+//! `Input`: a text to encode, with what is known of it.
+
+/// A text, or bytes that may be one. What comes from a `str`, also one of
+/// Python's, is not checked for UTF-8 again.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// UTF-8.
+    Text(&'a str),
+    /// Any bytes.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Input<'a> {
+    /// The bytes.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The number of bytes.
+    pub fn len(self) -> usize {
+        self.bytes().len()
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text; `None` if the bytes are no UTF-8.
+    pub fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(bytes) => simdutf8::basic::from_utf8(bytes).ok(),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Input<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Input<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Bytes(bytes)
+    }
+}
