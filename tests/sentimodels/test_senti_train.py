@@ -13,14 +13,13 @@ import subprocess
 import sys
 import time
 import tomllib
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from labelled_reviews import write
+from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.app import build
 from sentimodels.cli.summary import seeds_summary
@@ -31,6 +30,8 @@ from sentimodels.runs.tables import Tables
 from sentimodels.text.words import WordNgrams
 
 SMALL = [
+    "--arch",
+    "lstm",
     "--set",
     "model.d_model=16",
     "--set",
@@ -40,29 +41,6 @@ SMALL = [
     "--threads",
     "1",
 ]
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-def senti(*args: str | Path, cwd: Path, stdin: str = "") -> Done:
-    """Runs the command in this process: torch takes seconds to import."""
-    out, err = io.StringIO(), io.StringIO()
-    code: int | str | None = 0
-    with ExitStack() as stack:
-        stack.enter_context(contextlib.chdir(cwd))
-        stack.enter_context(contextlib.redirect_stdout(out))
-        stack.enter_context(contextlib.redirect_stderr(err))
-        stack.enter_context(patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")))
-        try:
-            build()([str(arg) for arg in args])
-        except SystemExit as stop:
-            code = stop.code
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +101,12 @@ def test_several_seeds(folder: Path) -> None:
     assert len(value["seeds"]) == 2
     assert value["spread"]["accuracy"]["interval"] >= 0
     assert (folder / "runs" / "seeds" / "seed-1" / "manifest.json").is_file()
-    text = seeds_summary(value, "lstm", Path("runs"))
+    text = seeds_summary(value, Path("runs"))
     assert re.search(r"^lstm [a-z ]+ majority \(.*\), [a-z ]+ tfidf \(.*\), over seeds$", text, re.M)
     for args in (["--resume", "runs/seeds"], ["reviews.csv", "-o", "runs/seeds", "--seeds", "2"]):
         done = senti("train", *args, cwd=folder)
         assert done.code == 2
-        assert "all its seeds have finished" in done.err or "of several seeds already" in done.err
+        assert "all its seeds have finished" in done.err or "a group of runs already" in done.err
 
 
 def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
@@ -142,7 +120,7 @@ def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
     assert done.code == 130, done.err
     assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
     assert sorted(path.name for path in (folder / "runs" / "parts").iterdir()) == [
-        "seed-0", "seed-1", "seeds.json",
+        "group.json", "seed-0", "seed-1",
     ]  # fmt: skip
     first = (folder / "runs" / "parts" / "seed-0" / "run.json").read_bytes()
     done = senti("train", "--resume", folder / "runs" / "parts", "--no-baseline", "--json", cwd=tmp_path)
@@ -240,6 +218,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--pooling", "medium"], 2, "model.pooling"),
     (["train", "reviews.csv", "--config", "missing.toml"], 2, "missing.toml"),
     (["train", "--epochs", "1"], 2, "data.train: name the file"),
+    (["train", "--arch", "lstm"], 2, "data.train: name the file"),
     (["train", "--resume", "runs/first"], 2, "has finished; nothing to resume"),
     (["train", "--resume", "runs/none"], 2, "no such folder; give a run directory"),
     (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
