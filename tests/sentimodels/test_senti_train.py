@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import inspect
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from labelled_reviews import write
 from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.app import build
+from sentimodels.cli.data import split
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
 from sentimodels.runs.directory import load_run, write_manifest
@@ -156,6 +158,24 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     assert config["task"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out
+
+
+def test_the_summary_counts_the_rows_that_are_drawn(folder: Path) -> None:
+    rows = [f"good film {i},pos" for i in range(90)] + [f"bad film {i},neg" for i in range(30)]
+    (folder / "skewed.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    args = ["train", "skewed.csv", "--epochs", "1", "--no-baseline", "--set", "data.valid_share=0", *SMALL]
+    done = senti(*args, "--set", "task.sampler=balanced", "-o", "runs/drawn", cwd=folder)
+    assert done.code == 0, done.err
+    assert re.search(r"^labels +neg 30, pos 90$", done.out, re.M)
+    assert re.search(r"^drawn +neg 60, pos 60 an epoch, by task.sampler$", done.out, re.M)
+    done = senti(*args, "-o", "runs/plain", cwd=folder)
+    assert re.search(r"^labels +neg 30, pos 90$", done.out, re.M)
+    assert "drawn" not in done.out
+
+
+def test_train_and_split_hold_out_the_same_share() -> None:
+    shares = inspect.signature(split).parameters["shares"].default
+    assert float(shares.split(",")[1]) == DataConfig().valid_share
 
 
 @pytest.mark.parametrize("arch", ["tfidf", "nb"])

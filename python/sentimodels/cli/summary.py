@@ -22,9 +22,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("rows", ", ".join(f"{number(n)} {name}" for name, n in about["rows"].items() if n)),
     ]
     if counts:
-        shown = [f"{name} {number(n)}" for name, n in list(counts.items())[:_LABELS_SHOWN]]
-        rest = len(counts) - len(shown)
-        pairs.append(("labels", ", ".join(shown) + (f" and {number(rest)} more" if rest else "")))
+        pairs.append(("labels", _counted(counts)))
+    if about.get("drawn"):
+        pairs.append(("drawn", f"{_counted(about['drawn'])} an epoch, by task.sampler"))
     if fit["steps"]:
         speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))
         monitor = f" by {said_of(fit['monitor'])}" if fit.get("monitor") else ""
@@ -48,6 +48,13 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         text += "\n" + verdict(about)
     ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    """Writes labels with their rows, the first ones of many."""
+    shown = [f"{name} {number(n)}" for name, n in list(counts.items())[:_LABELS_SHOWN]]
+    rest = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {number(rest)} more" if rest else "")
 
 
 def said_of(score: str) -> str:

@@ -180,6 +180,7 @@ def _train(
         "arch": config.arch,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "labels": tables.counts(),
+        **_drawn(task, tables),
         "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
         "fit": asdict(fit),
         "device": str(trainer.device),
@@ -209,6 +210,14 @@ def _train(
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about
+
+
+def _drawn(task: Classification, tables: Tables) -> dict[str, dict[str, int]]:
+    """Returns how many rows of each label an epoch draws, where it is not those there are."""
+    rows = task.drawn()
+    if rows is None:
+        return {}
+    return {"drawn": dict(zip(tables.labels.names, np.rint(rows).astype(int).tolist(), strict=True))}
 
 
 def _seed(seed: int) -> None:
