@@ -422,7 +422,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     assert 0 < steps < 400 * 5
 
 
-NAMES = ["train", "predict", "archs", "init", "verify"]
+NAMES = ["train", "runs", "predict", "archs", "init", "verify"]
 COMMANDS = {command.name: command for command in build().registered_commands}
 
 
