@@ -146,6 +146,7 @@ def test_the_run_keeps_the_choice_and_can_be_had_again(folder: Path) -> None:
     lines = done.err.splitlines()
     assert re.match(r"arch auto: the best for 270 texts \(median \d+ words\) within 90 s of CPU", lines[0])
     assert re.match(r"nb: about \d+\.\d s of CPU, taken", lines[1])
+    assert re.search(r"^estimated +nb \d+\.\d s of CPU, by arch auto$", done.out, re.M)
     file = folder / "runs" / "auto" / "config.toml"
     kept = tomllib.loads(file.read_text("utf-8"))
     assert (kept["arch"], kept["budget"]) == ("nb", 90.0)

@@ -78,3 +78,13 @@ def test_folders_without_runs(name: str, message: str, folder: Path) -> None:
     done = senti("runs", name, cwd=folder)
     assert done.code == 2
     assert message in done.err
+
+
+def test_parts_of_one_file_are_other_rows(folder: Path) -> None:
+    """Two folds have as many validation rows of one file, and not the same."""
+    done = senti("train", "reviews.csv", "--arch", "tfidf", "--folds", "2", "-o", "folds", cwd=folder)
+    assert done.code == 0, done.err
+    found = json.loads(senti("runs", "folds", "--json", cwd=folder).out)["runs"]
+    assert {one["run"] for one in found} == {"fold-0", "fold-1"}
+    assert found[0]["rows"]["valid"] == found[1]["rows"]["valid"]
+    assert found[0]["data"] != found[1]["data"]

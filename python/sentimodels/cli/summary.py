@@ -21,6 +21,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("architecture", f"{about['arch']}, {number(about['parameters'])} parameters"),
         ("rows", ", ".join(f"{number(n)} {name}" for name, n in about["rows"].items() if n)),
     ]
+    if about.get("estimates"):
+        tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
+        pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
     if counts:
         pairs.append(("labels", _counted(counts)))
     if about.get("drawn"):

@@ -4,13 +4,14 @@ Not for a comparison on the same rows with a test of the difference (`senti comp
 validation rows, so runs are ranked among those with the same ones; the interval is that of these rows.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..data.opening import read_small
-from ..data.record import JSON_NAME
+from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
 from .directory import MANIFEST, STATE, check_there, load_config
@@ -78,13 +79,18 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
 
 
 def _data(run: Path) -> str | None:
-    """Returns what is the same for runs with the same validation rows."""
+    """Returns what is the same for runs with the same validation rows: of their file, and their places."""
     try:
-        sources = _json(run / JSON_NAME)["sources"]
-        valid = [one for one in sources if one["role"] == "valid"]
-        return f"{valid[0]['sha256'][:12]}:{valid[0]['rows']}" if valid else None
-    except (CheckpointError, KeyError, TypeError):
+        record = TrainingRecord.load(run)
+    except CheckpointError:
         return None
+    source = next((one for one in record.sources if one.role == "valid"), None)
+    if source is None:
+        return None
+    places = record.rows.get("valid")
+    digest = hashlib.sha256(f"{source.sha256} {source.rows} ".encode())
+    digest.update(b"" if places is None else places.tobytes())
+    return digest.hexdigest()[:12]
 
 
 def _json(path: Path) -> dict[str, Any]:

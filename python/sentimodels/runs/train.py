@@ -181,6 +181,7 @@ def _train(
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "labels": tables.counts(),
         **_drawn(task, tables),
+        **({"estimates": dict(config.estimates)} if config.estimates else {}),
         "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
         "fit": asdict(fit),
         "device": str(trainer.device),
