@@ -6,73 +6,30 @@ in parallel. The formats mean the same as there: `lines` (each with its end),
 is replaced.
 """
 
-import bz2
-import gzip
 import io
 import json
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import TextIO
 
 from ._sentitok import FormatError
 from .messages import shown, told
+from .opening import is_damage, unpacked, without_suffix
 from .rows import MAX_LINE, lines, separated, whole
 
 __all__ = ["documents"]
-
-_MAGIC: tuple[tuple[bytes, Callable[..., object]], ...] = (
-    (b"\x1f\x8b", gzip.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-    (b"BZh", bz2.open),
-)
-_ZSTD = b"\x28\xb5\x2f\xfd"
-
-
-class _Again(io.RawIOBase):
-    """A file whose first bytes were read, from its beginning: a pipe cannot be opened twice."""
-
-    def __init__(self, head: bytes, file: IO[bytes]) -> None:
-        self._head = head
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
-        data = data or self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def _open(path: str | os.PathLike[str], newline: str) -> TextIO:
     file = open(path, "rb")  # noqa: SIM115  (it lives as long as what is returned)
     try:
-        head = file.read(6)
-        opener: Callable[..., object] | None = None
-        if head.startswith(_ZSTD):
-            try:
-                from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-            except ImportError:
-                raise FormatError(
-                    f"{os.fspath(path)}: Python reads zstd from version 3.14 on; unpack the file first"
-                ) from None
-            opener = zstd.open
-        for magic, found in _MAGIC:
-            if head.startswith(magic):
-                opener = found
-        binary: Any = io.BufferedReader(_Again(head, file))
-        if opener is not None:
-            binary = cast(IO[bytes], opener(binary, "rb"))
         # utf-8-sig drops a byte order mark.
-        return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline=newline)
+        return io.TextIOWrapper(
+            unpacked(file, os.fspath(path)), encoding="utf-8-sig", errors="replace", newline=newline
+        )
     except BaseException:
         file.close()
         raise
@@ -99,9 +56,7 @@ def _columns(file: TextIO, path: str, delimiter: str, column: str, limit: int) -
 
 
 def _format_of(path: str) -> str:
-    name = path.lower()
-    for suffix in (".gz", ".xz", ".bz2", ".zst"):
-        name = name.removesuffix(suffix)
+    name = without_suffix(path.lower())
     if name.endswith((".csv", ".tsv")):
         return name[-3:]
     return "jsonl:text" if name.endswith((".jsonl", ".ndjson")) else "lines"
@@ -116,7 +71,7 @@ def documents(
     """Yields the documents of files, in order.
 
     Args:
-        paths: the files; gz, xz and bz2 are unpacked.
+        paths: the files; gz, xz, bz2 and zst are unpacked.
         format: `lines`, `text`, `jsonl:FIELD`, `csv:COLUMN` or `tsv:COLUMN`;
             `None` goes by the file's name.
         max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
@@ -138,7 +93,9 @@ def documents(
                     document = next(found)
                 except StopIteration:
                     break
-                except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+                except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                    if not is_damage(error):
+                        raise
                     raise FormatError(
                         f"{name}: damaged or truncated compressed data ({error}); get the file again"
                     ) from None

@@ -39,7 +39,7 @@ REFUSED = [
         {"arch": "gpt", "model": {"zzz": 1}},
         r"model\.zzz: no such key; there are pooling, head, head_dropout, embedding_dropout",
     ),
-    ({"nonsense": {}}, r"nonsense: no such key; there are arch, preset, data"),
+    ({"nonsense": {}}, r"nonsense: no such key; there are arch, preset, budget"),
     ({"optim": {"lr": -1}}, r"optim\.lr: .*greater than 0, not -1"),
     ({"optim": {"schedule": "cubic"}}, r"optim\.schedule: .*'constant', 'linear' or 'cosine', not 'cubic'"),
     ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: from 0 to below 1"),
@@ -75,7 +75,7 @@ REFUSED = [
 @pytest.mark.parametrize(("tree", "message"), REFUSED)
 def test_refused(tree: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        resolve(tree)
+        resolve({"arch": "lstm", **tree})
 
 
 # Where no position is learned, or all are.
@@ -104,7 +104,9 @@ def test_a_written_config_reads_back_equal(arch: str, tmp_path: Path) -> None:
 def test_any_text_can_be_written_and_read_back(tmp_path: Path) -> None:
     """Beyond the basic plane, quotes, controls, and names of classes that are no bare keys."""
     odd = "\U0001f600 \U0002070e \x7f \u2028 \t\n\r\x00 'a' \"b\" \\"
-    config = resolve({"data": {"train": odd, "where": odd}, "task": {"class_weights": {odd: 2.0, "": 1.0}}})
+    config = resolve(
+        {"arch": "lstm", "data": {"train": odd, "where": odd}, "task": {"class_weights": {odd: 2.0, "": 1.0}}}
+    )
     path = tmp_path / "config.toml"
     for comments in (False, True):
         path.write_bytes(config.to_toml(comments=comments).encode())
@@ -162,7 +164,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_config_is_frozen() -> None:
-    config = resolve({})
+    config = resolve({"arch": "lstm"})
     with pytest.raises(ValidationError, match="frozen"):
         config.optim.lr = 1.0
 
@@ -191,7 +193,7 @@ def test_files_of_class_weights(name: str, text: str, expected: object, tmp_path
     (tmp_path / name).write_text(text, "utf-8")
     found = given(str(tmp_path / name))
     assert found == expected
-    config = resolve({"task": {"class_weights": found}})
+    config = resolve({"arch": "lstm", "task": {"class_weights": found}})
     assert tomllib.loads(config.to_toml())["task"]["class_weights"] == (
         found if isinstance(found, dict) else list(found)
     )
@@ -201,7 +203,7 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
     assert [given(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
         "none", "balanced", (1.0, 2.0), (1.0, 2.0),
     ]  # fmt: skip
-    assert resolve({"task": {"class_weights": "1,2"}}).task.class_weights == (1.0, 2.0)
+    assert resolve({"arch": "lstm", "task": {"class_weights": "1,2"}}).task.class_weights == (1.0, 2.0)
     (tmp_path / "w.json").write_text('"heavy"')
     for text in ("heavy", str(tmp_path / "w.json")):
         with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,8 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
             data = gzip.compress(data)
         case ".xz":
             data = lzma.compress(data)
+        case ".zst":
+            data = pyarrow.Codec("zstd").compress(data, asbytes=True)
     path.write_bytes(data)
     return path
 
@@ -49,6 +52,10 @@ READ: list[tuple[str, str | bytes, dict[str, Any], str, list[str], Any, Any, Any
     ("trees.txt", TREES, {}, "sst", ["It 's -LRB- and\\/or", "No\u00a0one .", "so so"], ["3", "0", "2"],
      ["1", "2", "3"], None),
     ("trees.txt.gz", TREES, {"unescape": True, "limit": 1}, "sst", ["It 's ( and/or"], ["3"], ["1"], None),
+    ("a.csv.zst", CSV, {}, "csv", ['a, "quoted"\nbook', "plain"], ["pos", "neg"], None, None),
+    ("y.jsonl.zst", '{"stars": 5.0, "text": "a\\nb"}\n', {}, "jsonl", ["a\nb"], ["5"], None, None),
+    ("x.neg.zst", "b\xe9b\xe9 . \n".encode("latin-1"), {}, "polarity", ["bébé ."], ["neg"], None, ["neg/1"]),
+    ("train.TSV.gz", PHRASES, {"limit": 1}, "phrases", ["None"], ["2"], ["1"], ["1"]),
     ("b.txt", TREES, {"format": "sst-binary"}, "sst-binary", ["It 's -LRB- and\\/or", "No\u00a0one ."],
      ["1", "0"], ["1", "2"], None),
     ("p.txt", TREES, {"format": "sst-phrases", "skip": 7}, "sst-phrases",
@@ -155,7 +162,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_compressed_data_that_ends_early_is_an_error(tmp_path: Path, suffix: str) -> None:
     path = write(
         tmp_path, f"a.csv{suffix}", "text,label\n" + "".join(f"row {i},{i % 2}\n" for i in range(9999))
@@ -171,8 +178,8 @@ def test_compression_is_found_by_content(tmp_path: Path) -> None:
 
 
 def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
-    plain, packed = write(tmp_path, "a.csv", CSV), write(tmp_path, "a.csv.xz", CSV)
-    hashes = {read_table(path, limit=limit).sha256 for path in (plain, packed) for limit in (None, 1)}
+    files = [write(tmp_path, name, CSV) for name in ("a.csv", "a.csv.xz", "a.csv.zst")]
+    hashes = {read_table(path, limit=limit).sha256 for path in files for limit in (None, 1)}
     assert len(hashes) == 1
 
 

@@ -17,7 +17,7 @@ from sentimodels.cli.app import build
 from sentimodels.evaluation.predictions import Predictions
 
 OURS = ["data check", "data stats", "data split", "data sst"]
-OURS += ["evaluate", "errors", "submit", "compare", "ensemble", "plot"]
+OURS += ["sweep", "evaluate", "errors", "submit", "compare", "ensemble", "plot"]
 
 
 def commands(app: typer.Typer, above: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import inspect
 import io
 import json
 import os
@@ -13,16 +14,16 @@ import subprocess
 import sys
 import time
 import tomllib
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from labelled_reviews import write
+from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.app import build
+from sentimodels.cli.data import split
 from sentimodels.cli.summary import seeds_summary
 from sentimodels.config import DataConfig
 from sentimodels.runs.directory import load_run, write_manifest
@@ -31,6 +32,8 @@ from sentimodels.runs.tables import Tables
 from sentimodels.text.words import WordNgrams
 
 SMALL = [
+    "--arch",
+    "lstm",
     "--set",
     "model.d_model=16",
     "--set",
@@ -40,29 +43,6 @@ SMALL = [
     "--threads",
     "1",
 ]
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-def senti(*args: str | Path, cwd: Path, stdin: str = "") -> Done:
-    """Runs the command in this process: torch takes seconds to import."""
-    out, err = io.StringIO(), io.StringIO()
-    code: int | str | None = 0
-    with ExitStack() as stack:
-        stack.enter_context(contextlib.chdir(cwd))
-        stack.enter_context(contextlib.redirect_stdout(out))
-        stack.enter_context(contextlib.redirect_stderr(err))
-        stack.enter_context(patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")))
-        try:
-            build()([str(arg) for arg in args])
-        except SystemExit as stop:
-            code = stop.code
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +103,12 @@ def test_several_seeds(folder: Path) -> None:
     assert len(value["seeds"]) == 2
     assert value["spread"]["accuracy"]["interval"] >= 0
     assert (folder / "runs" / "seeds" / "seed-1" / "manifest.json").is_file()
-    text = seeds_summary(value, "lstm", Path("runs"))
+    text = seeds_summary(value, Path("runs"))
     assert re.search(r"^lstm [a-z ]+ majority \(.*\), [a-z ]+ tfidf \(.*\), over seeds$", text, re.M)
     for args in (["--resume", "runs/seeds"], ["reviews.csv", "-o", "runs/seeds", "--seeds", "2"]):
         done = senti("train", *args, cwd=folder)
         assert done.code == 2
-        assert "all its seeds have finished" in done.err or "of several seeds already" in done.err
+        assert "all its seeds have finished" in done.err or "a group of runs already" in done.err
 
 
 def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
@@ -142,7 +122,7 @@ def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
     assert done.code == 130, done.err
     assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
     assert sorted(path.name for path in (folder / "runs" / "parts").iterdir()) == [
-        "seed-0", "seed-1", "seeds.json",
+        "group.json", "seed-0", "seed-1",
     ]  # fmt: skip
     first = (folder / "runs" / "parts" / "seed-0" / "run.json").read_bytes()
     done = senti("train", "--resume", folder / "runs" / "parts", "--no-baseline", "--json", cwd=tmp_path)
@@ -178,6 +158,24 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     assert config["task"]["class_weights"] == [1.0, 3.0]
     assert [config["data"][key] for key in ("skip", "clean", "unescape")] == [20, True, True]
     assert "252 train" in done.out
+
+
+def test_the_summary_counts_the_rows_that_are_drawn(folder: Path) -> None:
+    rows = [f"good film {i},pos" for i in range(90)] + [f"bad film {i},neg" for i in range(30)]
+    (folder / "skewed.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    args = ["train", "skewed.csv", "--epochs", "1", "--no-baseline", "--set", "data.valid_share=0", *SMALL]
+    done = senti(*args, "--set", "task.sampler=balanced", "-o", "runs/drawn", cwd=folder)
+    assert done.code == 0, done.err
+    assert re.search(r"^labels +neg 30, pos 90$", done.out, re.M)
+    assert re.search(r"^drawn +neg 60, pos 60 an epoch, by task.sampler$", done.out, re.M)
+    done = senti(*args, "-o", "runs/plain", cwd=folder)
+    assert re.search(r"^labels +neg 30, pos 90$", done.out, re.M)
+    assert "drawn" not in done.out
+
+
+def test_train_and_split_hold_out_the_same_share() -> None:
+    shares = inspect.signature(split).parameters["shares"].default
+    assert float(shares.split(",")[1]) == DataConfig().valid_share
 
 
 @pytest.mark.parametrize("arch", ["tfidf", "nb"])
@@ -240,6 +238,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--pooling", "medium"], 2, "model.pooling"),
     (["train", "reviews.csv", "--config", "missing.toml"], 2, "missing.toml"),
     (["train", "--epochs", "1"], 2, "data.train: name the file"),
+    (["train", "--arch", "lstm"], 2, "data.train: name the file"),
     (["train", "--resume", "runs/first"], 2, "has finished; nothing to resume"),
     (["train", "--resume", "runs/none"], 2, "no such folder; give a run directory"),
     (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
@@ -423,7 +422,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     assert 0 < steps < 400 * 5
 
 
-NAMES = ["train", "predict", "archs", "init", "verify"]
+NAMES = ["train", "runs", "predict", "archs", "init", "verify"]
 COMMANDS = {command.name: command for command in build().registered_commands}
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ SAID = [
 @pytest.mark.parametrize(("difference", "half", "said"), SAID)
 def test_a_difference_counts_outside_its_interval(difference: float, half: float, said: str) -> None:
     assert verdict({"arch": "gpt", "baselines": {"tfidf": {"gain": difference, "interval": half}}}) == said
-    runs = [{"baselines": {"tfidf": {"accuracy": 0.8}}}, {}]
+    runs = [{"arch": "gpt", "baselines": {"tfidf": {"accuracy": 0.8}}}, {}]
     spread = {"accuracy": {"mean": 0.8 + difference, "interval": half}}
-    assert f"{said}, over seeds" in seeds_summary({"seeds": runs, "spread": spread}, "gpt", "runs")  # type: ignore[arg-type]
+    assert f"{said}, over seeds" in seeds_summary({"seeds": runs, "spread": spread}, Path("runs"))
     assert verdict({"arch": "gpt"}) == ""

@@ -250,7 +250,7 @@ def test_an_account_that_is_not_set_up_leaves_no_run(
 
 def test_an_unknown_tracker_is_named() -> None:
     with pytest.raises(ConfigError, match=r"train\.track: .*'tensorboard' or 'wandb', not 'mlflow'"):
-        resolve({"train": {"track": "mlflow"}})
+        resolve({"arch": "lstm", "train": {"track": "mlflow"}})
 
 
 def test_the_option(reviews: Path, runs: list[FakeRun], tmp_path: Path) -> None:

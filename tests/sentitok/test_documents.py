@@ -4,9 +4,11 @@ import bz2
 import gzip
 import lzma
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 import sentitok
@@ -61,8 +63,13 @@ def test_agrees_with_the_extension(name: str, format: str | None) -> None:
     assert by_file.totals["documents"] == by_documents.totals["documents"]
 
 
+def zst(data: bytes) -> bytes:
+    return pyarrow.Codec("zstd").compress(data, asbytes=True)  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize(
-    ("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)]
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress), (".zst", zst)],
 )
 def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     raw = (FIXTURES / "mixed.txt").read_bytes()
@@ -73,12 +80,23 @@ def test_compressed(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)]
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress), (".zst", zst)],
 )
 def test_truncated(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     packed = tmp_path / f"mixed.txt{suffix}"
     packed.write_bytes(pack((FIXTURES / "mixed.txt").read_bytes())[:-20])
     with pytest.raises(sentitok.FormatError, match=f"{re.escape(str(packed))}: damaged or truncated"):
+        list(documents([packed]))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python itself unpacks zst")
+def test_without_a_library_that_unpacks_zst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = tmp_path / "mixed.txt.zst"
+    packed.write_bytes(zst(b"a line\n"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = r'mixed.txt.zst: zst needs Python 3.14 or pyarrow: pip install "sentitok\[arrow\]"'
+    with pytest.raises(sentitok.FormatError, match=message):
         list(documents([packed]))
 
 

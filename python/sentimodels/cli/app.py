@@ -18,7 +18,7 @@ __all__ = ["build", "start"]
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
-_GROUPS = ("train", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
+_GROUPS = ("train", "sweep", "runs", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
 
 
 def _installed(name: str) -> bool:
@@ -40,7 +40,7 @@ def build() -> "typer.Typer":
         no_args_is_help=True,
         rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
-        epilog=examples("senti train reviews.csv --arch lstm --out runs/lstm", "senti archs"),
+        epilog=examples("senti train reviews.csv --out runs/first", "senti archs"),
         help="Train, judge and run text classifiers, from data to honest numbers.",
     )
 

@@ -61,7 +61,10 @@ def stats(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show how labels and lengths are distributed, as tables and as pictures."""
+    """Show how labels and lengths are distributed, as tables, and with --plots as pictures.
+
+    Lengths are in words; in a script without spaces between words, each character counts as one.
+    """
     output = Output("senti.data.stats/1", as_json=as_json, quiet=quiet)
     unit = "words" if tokenizer_file is None else "tokens"
     flags: dict[str, Any] = {

@@ -5,6 +5,7 @@ its name, kind, limits and help come from the field, so nothing is written twice
 differ by architecture; the few that are options are in a table of their own.
 """
 
+import re
 import types
 from collections.abc import Iterator, Mapping
 from inspect import Parameter
@@ -14,7 +15,7 @@ import typer
 
 from .command import UsageError, size
 
-__all__ = ["parameters", "tree_of"]
+__all__ = ["parameters", "seconds", "tree_of"]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 _MODEL = {
@@ -31,8 +32,8 @@ def parameters() -> Iterator[tuple[str, Parameter]]:
     """Yields the key of each option, as `optim.lr`, and the parameter that typer makes it from."""
     for key, field, extra in _flagged():
         names = [str(extra["flag"])]
-        # A size may be written as 512M.
-        kind, more = (str, {}) if extra["metavar"] == "SIZE" else _kind(field.annotation)
+        # A size may be written as 512M, a time as 10m.
+        kind, more = (str, {}) if extra["metavar"] in ("SIZE", "TIME") else _kind(field.annotation)
         least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
         if kind is int and least is not None:
             more["min"] = int(least)
@@ -120,10 +121,25 @@ def _read(name: str, value: Any) -> Any:
         return _pair("--char-ngrams", value)
     if name == "data__max_line_bytes":
         return size(value, "--max-line-bytes")
+    if name == "budget":
+        return seconds(value, "--budget")
     if name == "task__class_weights":
         from ..tasks.class_weights import given
 
         return given(value)
+    return value
+
+
+def seconds(text: str, flag: str) -> float:
+    """Reads `90`, `90s`, `10m` or `2h`.
+
+    Raises:
+        UsageError: if it is no time above 0.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    value = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    if not value:
+        raise UsageError(f"{flag} {text}: expected a time above 0, as in 90s, 10m or 2h")
     return value
 
 

@@ -21,10 +21,13 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("architecture", f"{about['arch']}, {number(about['parameters'])} parameters"),
         ("rows", ", ".join(f"{number(n)} {name}" for name, n in about["rows"].items() if n)),
     ]
+    if about.get("estimates"):
+        tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
+        pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
     if counts:
-        shown = [f"{name} {number(n)}" for name, n in list(counts.items())[:_LABELS_SHOWN]]
-        rest = len(counts) - len(shown)
-        pairs.append(("labels", ", ".join(shown) + (f" and {number(rest)} more" if rest else "")))
+        pairs.append(("labels", _counted(counts)))
+    if about.get("drawn"):
+        pairs.append(("drawn", f"{_counted(about['drawn'])} an epoch, by task.sampler"))
     if fit["steps"]:
         speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))
         monitor = f" by {said_of(fit['monitor'])}" if fit.get("monitor") else ""
@@ -50,23 +53,67 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     return f"{text}\n\n{ending}"
 
 
+def _counted(counts: dict[str, int]) -> str:
+    """Writes labels with their rows, the first ones of many."""
+    shown = [f"{name} {number(n)}" for name, n in list(counts.items())[:_LABELS_SHOWN]]
+    rest = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {number(rest)} more" if rest else "")
+
+
 def said_of(score: str) -> str:
     """Writes the name of a score in a record, as `val_macro_f1`, for people."""
     return score.replace("val_", "validation ", 1).replace("macro_f1", "macro F1").replace("_", " ")
 
 
-def seeds_summary(found: dict[str, Any], arch: str, folder: Path) -> str:
+def seeds_summary(found: dict[str, Any], folder: Path) -> str:
     """Writes mean and spread over seeds."""
     spread, runs = found["spread"], found["seeds"]
-    rows = [[name, f"{s['mean']:.4f}", f"± {s['interval']:.4f}"] for name, s in spread.items()]
     baselines: dict[str, Any] = next((one["baselines"] for one in runs if one.get("baselines")), {})
-    text = table([f"{len(runs)} seeds", "mean", "95 %"], rows)
+    text = _spread(f"{len(runs)} seeds", spread)
     if "accuracy" in spread:
         of_all = spread["accuracy"]
         gains = {name: (of_all["mean"] - s["accuracy"], of_all["interval"]) for name, s in baselines.items()}
         said = _said(gains)
-        text += f"\n{arch} {said}, over seeds" if said else ""
+        text += f"\n{runs[0]['arch']} {said}, over seeds" if said else ""
     return f"{text}\n\nwritten  {folder}/seed-*"
+
+
+def folds_summary(found: dict[str, Any], folder: Path) -> str:
+    """Writes mean and interval over folds, of the rows that each left out."""
+    runs = found["folds"]
+    rows = [
+        [f"fold {place}", number(one["rows"]["train"]), f"{one['test']['accuracy']:.4f}",
+         f"{one['test']['macro_f1']:.4f}"]
+        for place, one in enumerate(runs)
+    ]  # fmt: skip
+    each = table([runs[0]["arch"], "training rows", "accuracy", "macro F1"], rows)
+    return f"{each}\n\n{_spread(f'{len(runs)} folds', found['spread'])}\n\nwritten  {folder}/fold-*"
+
+
+def sweep_summary(found: dict[str, Any], folder: Path) -> str:
+    """Writes the runs of a sweep, the best first."""
+    runs = found["runs"]
+    if not runs:
+        return f"no run has ended\n\nwritten  {folder}"
+    keys = list(runs[0]["values"])
+    rows = [
+        [one["run"], *(one["values"].get(key, "") for key in keys), f"{one['macro_f1']:.4f}",
+         f"{one['accuracy']:.4f}", f"{one['log_loss']:.4f}", number(one["parameters"]),
+         f"{one['cpu_seconds']:.1f}"]
+        for one in runs
+    ]  # fmt: skip
+    head = ["run", *keys, "macro F1", "accuracy", "log loss", "parameters", "CPU s"]
+    text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {found['spent']:.0f} s of CPU"
+    if found["left"] and not found["stopped"]:
+        text += f"; {number(found['left'])} combinations are not tried: the budget is used up"
+    text += "\nThe best of several looks better on the rows that chose it than it is."
+    best = folder / found["best"]
+    return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])
+
+
+def _spread(what: str, spread: dict[str, dict[str, float]]) -> str:
+    rows = [[name, f"{s['mean']:.4f}", f"± {s['interval']:.4f}"] for name, s in spread.items()]
+    return table([what, "mean", "95 %"], rows)
 
 
 def verdict(about: dict[str, Any]) -> str:

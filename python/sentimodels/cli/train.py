@@ -1,4 +1,4 @@
-"""`senti train`: flags and TOML -> `RunConfig` -> `run.train` or `seeds.train_seeds`.
+"""`senti train`: flags and TOML -> `RunConfig` -> one run, or one for each seed or fold.
 
 Not for training, which is one call, nor for its display and summary, nor for the options that set a
 key of the configuration (`options.py`). Flags go above `--set`, that above `--config`, that above the
@@ -7,6 +7,8 @@ defaults of the architecture.
 
 import inspect
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +20,14 @@ from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, exam
 from .display import display
 from .options import parameters, tree_of
 from .stopping import Stopper
-from .summary import seeds_summary, summary
+from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
 if TYPE_CHECKING:
     from ..config import RunConfig
+    from ..runs.group import Done
+    from ..runs.tables import Tables
+
+__all__ = ["register", "say_group", "settled", "trees", "watched"]
 
 
 def train(
@@ -30,7 +36,9 @@ def train(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="The run directory. [default: runs/ARCH]"),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The run directory. [default: runs/ARCH, of folds ARCH-folds]"
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
@@ -45,7 +53,7 @@ def train(
     resume: Annotated[
         Path | None,
         typer.Option(
-            "--resume", metavar="DIR", help="Go on with a stopped run or seeds, as they were begun."
+            "--resume", metavar="DIR", help="Go on with a stopped run, seeds, folds or sweep, as begun."
         ),
     ] = None,
     dry_run: Annotated[
@@ -62,20 +70,22 @@ def train(
         baseline = given.pop("train__baseline")
         if data or config or set_ or out or tree_of(given):
             raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
-        from ..runs.seeds import is_group
-
-        (_run_seeds if is_group(resume) else _run)(output, resume, baseline)
+        _resume(output, resume, baseline)
         return
     flags = tree_of({**given, "data__train": data})
-    resolved = _resolved(config, set_ or [], flags)
+    resolved, tables = settled(output, trees(config, set_ or [], flags), out)
     if dry_run:
-        _plan(output, resolved)
+        _plan(output, resolved, tables)
         return
     folder = out or Path("runs") / resolved.arch
-    if seeds == 1:
-        _run(output, folder, None, resolved)
+    if resolved.data.folds is not None and resolved.data.fold is None:
+        if seeds > 1:
+            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 is one fold")
+        _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
+    elif seeds == 1:
+        _run(output, folder, None, resolved, tables)
     else:
-        _run_seeds(output, folder, None, resolved, seeds)
+        _run_seeds(output, folder, resolved, seeds, tables)
 
 
 # Its own parameters, without those that the configuration brings.
@@ -86,58 +96,126 @@ _OWN = [
 ]
 
 
-def _resolved(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> "RunConfig":
-    """Merges file, assignments and flags."""
-    from ..runs.config import read_toml, resolve, set_value
+def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns file, assignments and flags, rising in weight."""
+    from ..runs.config import read_toml, set_value
 
-    trees: list[dict[str, Any]] = [] if config is None else [read_toml(config)]
     assigned: dict[str, Any] = {}
     for assignment in assignments:
         set_value(assigned, assignment)
-    return resolve(*trees, assigned, flags)
+    return [*([] if config is None else [read_toml(config)]), assigned, flags]
 
 
-def _plan(output: Output, config: "RunConfig") -> None:
+def settled(
+    output: Output, given: list[dict[str, Any]], out: Path | None
+) -> "tuple[RunConfig, Tables | None]":
+    """Returns the configuration, of the architecture that is best where none is named; tables if read."""
+    from ..config import RunConfig
+    from ..runs.auto import AUTO, choose, without_architecture
+    from ..runs.config import merge, resolve
+    from ..runs.group import refuse
+    from ..runs.tables import check_files, read_tables
+
+    if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
+        return resolve(*given), None
+    data = without_architecture(*given)
+    check_files(data)
+    if out is not None:
+        refuse(out)  # before the rows are read
+    tables = read_tables(data)
+    return choose(*given, tables=tables, on_note=output.note), tables
+
+
+def _plan(output: Output, config: "RunConfig", tables: "Tables | None") -> None:
     from ..runs.train import plan
 
-    found = plan(config)
+    found = plan(config, tables)
     rows = [(key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()]
     output.result(found, lines(rows), str(found["parameters"]))
 
 
-def _run(output: Output, folder: Path, baseline: bool | None, config: "RunConfig | None" = None) -> None:
+@contextmanager
+def watched(output: Output, stopper: Stopper) -> "Iterator[dict[str, Any]]":
+    """Yields what a run tells of its course, and asks, as keywords."""
+    with stopper, display(output) as on_record:
+        yield {"on_record": on_record, "on_note": output.note, "should_stop": stopper}
+
+
+def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
+    """Goes on with what a folder holds."""
+    from ..runs import group
+
+    if not group.is_group(folder):
+        _run(output, folder, baseline)
+        return
+    begun, stopper = group.load(folder), Stopper()
+    with watched(output, stopper) as more:
+        done = group.run_all(begun, folder, **more, baseline=baseline)
+    say_group(output, folder, done, stopper)
+
+
+def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> None:
+    """Prints what a group has done."""
+    from ..runs.folds import about_folds
+    from ..runs.seeds import about_seeds
+    from ..runs.sweep import about_sweep
+
+    about: Callable[[Done], dict[str, Any]]
+    about, page = {
+        "seeds": (about_seeds, seeds_summary), "folds": (about_folds, folds_summary),
+        "sweep": (about_sweep, sweep_summary),
+    }[done.group.kind]  # fmt: skip
+    found = about(done)
+    schema = "senti.sweep/1" if done.group.kind == "sweep" else output.schema
+    quiet = str(folder / found["best"]) if found.get("best") else str(folder)
+    Output(schema, as_json=output.as_json, quiet=output.quiet).result(
+        {"run": str(folder), **found}, page(found, folder), quiet
+    )
+    say_stopped(done.stopped, folder, stopper)
+
+
+def _run(
+    output: Output,
+    folder: Path,
+    baseline: bool | None,
+    config: "RunConfig | None" = None,
+    tables: "Tables | None" = None,
+) -> None:
     """Trains one run, or goes on with one, and prints its summary."""
     from ..runs import train as run
 
-    with Stopper() as stopper, display(output) as on_record:
-        more: dict[str, Any] = {
-            "on_record": on_record, "on_note": output.note, "should_stop": stopper, "baseline": baseline,
-        }  # fmt: skip
-        about = run.resume(folder, **more) if config is None else run.train(config, folder, **more)
-    output.result({"run": str(folder), **about}, summary(about, folder), str(folder))
-    _say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
-
-
-def _run_seeds(
-    output: Output, folder: Path, baseline: bool | None, config: "RunConfig | None" = None, n: int = 0
-) -> None:
-    """Trains one run for each seed, or goes on with them, and prints mean and spread."""
-    from ..runs import seeds
-
-    with Stopper() as stopper, display(output) as on_record:
-        more: dict[str, Any] = {
-            "on_record": on_record, "on_note": output.note, "should_stop": stopper, "baseline": baseline,
-        }  # fmt: skip
+    stopper = Stopper()
+    with watched(output, stopper) as more:
         if config is None:
-            found = seeds.resume_seeds(folder, **more)
+            about = run.resume(folder, **more, baseline=baseline)
         else:
-            found = seeds.train_seeds(config, n, folder, **more)
-    text = seeds_summary(found, found["seeds"][0]["arch"], folder)
-    output.result({"run": str(folder), **found}, text, str(folder))
-    _say_stopped(found["stopped"], folder, stopper)
+            about = run.train(config, folder, **more, baseline=baseline, tables=tables)
+    output.result({"run": str(folder), **about}, summary(about, folder), str(folder))
+    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
 
 
-def _say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
+def _run_seeds(output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None") -> None:
+    """Trains one run for each seed, and prints mean and spread."""
+    from ..runs.seeds import train_seeds
+
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        done = train_seeds(config, n, folder, tables=tables, **more)
+    say_group(output, folder, done, stopper)
+
+
+def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
+    """Trains one run for each fold, and prints mean and interval."""
+    from ..runs.folds import train_folds
+
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        done = train_folds(config, folder, **more)
+    say_group(output, folder, done, stopper)
+
+
+def say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
+    """Ends a command that was stopped, with what to type to go on."""
     if stopped:
         print(f"senti: stopped; go on with senti train --resume {folder}", file=sys.stderr)
         raise typer.Exit(stopper.code)
@@ -153,7 +231,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "senti train reviews.csv --out runs/first",
+            "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
             "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
-            "senti train reviews.csv --arch bow --set model.word_ngrams=3 --out runs/bow --dry-run",
         ),
     )(train)

@@ -92,13 +92,22 @@ class DataConfig(Section):
     valid_share: float = Field(
         default=0.1, ge=0, lt=1, description="Share held out when there is no valid file."
     )
+    folds: int | None = Field(
+        default=None,
+        ge=2,
+        description="Cross-validation: train N runs, each tested on the rows that it leaves out.",
+        json_schema_extra=flag("--folds", "N"),
+    )
+    fold: int | None = Field(
+        default=None, ge=0, description="Fold, from 0, that is the test part of this run."
+    )
     leaks: Leaks = Field(
         default="tell",
         description="Training texts that are in valid or test too, but for case and spacing: tell of them, "
         "drop them from training, or fail.",
         json_schema_extra=flag("--leaks", "tell|drop|fail"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Seed of that split.")
+    split_seed: int = Field(default=42, ge=0, description="Seed of that split, and of the folds.")
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer file; without it one is trained from train.",

@@ -29,14 +29,24 @@ class RunConfig(Section):
     """A run."""
 
     arch: str = Field(
-        default="lstm",
-        description="Architecture; senti archs lists them.",
+        default="auto",
+        description="Architecture (senti archs); auto: the best for the texts that fits the budget.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(
         default=None,
         description="Size of the architecture by name, as nano; [model] goes on from it.",
         json_schema_extra=flag("--preset", "SIZE"),
+    )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds of CPU that a run of arch auto may take, as estimated; 60 without it.",
+        json_schema_extra=flag("--budget", "TIME"),
+    )
+    estimates: dict[str, float] = Field(
+        default={},
+        description="Seconds of CPU that arch auto estimated for the architectures it tried; written by it.",
     )
     data: DataConfig
     model: SerializeAsAny[Section]
@@ -49,7 +59,7 @@ class RunConfig(Section):
         import tomlkit
 
         made = tomlkit.document()
-        _fill(made, self, {"arch": self.arch, "preset": self.preset}, comments)
+        _fill(made, self, self._top(comments=comments), comments)
         for name in SECTIONS:
             section: Section = getattr(self, name)
             table = tomlkit.table()
@@ -61,8 +71,16 @@ class RunConfig(Section):
     def tree(self) -> dict[str, Any]:
         """Returns the configuration as plain values, without unset ones."""
         sections = {name: getattr(self, name).plain() for name in SECTIONS}
-        top = {"arch": self.arch} | ({"preset": self.preset} if self.preset else {})
-        return top | sections
+        return self._top() | sections
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        """Returns the keys above the sections; what arch auto settled only where it did."""
+        top: dict[str, Any] = {"arch": self.arch}
+        if self.preset or comments:
+            top["preset"] = self.preset
+        if self.estimates:
+            top |= {"budget": self.budget, "estimates": self.estimates}
+        return top
 
 
 def _fill(table: "TOMLDocument | Table", section: Section, values: Mapping[str, Any], comments: bool) -> None:

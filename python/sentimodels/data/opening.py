@@ -5,26 +5,21 @@ the name; the hash is that of the bytes after decompression, so a file and its
 `.gz` are the same data. Bytes that are not text are an error naming offset and line.
 """
 
-import bz2
-import gzip
 import hashlib
 import io
 import lzma
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
+from sentitok.opening import is_damage, unpacked, without_suffix
 from sentitok.rows import MAX_LINE, lines, separated
 
 from ..errors import DataError
 
-_MAGIC: dict[bytes, Callable[..., Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\x00": lzma.open,
-    b"BZh": bz2.open,
-}
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
 # Byte order marks of encodings that are not UTF-8; the longer one first.
@@ -38,28 +33,25 @@ _OTHER_MARKS = {
 
 def plain_suffix(path: Path) -> str:
     """Returns the suffix in lower case, without that of compression: `.tsv` of `a.tsv.xz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in (".gz", ".xz", ".bz2"):
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return Path(without_suffix(path.name)).suffix.lower()
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Opens a file for reading its bytes, decompressed.
 
     Raises:
-        DataError: if it is a pipe or a device: a table is read more than once.
+        DataError: if it is a pipe or a device: a table is read more than once; or zst that nothing
+            here unpacks.
         FileNotFoundError: if there is none.
     """
     if not (path.is_file() or path.is_dir()) and path.exists():
         raise DataError(f"{path}: a pipe or a device, which cannot be read twice; write it to a file first")
-    with path.open("rb") as file:
-        head = file.read(6)
-    for magic, opener in _MAGIC.items():
-        if head.startswith(magic):
-            opened: IO[bytes] = opener(path, "rb")
-            return opened
-    return path.open("rb")
+    file = path.open("rb")
+    try:
+        return unpacked(file, str(path))
+    except FormatError as error:
+        file.close()
+        raise DataError(str(error)) from None
 
 
 def read_small(path: Path) -> str:
@@ -136,7 +128,7 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     """Opens a text file; what goes wrong while it is read becomes a `DataError`.
 
     Args:
-        path: the file; gz, xz and bz2 are unpacked.
+        path: the file; gz, xz, bz2 and zst are unpacked.
         encoding: of the text.
         max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
 
@@ -151,8 +143,8 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
             raise DataError(_locate(path, encoding)) from error
-        except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
-            if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and error.errno:
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if not is_damage(error):
                 raise
             raise DataError(f"{path}: compressed data is broken or ends early ({error})") from error
         except LookupError as error:

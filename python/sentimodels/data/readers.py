@@ -109,7 +109,7 @@ def read_table(
     """Reads a file or folder.
 
     Args:
-        path: the file; gz, xz and bz2 are decompressed.
+        path: the file; gz, xz, bz2 and zst are decompressed.
         text_column: of a file with named columns; guessed when only one can be meant.
         label_column: as `text_column`.
         group_column: rows with one value stay on one side of a split.

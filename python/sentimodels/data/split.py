@@ -54,7 +54,7 @@ def split(
     if by == "hash":
         parts = _by_hash(table, named)
     else:
-        units = _units(table, groups if by == "group" else None)
+        units = units_of(table, groups if by == "group" else None)
         parts = _by_units(table, units, named, seed, stratify, notes)
     result = {}
     for name, rows in parts.items():
@@ -92,14 +92,19 @@ def _by_hash(table: Table, shares: dict[str, float]) -> dict[str, list[int]]:
     return parts
 
 
-def _units(table: Table, groups: Sequence[str] | None) -> list[list[int]]:
-    """The rows of each unit that must stay together, in the order of the units' first rows."""
+def units_of(table: Table, groups: Sequence[str] | None) -> list[list[int]]:
+    """Returns the rows of each unit that must stay together, in the order of the units' first rows."""
     if groups is None:
         return [[row] for row in range(len(table))]
     found: dict[str, list[int]] = {}
     for row, group in enumerate(groups):
         found.setdefault(group, []).append(row)
     return list(found.values())
+
+
+def stratum_of(table: Table, unit: list[int]) -> str:
+    """Returns the label of a unit's longest text; "" where there are no labels."""
+    return "" if table.labels is None else table.labels[max(unit, key=lambda row: len(table.texts[row]))]
 
 
 def _by_units(
@@ -115,8 +120,7 @@ def _by_units(
     kept: list[int] = []
     chosen = list(range(len(units)))
     if stratify and table.labels is not None:
-        longest = [max(rows, key=lambda row: len(table.texts[row])) for rows in units]
-        strata = [table.labels[row] for row in longest]
+        strata = [stratum_of(table, rows) for rows in units]
         kept = _too_few(strata, len(names), notes, names[0])
         aside = set(kept)
         chosen = [unit for unit in chosen if unit not in aside]

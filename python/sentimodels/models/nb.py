@@ -95,6 +95,7 @@ class NaiveBayes(nn.Module):
         from scipy.optimize import minimize
         from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
+        from threadpoolctl import threadpool_limits
 
         config = self.config
         n_texts, n_features, n_classes = encoded.n_texts, self.vocab_size, len(self.bias)
@@ -126,9 +127,11 @@ class NaiveBayes(nn.Module):
 
         start = np.zeros((n_features + 1) * n_classes)
         start[-n_classes:] = np.log(np.maximum(truth.mean(0), 1e-13))
-        solved = minimize(
-            loss, start, jac=True, method="L-BFGS-B", options={"maxiter": config.max_iter, "ftol": config.tol}
-        )
+        options = {"maxiter": config.max_iter, "ftol": config.tol}
+        # Sums over long vectors by several threads differ in their last digits, and beside other
+        # programs the threads wait for each other: six times as long.
+        with threadpool_limits(1):
+            solved = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
         weight = solved.x[:-n_classes].reshape(n_features, n_classes)
         weight = (1 - config.beta) * np.abs(weight).mean(0) + config.beta * weight
         self.ratio.copy_(torch.from_numpy(ratio))

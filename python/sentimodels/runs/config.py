@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..models import architecture
 from .defaults import defaults
 
-__all__ = ["read_toml", "resolve", "set_value"]
+__all__ = ["merge", "read_toml", "resolve", "set_value"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -60,8 +60,10 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     Raises:
         ConfigError: naming the key, its value, and what would be possible.
     """
-    given = _merge(trees)
+    given = merge(trees)
     name = given.get("arch", RunConfig.model_fields["arch"].default)
+    if name == "auto":
+        raise ConfigError('arch "auto": chosen for texts; give one of the architectures (senti archs) here')
     row = architecture(name)
     preset = given.get("preset")
     if preset is not None and preset not in row.presets:
@@ -70,12 +72,14 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     kind = _kind(given)
     ground: dict[str, Any] = {"data": {}, "model": {}, "task": {"kind": kind}, "optim": {}, "train": {}}
     sizes = {"model": row.presets[preset] if preset else {}}
-    full = _merge([ground, defaults(name, kind), sizes, given])
+    full = merge([ground, defaults(name, kind), sizes, given])
     # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
     full["model"] = _checked(row.config, full["model"], "model.")
     full["task"] = _checked(TASKS[kind], full["task"], "task.")
     checked = _checked(RunConfig, full, "")
     assert isinstance(checked, RunConfig)
+    if checked.budget is not None and not checked.estimates:
+        raise ConfigError(f"budget {checked.budget:g}: only arch auto has one; leave out arch {name}, or it")
     _reached(checked)
     return checked
 
@@ -108,12 +112,13 @@ def _reached(config: RunConfig) -> None:
         )
 
 
-def _merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merges trees, section by section; the last one wins."""
     out: dict[str, Any] = {}
     for tree in trees:
         for key, value in tree.items():
             old = out.get(key)
-            out[key] = _merge([old, value]) if isinstance(old, dict) and isinstance(value, Mapping) else value
+            out[key] = merge([old, value]) if isinstance(old, dict) and isinstance(value, Mapping) else value
             if isinstance(out[key], Mapping):
                 out[key] = dict(out[key])
     return out

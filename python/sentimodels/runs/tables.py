@@ -14,6 +14,7 @@ import numpy as np
 
 from ..config import DataConfig, RunConfig
 from ..data.folding import fold
+from ..data.folds import folds
 from ..data.labels import Labels
 from ..data.leaks import leaks
 from ..data.readers import read_table, training_table
@@ -42,6 +43,9 @@ class Tables:
             raise DataError(
                 f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
             )
+        self.test: Table | None = None
+        if data.fold is not None:
+            whole, self.test = _without_fold(data, whole)
         self.valid: Table | None = None
         if data.valid is not None or data.valid_where is not None:
             self.valid = self._read(data, data.valid or data.train, training_table, data.valid_where)
@@ -50,7 +54,6 @@ class Tables:
             self.notes += [n for n in parts["train"].notes if n not in self.notes]
             whole, self.valid = parts["train"], parts["valid"]
         self.train = whole
-        self.test: Table | None = None
         if data.test is not None or data.test_where is not None:
             self.test = self._read(data, data.test or data.train, read_table, data.test_where)
         others = {name: t for name, t in (("valid", self.valid), ("test", self.test)) if t is not None}
@@ -108,6 +111,17 @@ class Tables:
         given = self.train.labelled()
         found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
         return dict(zip(self.labels.names, found.tolist(), strict=True))
+
+
+def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:
+    """Returns the rows of all other folds, and those of the fold, which nothing is chosen by."""
+    if data.test is not None or data.test_where is not None:
+        raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test")
+    if data.folds is None or data.fold is None or data.fold >= data.folds:
+        raise ConfigError(f"data.fold {data.fold}: there are {data.folds or 'no'} folds, counted from 0")
+    rows = folds(whole, data.folds, data.split_seed)
+    others = sorted(row for fold, some in enumerate(rows) if fold != data.fold for row in some)
+    return whole.take(others), whole.take(rows[data.fold])
 
 
 def _shares(train: Table, other: Table) -> bool:

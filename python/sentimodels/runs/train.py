@@ -26,6 +26,7 @@ from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, TrainingError
 from ..evaluation.calibration import fit_temperature
+from ..evaluation.intervals import intervals
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import of_logits
 from ..inference import text_logits
@@ -43,6 +44,9 @@ from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
+
+# Replicates of the bootstrap intervals of a run's scores, enough for two digits of their ends.
+_REPLICATES = 400
 
 
 def train(
@@ -176,6 +180,8 @@ def _train(
         "arch": config.arch,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "labels": tables.counts(),
+        **_drawn(task, tables),
+        **({"estimates": dict(config.estimates)} if config.estimates else {}),
         "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
         "fit": asdict(fit),
         "device": str(trainer.device),
@@ -205,6 +211,14 @@ def _train(
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about
+
+
+def _drawn(task: Classification, tables: Tables) -> dict[str, dict[str, int]]:
+    """Returns how many rows of each label an epoch draws, where it is not those there are."""
+    rows = task.drawn()
+    if rows is None:
+        return {}
+    return {"drawn": dict(zip(tables.labels.names, np.rint(rows).astype(int).tolist(), strict=True))}
 
 
 def _seed(seed: int) -> None:
@@ -240,12 +254,15 @@ def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]
 
 def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float) -> dict[str, Any]:
     before = scores(of_logits(tables.labels, logits, table))
-    return {**scores(of_logits(tables.labels, logits, table, temperature)), "ece_before": before["ece"]}
+    answered = of_logits(tables.labels, logits, table, temperature)
+    ends = intervals(answered, n_replicates=_REPLICATES)
+    found = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
+    return {**scores(answered), "ece_before": before["ece"], "intervals": found}
 
 
-def plan(config: RunConfig) -> dict[str, Any]:
+def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
     """Returns what `train` would do, without training: rows, tokens, parameters, steps."""
-    tables = read_tables(config)
+    tables = tables or read_tables(config)
     encoder = encoder_for(config, tables.train.texts)
     encoded = encoder.encode(tables.train.texts)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))

@@ -81,6 +81,15 @@ class Classification:
         """Returns the batches of an epoch and the steps in all."""
         return self.train.course(len(self.texts), world)
 
+    def drawn(self) -> NDArray[np.float64] | None:
+        """Returns how many rows of each class an epoch has on average; `None` where it has every row."""
+        if self._row_weights is None:
+            return None
+        labels = self.labels[self.texts.text_of_row]
+        share = np.bincount(labels, self._row_weights, self.n_classes) / self._row_weights.sum()
+        rows: NDArray[np.float64] = share * len(labels)
+        return rows
+
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Batch]:
         """Yields this process's rows of each batch: every `world`-th of the batch of all."""
         found = batches(

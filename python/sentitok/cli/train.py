@@ -159,7 +159,7 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
             if n_bytes >= _SAMPLE_BYTES:
                 break
     except ValueError:
-        # Python 3.11 to 3.13 has no zstd, a line may be long: the figure is left out, training stands.
+        # Before 3.14 zst needs pyarrow, a line may be long: the figure is left out, training stands.
         return None
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
     return n_bytes / n_tokens if n_tokens else None

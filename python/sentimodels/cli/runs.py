@@ -1,0 +1,65 @@
+"""`senti runs`: the runs of a folder as a leaderboard.
+
+Not for training (`train.py`) nor for a comparison on the same rows (`compare.py`).
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sentitok.cli.output import number
+
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .tables import grid, page, shown
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs, at any depth.")] = Path(
+        "runs"
+    ),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """List the runs of a folder, the best first by validation macro-F1.
+
+    Runs with other validation rows stand in a table of their own: their scores say nothing about
+    each other. With --quiet only the path of the best run is printed.
+    """
+    from ..runs.leaderboard import leaderboard
+
+    output = Output("senti.runs/1", as_json=as_json, quiet=quiet)
+    found = leaderboard(folder)
+    by_rows: dict[Any, list[dict[str, Any]]] = {}
+    for one in found:
+        by_rows.setdefault(one["data"], []).append(one)
+    parts: list[Any] = [_table(some) for some in by_rows.values()]
+    if len(by_rows) > 1:
+        parts.append("Runs of different tables have other validation rows: their scores do not compare.")
+    text = page(*parts, "next: senti compare RUN RUN --data FILE, to tell a difference from chance")
+    best = found[0]["run"]
+    output.result({"runs": found}, text, str(folder / best) if best != folder.name else str(folder))
+
+
+def _table(some: list[dict[str, Any]]) -> Any:
+    tested = any("test" in one for one in some)
+    rows = []
+    for one in some:
+        interval = one.get("interval")
+        rows.append([
+            one["run"], one["arch"], one["state"],
+            shown(one.get("macro_f1")), "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
+            shown(one.get("accuracy")), *([shown(one.get("test", {}).get("macro_f1"))] if tested else []),
+            "-" if one.get("parameters") is None else number(one["parameters"]),
+            "-" if one.get("seconds") is None else f"{one['seconds']:.1f}",
+        ])  # fmt: skip
+    rows_of = next((one["rows"]["valid"] for one in some if one.get("rows")), 0)
+    title = f"Runs on {number(rows_of)} validation rows" if rows_of else "Runs without validation rows"
+    head = ["run", "arch", "state", "macro F1", "95 %", "accuracy"]
+    return grid(title, [*head, *(["test macro F1"] if tested else []), "parameters", "seconds"], rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command("runs", cls=Command, epilog=examples("senti runs runs", "senti runs runs --json"))(runs)

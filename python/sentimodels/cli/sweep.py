@@ -1,0 +1,102 @@
+"""`senti sweep`: try combinations of settings, and rank them by validation rows.
+
+Not for the search (`runs/sweep.py`). Options are those of `senti train`, where a `--set` may list
+several values; all runs have the same rows.
+"""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .options import parameters, seconds, tree_of
+from .stopping import Stopper
+from .train import say_group, settled, trees, watched
+
+
+def sweep(
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="File or folder of labelled texts.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs.")] = Path(
+        "runs/sweep"
+    ),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUES", help="A key and its values, as optim.lr=1e-3,3e-3; repeatable."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="CPU time of all runs, as 90s, 10m or 2h; no limit without it.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    **given: Any,
+) -> None:
+    """Train a run for each combination of values, and rank them by validation macro-F1.
+
+    No run begins that would go beyond the budget if it took as long as those before it. A stopped
+    sweep goes on with senti train --resume DIR. Test rows are not read: score the best on them
+    afterwards.
+    """
+    from ..runs.config import merge
+    from ..runs.group import refuse
+    from ..runs.sweep import combinations
+    from ..runs.sweep import sweep as run_sweep
+    from ..runs.tables import check_files, read_tables
+
+    output = Output("senti.sweep/1", as_json=as_json, quiet=quiet)
+    tried = combinations(set_ or [])
+    if len(tried) < 2:
+        raise UsageError("give several values of a key, as in --set optim.lr=1e-3,3e-3")
+    limit = None if budget is None else seconds(budget, "--budget")
+    base = trees(config, [], tree_of({**given, "data__train": data}))
+    # The first combination tells which rows there are; all have the same.
+    first = [*base, *trees(None, [f"{key}={value}" for key, value in tried[0].items()], {})[:1]]
+    chosen, tables = settled(output, first, out)
+    if tables is None:
+        check_files(chosen)
+        refuse(out)
+        tables = read_tables(chosen)
+    if "arch" not in tried[0] and "arch" not in merge(base):
+        base = [*base, {"arch": chosen.arch, "budget": chosen.budget, "estimates": dict(chosen.estimates)}]
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        done = run_sweep(base, set_ or [], out, tables=tables, budget=limit, **more)
+    say_group(output, out, done, stopper)
+
+
+_OWN = [
+    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(sweep).parameters.values()
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+]
+# What a run of a sweep does not have: rows to test on, a budget of its own, a baseline.
+_LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline"}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file, with the options that its configuration has."""
+    made = [parameter for key, parameter in parameters() if key not in _LEFT_OUT]
+    sweep.__signature__ = inspect.Signature([*_OWN[:2], *made, *_OWN[2:]])  # type: ignore[attr-defined]
+    app.command(
+        "sweep",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
+            "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
+        ),
+    )(sweep)

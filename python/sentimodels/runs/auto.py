@@ -1,0 +1,256 @@
+"""`choose`: the architecture of a run that names none: the best that is trained within a budget.
+
+Not for settings of an architecture (`defaults.py`), nor for a search by training (`sweep.py`): what is
+best is a table of measured facts, by rows, lengths and script, and only time is measured here. A few
+steps, or a fit of some of the rows, tell what all would take; the first in the order that fits is
+taken. Choice and estimates are kept in the run's configuration, so that the same run can be had again.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..config import RunConfig
+from ..data.scripts import n_words, stands_alone
+from ..data.table import Table
+from ..errors import CheckpointError, ConfigError
+from ..models import ARCHITECTURES, Fits, build
+from ..tasks.class_weights import settled
+from ..tasks.classification import Classification
+from ..text.encoder import encoder_for
+from ..training.device import device_of
+from ..training.possible import check_possible
+from ..training.trainer import Record, Trainer
+from .config import merge, resolve
+from .directory import load_config
+from .start import encoder_of_start
+from .tables import Tables
+
+__all__ = ["AUTO", "BUDGET", "Texts", "choose", "order", "without_architecture"]
+
+AUTO = "auto"
+# Seconds, when none are named.
+BUDGET = 60.0
+
+# Texts from so many words on are long.
+_LONG = 60
+# From so many rows on, networks are better than linear models on short texts; from the second
+# number on, a bag of hashed n-grams is better than naive Bayes, and quicker.
+_FEW, _MANY = 2_000, 50_000
+_LINEAR = ("nb", "bow", "tfidf")
+# Taken only where the keys that were given suit none of the first.
+_REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "rnn")
+# Keys of models that learn by steps: who gives one means such a model.
+_OF_STEPS = ("epochs", "max_steps", "batch_size", "accumulate", "ema", "evaluate_every", "patience")
+
+# Rows that a fit is timed on; tokens of a step that is timed, at most, and how many such steps.
+_FITTED_ROWS = 1_000
+_STEP_TOKENS = 8_192
+_STEPS = 3
+# A step forward is about so much of a step of training.
+_FORWARD = 0.3
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What the order of architectures goes by.
+
+    Attributes:
+        n_rows: training rows.
+        n_words: the median of their lengths.
+        spaced: whether most of them are of a script that puts spaces between words.
+    """
+
+    n_rows: int
+    n_words: int
+    spaced: bool
+
+    @classmethod
+    def of(cls, table: Table) -> "Texts":
+        """Looks at a table."""
+        some = _some(table.texts, 2_000)
+        alone = sum(map(stands_alone, some))
+        return cls(len(table), int(np.median([n_words(text) for text in some])), 2 * alone < len(some))
+
+    def __str__(self) -> str:
+        kind = f"median {self.n_words} words" if self.spaced else "words without spaces"
+        return f"{self.n_rows:,} texts ({kind})"
+
+
+def order(texts: Texts) -> tuple[str, ...]:
+    """Returns architectures, the one first that is best on such texts, whatever the time it takes.
+
+    As measured on development parts of movie-review phrases, tweets, film reviews, short shop
+    reviews and Chinese shop reviews (`docs/senti-data.md`).
+    """
+    if not texts.spaced or texts.n_words >= _LONG or texts.n_rows < _FEW:
+        return _LINEAR
+    return (
+        ("gru", "cnn", "nb", "bow", "tfidf") if texts.n_rows < _MANY else ("gru", "cnn", "bow", "nb", "tfidf")
+    )
+
+
+def choose(
+    *trees: Mapping[str, Any], tables: Tables, on_note: Callable[[str], None] | None = None
+) -> RunConfig:
+    """Returns the configuration of the best architecture within the budget.
+
+    Args:
+        trees: what was given, as `resolve` takes it, without `arch` or with "auto".
+        tables: the rows.
+        on_note: told of the budget, first, then of each estimate.
+
+    Raises:
+        ConfigError: if what was given suits no architecture.
+    """
+    say = on_note or (lambda _: None)
+    given = merge(trees)
+    budget = float(given.get("budget") or BUDGET)
+    texts = Texts.of(tables.train)
+    say(f"arch auto: the best for {texts} within {_said(budget)} (--budget)")
+    refused: ConfigError | None = None
+    estimates: dict[str, float] = {}
+    for names in _candidates(given, texts):
+        for name in names:
+            try:
+                config = resolve(given, {"arch": name, "budget": budget, "estimates": {name: 0.0}})
+                seconds = estimate(config, tables)
+            except ConfigError as error:
+                refused = refused or error
+                continue
+            estimates[name] = round(seconds, 1)
+            fits = seconds <= budget
+            say(f"{name}: about {_said(seconds)}{', taken' if fits else ': too long'}")
+            if fits:
+                return _chosen(given, name, budget, estimates)
+        if estimates:
+            break
+    if not estimates:
+        assert refused is not None
+        raise refused
+    quickest = min(estimates, key=lambda name: estimates[name])
+    say(f"none is within {_said(budget)}: {quickest}, the quickest, is taken")
+    return _chosen(given, quickest, budget, estimates)
+
+
+def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
+    """Returns what was given, before an architecture is chosen: what files there are.
+
+    Raises:
+        ConfigError: if what was given suits no architecture.
+    """
+    given = merge(trees)
+    refused: ConfigError | None = None
+    for name in ARCHITECTURES:
+        try:
+            return resolve(given, {"arch": name, "budget": BUDGET, "estimates": {name: 0.0}})
+        except ConfigError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _chosen(given: Mapping[str, Any], name: str, budget: float, estimates: dict[str, float]) -> RunConfig:
+    return resolve(given, {"arch": name, "budget": budget, "estimates": estimates})
+
+
+def _candidates(given: Mapping[str, Any], texts: Texts) -> list[tuple[str, ...]]:
+    """Returns architectures to try in order, and those to try where none of them can be."""
+    start = given.get("train", {}).get("init_from")
+    if start is not None and Path(start).is_dir():
+        try:
+            return [(load_config(Path(start)).arch,)]
+        except CheckpointError as error:
+            raise ConfigError(f"train.init_from: {error}") from error
+    by_steps = bool(given.get("optim")) or any(key in given.get("train", {}) for key in _OF_STEPS)
+    suit = [name for name in order(texts) if not (by_steps and name in _LINEAR)]
+    return [tuple(suit), tuple(name for name in _REST if name not in suit)]
+
+
+def _said(seconds: float) -> str:
+    """Writes seconds of computing for people."""
+    if seconds < 10:
+        return f"{seconds:.1f} s of CPU"
+    return f"{seconds:,.0f} s of CPU" if seconds < 600 else f"{seconds / 60:,.0f} min of CPU"
+
+
+def _some(texts: list[str], n: int) -> list[str]:
+    """Returns at most `n` texts, spread over all."""
+    return texts if len(texts) <= n else [texts[i] for i in np.linspace(0, len(texts) - 1, n).astype(int)]
+
+
+def estimate(config: RunConfig, tables: Tables) -> float:
+    """Returns about how many seconds a run takes, of CPU, or of the clock on another device.
+
+    Raises:
+        ConfigError: if the configuration does not suit the architecture.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # threads that wait for each other beside other programs count as work
+    try:
+        return _estimate(config, tables)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _estimate(config: RunConfig, tables: Tables) -> float:
+    clock = time.process_time if device_of(config.train.device).type == "cpu" else time.perf_counter
+    whole = tables.train
+    rows = np.linspace(0, len(whole) - 1, min(len(whole), _FITTED_ROWS)).astype(int)
+    few = whole.take(rows[::4])
+    if not config.train.epochs and config.train.epochs is not None:
+        first, then = (_fitted(config, table, tables, clock) for table in (few, whole.take(rows)))
+        a_row = max(0.0, then - first) / max(1, len(rows) - len(few))
+        return then + a_row * (len(whole) - len(rows))
+    return _stepped(config, whole.take(rows), tables, clock)
+
+
+def _fitted(config: RunConfig, table: Table, tables: Tables, clock: Callable[[], float]) -> float:
+    """Returns the seconds that encoding and fitting some rows take."""
+    began = clock()
+    encoder = encoder_for(config, table.texts)
+    encoded = encoder.encode(table.texts)
+    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+    if isinstance(module, Fits):
+        module.fit(encoded, tables.labels.encode(table.labelled()), config.train.seed)
+    return clock() - began
+
+
+def _stepped(config: RunConfig, table: Table, tables: Tables, clock: Callable[[], float]) -> float:
+    """Returns the seconds that all steps take, by the time of a few."""
+    began = clock()
+    encoder = encoder_of_start(config) or encoder_for(config, table.texts)
+    encoded = encoder.encode(table.texts)
+    n_tokens = encoded.lengths.sum() / len(table) * len(tables.train)
+    encoding = (clock() - began) / len(table) * len(tables.train)
+    course = config.train.course(len(tables.train))
+    size = max(1, min(course.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
+    n_classes = len(tables.labels)
+    weights = settled(config.task.class_weights, tables.labels.names)
+    train = config.train.model_copy(
+        update={"batch_size": size, "max_steps": _STEPS, "epochs": 1, "accumulate": 1, "log_every": 1}
+    )
+    task = Classification(
+        config.task.model_copy(update={"class_weights": weights}), train, encoded,
+        tables.labels.encode(table.labelled()), n_classes=n_classes,
+    )  # fmt: skip
+    module = build(config.arch, config.model, encoder.inputs(n_classes))
+    check_possible(module, config.optim)
+    task.check(module)
+    seen: list[tuple[float, int]] = []
+
+    def timed(record: Record) -> None:
+        seen.append((clock(), int(record["tokens"])))
+
+    Trainer(config.optim, train, on_record=timed).fit(module, task)
+    (start, before), (end, after) = seen[0], seen[-1]  # the first step prepares what the others use
+    a_token = (end - start) / max(1, after - before)
+    epochs = course.steps * config.train.accumulate / max(1, course.n_batches)
+    n_valid = 0 if tables.valid is None else len(tables.valid)
+    validation = _FORWARD * n_valid / len(tables.train)
+    return encoding + float(n_tokens * epochs * a_token * (1 + validation))

@@ -1,0 +1,182 @@
+"""`senti train` without an architecture: what is taken, what is printed first, and that it stays so."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from labelled_reviews import write
+from senti_in_process import senti
+from sentimodels.config import RunConfig
+from sentimodels.errors import ConfigError
+from sentimodels.models import ARCHITECTURES
+from sentimodels.runs.auto import Texts, choose, estimate, order
+from sentimodels.runs.config import resolve
+from sentimodels.runs.tables import Tables
+
+CHINESE = ["很好的手机", "质量太差", "物流很快", "不值这个价"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with reviews.csv, and long.csv of enough rows for a network."""
+    path = tmp_path_factory.mktemp("auto")
+    write(path / "reviews.csv")
+    write(path / "long.csv", 2_600)
+    (path / "chinese.csv").write_text(
+        "text,label\n" + "".join(f"{text}{i},{i % 2}\n" for i in range(5) for text in CHINESE), "utf-8"
+    )
+    return path
+
+
+def tables(folder: Path, name: str = "reviews.csv") -> Tables:
+    return Tables(resolve({"arch": "nb", "data": {"train": str(folder / name)}}).data)
+
+
+# (rows, median of words, spaced, the first)
+ORDER = [
+    (500, 12, True, "nb"),
+    (1_999, 12, True, "nb"),
+    (2_000, 12, True, "gru"),
+    (30_000, 59, True, "gru"),
+    (30_000, 60, True, "nb"),
+    (30_000, 12, False, "nb"),
+]
+
+
+@pytest.mark.parametrize(("n", "words", "spaced", "first"), ORDER)
+def test_the_order_goes_by_rows_lengths_and_script(n: int, words: int, spaced: bool, first: str) -> None:
+    found = order(Texts(n, words, spaced))
+    assert found[0] == first
+    assert set(found) <= set(ARCHITECTURES)
+    assert len(set(found)) == len(found)
+    assert {"nb", "bow", "tfidf"} <= set(found)  # something is always quick enough
+
+
+def test_what_texts_are(folder: Path) -> None:
+    plain, chinese = tables(folder).train, tables(folder, "chinese.csv").train
+    assert Texts.of(plain).spaced
+    assert 4 <= Texts.of(plain).n_words <= 14
+    assert not Texts.of(chinese).spaced
+    assert "words without spaces" in str(Texts.of(chinese))
+
+
+def chosen(folder: Path, seconds: dict[str, float], *trees: dict[str, Any]) -> tuple[RunConfig, list[str]]:
+    """Chooses with estimates that are given; a large table, so that networks come first."""
+    notes: list[str] = []
+    with patch("sentimodels.runs.auto.estimate", lambda config, _: seconds[config.arch]):
+        found = choose(*trees, tables=tables(folder, "long.csv"), on_note=notes.append)
+    return found, notes
+
+
+def test_the_first_that_fits_is_taken(folder: Path) -> None:
+    seconds = {"gru": 90.0, "cnn": 40.0, "nb": 2.0}
+    found, notes = chosen(folder, seconds)
+    assert (found.arch, found.budget) == ("cnn", 60.0)
+    assert found.estimates == {"gru": 90.0, "cnn": 40.0}
+    assert notes == [
+        "arch auto: the best for 2,340 texts (median 9 words) within 60 s of CPU (--budget)",
+        "gru: about 90 s of CPU: too long",
+        "cnn: about 40 s of CPU, taken",
+    ]
+    assert chosen(folder, seconds, {"budget": 100.0})[0].arch == "gru"
+    assert resolve(found.tree()) == found
+    assert tomllib.loads(found.to_toml())["estimates"] == found.estimates
+
+
+def test_where_none_fits_the_quickest_is_taken(folder: Path) -> None:
+    seconds = {"gru": 90.0, "cnn": 80.0, "nb": 63.0, "bow": 61.0, "tfidf": 62.0}
+    found, notes = chosen(folder, seconds)
+    assert found.arch == "bow"
+    assert notes[-1] == "none is within 60 s of CPU: bow, the quickest, is taken"
+
+
+# (tree, what is taken)
+GIVEN: list[tuple[dict[str, Any], str]] = [
+    ({"model": {"filters": 8}}, "cnn"),  # the first that has the key
+    ({"model": {"d_state": 8}}, "mamba"),
+    ({"preset": "nano"}, "gru"),
+    ({"train": {"epochs": 1}}, "gru"),
+    ({"data": {"vocab_size": 300}}, "gru"),
+    ({"arch": "auto", "budget": 5.0, "model": {"word_ngrams": 2}}, "bow"),
+]
+
+
+@pytest.mark.parametrize(("tree", "arch"), GIVEN)
+def test_what_is_given_must_suit(tree: dict[str, Any], arch: str, folder: Path) -> None:
+    assert chosen(folder, dict.fromkeys(ARCHITECTURES, 1.0), tree)[0].arch == arch
+
+
+def test_few_rows_and_options_of_steps_take_a_network(folder: Path) -> None:
+    with patch("sentimodels.runs.auto.estimate", lambda *_: 1.0):
+        assert choose(tables=tables(folder)).arch == "nb"
+        assert choose({"train": {"patience": 1}}, tables=tables(folder)).arch == "gru"
+        assert choose({"optim": {"lr": 0.01}}, tables=tables(folder)).arch == "gru"
+
+
+def test_what_suits_none_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"optim\.lrr: no such key; did you mean lr"):
+        choose({"optim": {"lrr": 1}}, tables=tables(folder))
+    with pytest.raises(ConfigError, match="budget 5: only arch auto has one"):
+        resolve({"arch": "nb", "budget": 5.0})
+    with pytest.raises(ConfigError, match="give one of the architectures"):
+        resolve({"arch": "auto"})
+
+
+@pytest.mark.parametrize("arch", ["nb", "bow", "cnn"])
+def test_an_estimate_grows_with_the_work(arch: str, folder: Path) -> None:
+    """Not a bar on time: twenty times the passes, or the rows, must not cost the same."""
+    small = {"data": {"vocab_size": 300}} if arch == "cnn" else {}
+    config = resolve({"arch": arch, **small, "train": {"threads": 1}})
+    once = estimate(config, tables(folder))
+    assert once > 0
+    if arch == "cnn":
+        more = config.model_copy(update={"train": config.train.model_copy(update={"epochs": 20 * 20})})
+        assert estimate(more, tables(folder)) > 4 * once
+
+
+def test_the_run_keeps_the_choice_and_can_be_had_again(folder: Path) -> None:
+    """Bytes of the run are those of its own configuration, and of a stopped one that goes on."""
+    common = ["--threads", "1", "--no-baseline"]
+    done = senti("train", "reviews.csv", "-o", "runs/auto", "--budget", "90s", *common, cwd=folder)
+    assert done.code == 0, done.err
+    lines = done.err.splitlines()
+    assert re.match(r"arch auto: the best for 270 texts \(median \d+ words\) within 90 s of CPU", lines[0])
+    assert re.match(r"nb: about \d+\.\d s of CPU, taken", lines[1])
+    assert re.search(r"^estimated +nb \d+\.\d s of CPU, by arch auto$", done.out, re.M)
+    file = folder / "runs" / "auto" / "config.toml"
+    kept = tomllib.loads(file.read_text("utf-8"))
+    assert (kept["arch"], kept["budget"]) == ("nb", 90.0)
+    assert kept["estimates"].keys() == {"nb"}
+    again = senti("train", "--config", file, "-o", "runs/again", cwd=folder)
+    assert again.code == 0, again.err
+    assert "arch auto" not in again.err
+    weights = [folder / "runs" / name / "model.safetensors" for name in ("auto", "again")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_a_stopped_run_goes_on_with_its_choice(folder: Path) -> None:
+    small = ["--set", "model.filters=8", "--set", "model.d_model=16", "--set", "data.vocab_size=300"]
+    common = ["--threads", "1", "--no-baseline", "--epochs", "2", *small]
+    assert senti("train", "reviews.csv", "-o", "runs/whole", *common, cwd=folder).code == 0
+    asked = iter(range(1000))
+    with patch("sentimodels.cli.stopping.Stopper.__call__", lambda _: next(asked) == 20):
+        done = senti("train", "reviews.csv", "-o", "runs/parts", *common, cwd=folder)
+    assert done.code == 130, done.err
+    config = (folder / "runs" / "parts" / "config.toml").read_bytes()
+    done = senti("train", "--resume", "runs/parts", cwd=folder)
+    assert done.code == 0, done.err
+    assert "tfidf" not in done.out  # --no-baseline is kept
+    assert (folder / "runs" / "parts" / "config.toml").read_bytes() == config
+    weights = [folder / "runs" / name / "model.safetensors" for name in ("whole", "parts")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@pytest.mark.parametrize("time", ["0", "fast", "-5", "5d"])
+def test_a_budget_is_a_time(time: str, folder: Path) -> None:
+    done = senti("train", "reviews.csv", "--budget", time, cwd=folder)
+    assert done.code == 2
+    assert f"--budget {time}: expected a time above 0, as in 90s, 10m or 2h" in done.err
