@@ -69,6 +69,17 @@ class Tables:
         if rare:
             self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
 
+    @classmethod
+    def of(cls, train: Table, valid: Table | None = None, test: Table | None = None) -> "Tables":
+        """Returns tables that are there already, as parts of a benchmark are."""
+        made = cls.__new__(cls)
+        made.notes, made.train, made.valid, made.test = [], train, valid, test
+        made.labels = Labels.from_values(train.labelled())
+        for table in (valid, test):
+            if table is not None:
+                made._known(table)
+        return made
+
     def _drop(self, other: Table, name: str) -> None:
         """Leaves out training rows whose text is in another table."""
         texts = set(map(fold, other.texts))

@@ -54,6 +54,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     baseline: bool | None = None,
     tables: Tables | None = None,
+    temperature: float = 1.0,
 ) -> dict[str, Any]:
     """Trains a model and writes its run directory.
 
@@ -65,6 +66,7 @@ def train(
         should_stop: asked after each step.
         baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
         tables: the tables, if they are read already.
+        temperature: of the model where no validation texts fit one.
 
     Returns:
         What `run.json` holds.
@@ -83,7 +85,7 @@ def train(
     config = config.model_copy(update={"data": encoder.data, "task": task})
     config = with_baseline(config, baseline)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, False, told, on_note, should_stop)
+        return _train(config, out, found, encoder, False, told, on_note, should_stop, temperature)
 
 
 def resume(
@@ -128,6 +130,7 @@ def _train(
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
+    temperature: float = 1.0,
 ) -> dict[str, Any]:
     say = on_note or (lambda _: None)
     for note in tables.notes:
@@ -180,7 +183,7 @@ def _train(
         "fit": asdict(fit),
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
-        "temperature": 1.0,
+        "temperature": temperature,
     }
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
