@@ -66,7 +66,9 @@ def code_hash(arch: str) -> str:
     """Returns the hash of that code, without docstrings, comments and layout."""
     digest = hashlib.sha256()
     for path in files_that_matter(arch):
-        digest.update(f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode())
+        digest.update(
+            f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
+        )
     return digest.hexdigest()
 
 

@@ -23,12 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import against_trainer
 import results_page
 from bars import BARS, MISSED, Results, judged
-from parts import fingerprints
+from parts import Parts, fingerprints, kaggle
 from result import RESULTS, ROOT, changed, path_of, read, stale
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of
 
+from sentimodels.data import Table
 from sentimodels.runs.config import resolve
 
 ANSWERS = ROOT / "runs" / "bench"
@@ -111,7 +113,7 @@ def work(asked: list[Job], data: Path, n_jobs: int) -> None:
             )
         left.append(job)
     # One thread each, for libraries that read it from here alone.
-    limits = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda job: run(job, data, limits), left))
 
@@ -172,6 +174,15 @@ def listed(data: Path) -> None:
     print(f"left: some {left:.0f} minutes of one core")
 
 
+def fewer(parts: Parts, limit: int | None) -> Parts:
+    """At most `limit` rows, in equal steps from the first: labels differ from part to part of a file."""
+
+    def some(table: Table) -> Table:
+        return table if limit is None else table.take(range(0, len(table), -(-len(table) // limit)))
+
+    return Parts(some(parts.train), some(parts.dev), parts.sealed)
+
+
 def small(names: list[str]) -> list[str]:
     """Runs the quick version of these rows; returns those below their bars, one sentence each."""
     from train_one import configured, scored, trained
@@ -179,12 +190,12 @@ def small(names: list[str]) -> list[str]:
     from sentimodels.classifier import Classifier
     from sentimodels.evaluation.predictions import predict
 
-    (parts,) = __import__("parts").kaggle(data_folder())
+    (parts,) = kaggle(data_folder())
     trees: dict[str, Tree] = {row.name: row.tree for row in SETS["kaggle"]}
     missed = []
     for name in names:
         asked = SMALL[name]
-        some = results_page.spread(parts, asked.limit)
+        some = fewer(parts, asked.limit)
         config = configured(trees[name] | asked.change, 0, data_folder())
         with tempfile.TemporaryDirectory() as folder:
             trained(config, some, Path(folder))
@@ -203,6 +214,13 @@ def pages(data: Path) -> int:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
             found["mr", CHOSEN] = [read(job.path)]
+    speed = against_trainer.TARGET
+    if speed.is_file():
+        reasons = stale(read(speed), resolve({"arch": "encoder"}), fingerprints("kaggle", data))
+        if reasons:
+            refused[str(speed.relative_to(ROOT))] = [*reasons, f"type: {against_trainer.COMMAND}"]
+        else:
+            found["speed", "encoder"] = [read(speed)]
     for name, reasons in refused.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
     for path in results_page.write(found, chosen_for_mr(found)):

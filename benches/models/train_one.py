@@ -85,7 +85,11 @@ def elsewhere(classifier: Classifier, record: TrainingRecord, tables: dict[str, 
 
 
 def one(
-    config: RunConfig, made: list[Parts], out: Path | None, again: bool, others: Callable[[], dict[str, Table]]
+    config: RunConfig,
+    made: list[Parts],
+    out: Path | None,
+    again: bool,
+    others: Callable[[], dict[str, Table]],
 ) -> dict[str, Any]:
     """Trains and judges; several parts are folds, whose answers are taken together.
 

@@ -90,4 +90,6 @@ def refit(
     both = joined(tables.train, tables.valid)
     asked = settled(config, about, len(tables.train), len(both))
     temperature = float(about["temperature"])
-    return train(asked, out, tables=Tables.of(both), on_record=on_record, baseline=False, temperature=temperature)
+    return train(
+        asked, out, tables=Tables.of(both), on_record=on_record, baseline=False, temperature=temperature
+    )
