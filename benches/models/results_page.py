@@ -236,7 +236,7 @@ Every set has three parts. Models learn from **train**. **dev** makes every choi
 members of mixtures. The **sealed** part is answered once a model is finished, and judges. On the Kaggle
 movie-review phrases the sealed part is a fifth of the sentences, split by SentenceId, stratified on the
 label of each sentence's longest phrase, seed 42; dev is a tenth of the other sentences: {parts}.
-Rows called `{again}` are recipes whose steps and temperature dev chose, trained once more on both parts.
+Rows called `{again}` are recipes whose steps and temperature dev chose, trained once more on both.
 
 The architectures' defaults are older than this division: they were chosen on what is now the sealed
 part, so the sealed part flatters them a little still. Rows are trained with these defaults; each
@@ -260,9 +260,9 @@ Earlier
 versions looked at MR's folds when `nb` was defined and when characters were added to it, so its figure is
 reported alone."""
 CLAIMS = """Differences of accuracy in points on the sealed part: same data, same training, one choice
-changed; 95 % intervals over seeds and sentences. `seed` is the larger standard deviation between seeds of the two
-rows, in points: a claim holds only where the interval leaves out zero by more than that. The reports'
-differences are from their own data."""
+changed; 95 % intervals over seeds and sentences. `seed` is the larger standard deviation between seeds
+of the two rows, in points: a claim holds only where the interval leaves out zero by more than that. The
+reports' differences are from their own data."""
 
 
 def page(found: Results, chosen: str | None) -> str:

@@ -54,7 +54,8 @@ def train_seeds(
         baseline: whether to train TF-IDF beside the first; without it as the configuration says.
 
     Returns:
-        `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score;
+        `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score on the
+        rows that judge;
         `stopped`, whether some are still to come.
 
     Raises:
@@ -140,7 +141,7 @@ def _go(
     stopped = len(found) < len(seeds) or found[-1]["fit"]["stop"] == "stopped"
     return {
         "seeds": found,
-        "spread": spread([one["valid"] for one in found if "valid" in one]),
+        "spread": spread([one[one["judged"]] for one in found if "judged" in one]),
         "stopped": stopped,
     }
 
