@@ -35,6 +35,7 @@ from ..tasks.classification import Classification, evaluation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.possible import check_possible
 from ..training.progress import write_record
+from ..training.state import load_state
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .baselines import baselines
@@ -172,7 +173,8 @@ def _train(
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
-    if crossed is not None and goes_on:
+    # A run that is stopped before its first evaluation makes one for its user; it has no part in the run.
+    if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
         crossed.load()
     if isinstance(module, Fits) and not goes_on:
         module.fit(encoded, labels, config.train.seed)
