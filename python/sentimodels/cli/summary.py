@@ -41,10 +41,10 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("seconds", ", ".join(f"{value:.1f} {key}" for key, value in seconds.items() if value > 0.05))
     )
     rows = []
-    for name, shown in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
+    for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
         if name in about:
             s = about[name]
-            rows.append([shown, *(f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece"))])
+            rows.append([called, *(f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece"))])
     for name, s in about.get("baselines", {}).items():
         rows.append([name, f"{s['accuracy']:.4f}", f"{s['macro_f1']:.4f}", "", ""])
     text = lines(pairs)

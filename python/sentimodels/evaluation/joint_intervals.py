@@ -110,7 +110,13 @@ def _side(accuracies: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[
     from scipy.stats import t
 
     widened = (n_seeds / (n_seeds - 1)) ** 0.5 * float(t.ppf(0.975, n_seeds - 1)) / _NORMAL
-    return mean + widened * (np.take_along_axis(accuracies, seeds, axis=1).mean(axis=1) - mean)
+    found: NDArray[np.float64] = mean + widened * (_drawn_mean(accuracies, seeds) - mean)
+    return found
+
+
+def _drawn_mean(accuracies: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[np.float64]:
+    mean: NDArray[np.float64] = np.take_along_axis(accuracies, seeds, axis=1).mean(axis=1)
+    return mean
 
 
 def _joint(value: float, drawn: NDArray[np.float64], seeds: int) -> Joint:

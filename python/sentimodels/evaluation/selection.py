@@ -79,7 +79,8 @@ def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Se
 def halves(groups: Sequence[str] | None, n: int) -> NDArray[np.bool_]:
     """Returns which of `n` rows are in the first half: every other group, in the order they come."""
     if groups is None:
-        return np.arange(n) % 2 == 0
+        every_other: NDArray[np.bool_] = np.arange(n) % 2 == 0
+        return every_other
     order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
     return np.array([order[group] % 2 == 0 for group in groups], dtype=np.bool_)
 

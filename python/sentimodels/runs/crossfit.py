@@ -97,7 +97,7 @@ class CrossFit:
         They are divided by that temperature.
         """
         assert self.chosen is not None
-        out = np.empty_like(self.chosen[0])
+        out: NDArray[np.float32] = np.empty_like(self.chosen[0])
         for side, rows in enumerate((self.half, ~self.half)):
             temperature = fit_temperature(self.chosen[side][rows], self.labels[rows])
             out[~rows] = self.chosen[side][~rows] / temperature
