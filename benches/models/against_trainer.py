@@ -6,7 +6,7 @@ Model, tokenizer, rows and machine are the same; each side runs as a process of 
 turns, and the median counts. The Trainer stands with its default settings (batches of 8 in
 random order, padded to the longest row) and once more with ours (batches of 128, grouped by
 length). Both include all that a step costs: reading, forward, backward, optimiser; ours also
-the averaged weights. Writes docs/trainer-speed.json, which docs/results.md shows.
+the averaged weights. Writes a result file, which docs/results.md shows.
 """
 
 import json
@@ -20,8 +20,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-TARGET = ROOT / "docs" / "trainer-speed.json"
+from parts import fingerprints, kaggle
+from result import RESULTS, ROOT, digest, load, settings, stamp, write
+
+TARGET = RESULTS / "trainer-speed.json"
+COMMAND = "python benches/models/against_trainer.py"
 ROWS = 12_000
 ROUNDS = 3
 # Side: what it is called, and settings of the Trainer above its defaults (`None`: ours).
@@ -35,23 +38,27 @@ SIDES: dict[str, tuple[str, dict[str, Any] | None]] = {
 }
 
 
+def data_folder() -> Path:
+    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
+
+
 def material(rows: int) -> Any:
     """Ids, labels and a freshly made encoder, the same for all sides."""
     import torch
-    from train_one import tables
 
+    from sentimodels.data.labels import Labels
     from sentimodels.models import build
     from sentimodels.runs.config import resolve
     from sentimodels.text.encoder import encoder_for
 
-    data = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
-    found = tables(data, None)
+    (parts,) = kaggle(data_folder())
+    labels = Labels.from_values(parts.train.labelled())
     config = resolve({"arch": "encoder", "train": {"epochs": 1}})
-    encoder = encoder_for(config, found.train.texts)
-    some = found.train.take(range(0, len(found.train), len(found.train) // rows))
+    encoder = encoder_for(config, parts.train.texts)
+    some = parts.train.take(range(0, len(parts.train), len(parts.train) // rows))
     torch.manual_seed(0)
-    module = build("encoder", config.model, encoder.inputs(len(found.labels)))
-    return config, encoder.encode(some.texts), found.labels.encode(some.labelled()), module, len(found.labels)
+    module = build("encoder", config.model, encoder.inputs(len(labels)))
+    return config, encoder.encode(some.texts), labels.encode(some.labelled()), module, len(labels)
 
 
 def ours(rows: int) -> dict[str, float]:
@@ -66,7 +73,7 @@ def ours(rows: int) -> dict[str, float]:
     return {"seconds": seconds, "rows": len(encoded), "tokens": fit.tokens, "steps": fit.steps}
 
 
-def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
+def theirs(rows: int, more: dict[str, Any]) -> dict[str, float]:
     import numpy as np
     import torch
     import torch.nn.functional as F
@@ -98,7 +105,7 @@ def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder, num_train_epochs=1, report_to="none", save_strategy="no", use_cpu=True,
-            disable_tqdm=True, remove_unused_columns=False, **settings,
+            disable_tqdm=True, remove_unused_columns=False, **more,
         )  # fmt: skip
         trainer = Trainer(model=WithLoss(), args=arguments, train_dataset=texts, data_collator=padded)
         began = time.perf_counter()
@@ -110,12 +117,13 @@ def theirs(rows: int, settings: dict[str, Any]) -> dict[str, float]:
 
 def main() -> int:
     if len(sys.argv) > 1:
-        settings = SIDES[sys.argv[1]][1]
-        print(json.dumps(ours(ROWS) if settings is None else theirs(ROWS, settings)))
+        asked = SIDES[sys.argv[1]][1]
+        print(json.dumps(ours(ROWS) if asked is None else theirs(ROWS, asked)))
         return 0
     if find_spec("accelerate") is None or find_spec("transformers") is None:
         print("needs transformers and accelerate: pip install transformers accelerate", file=sys.stderr)
         return 2
+    before = load()
     found: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for _ in range(ROUNDS):
         for side in SIDES:
@@ -127,15 +135,24 @@ def main() -> int:
     speed = {
         side: statistics.median(r["tokens"] / r["seconds"] for r in runs) for side, runs in found.items()
     }
-    result = {
-        "rows": ROWS,
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        "sides": [
-            {"name": SIDES[side][0], "tokens_per_second": speed[side], "times": speed["ours"] / speed[side]}
-            for side in SIDES
-        ],
-    }
-    TARGET.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    from sentimodels.runs.config import resolve
+
+    tree = settings(resolve({"arch": "encoder"}))
+    sides = [
+        {"name": SIDES[side][0], "tokens_per_second": speed[side], "times": speed["ours"] / speed[side]}
+        for side in SIDES
+    ]
+    write(
+        TARGET,
+        {
+            "rows": ROWS,
+            "stamp": stamp("encoder", COMMAND, before),
+            "config": tree,
+            "config_sha256": digest(tree),
+            "data": fingerprints("kaggle", data_folder()),
+            "sides": sides,
+        },
+    )
     print(f"written: {TARGET}; {speed['ours'] / speed['default']:.1f} times the default Trainer")
     return 0 if speed["ours"] >= 3 * speed["default"] else 1
 

@@ -1,126 +1,161 @@
-"""Rows that need no training: a mixture of families, and models with a memory of phrases.
+"""Rows that need no training: the mixture that dev chooses, and models with a memory of phrases.
 
-They are made of the answers that `train_one.py` left beside each run. The weights of a mixture
-are fitted on one half of the validation sentences and scored on the other, both ways; for the
-Kaggle test and the trees, on all of them. The memory holds the Kaggle training file: it can
-answer test phrases, and none of the validation part, whose sentences it must not know.
+Members are chosen among all runs there are, greedily, on dev (`evaluation/selection.py`): which runs,
+weights, temperature. What the choice is worth is said twice: on dev, each half with members that the
+other half chose, and on the sealed part, by members that all of dev chose. The memory holds Kaggle's
+whole training file: it is scored on Kaggle's test alone, and has no score on the sealed part. Both
+need the answers that runs leave in runs/bench; a result is of the very results it names, and stale as
+soon as one of them is.
 """
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from rows import FAMILIES, MEMORY, MIXTURE, REMEMBERING, file_name
+from bars import Result, Results
+from result import load, path_of, read, stamp, write
+from rows import AGAIN, MEMORY, MIXTURE, REMEMBERING
+from train_one import by_group, scored
 
-from sentimodels.data import Table, TrainingRecord, read_table
-from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
-from sentimodels.evaluation.metrics import scores
+from sentimodels.data import read_table
 from sentimodels.evaluation.phrase_memory import PhraseMemory
 from sentimodels.evaluation.predictions import Predictions, binary_view
-from sentimodels.runs.ensemble import fit_weights
+from sentimodels.evaluation.selection import Selection, crossed, select
 
-SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
-PLACES = ("valid", "kaggle", "sst5")
-
-
-def answers(folder: Path, place: str) -> Predictions:
-    """What the run in `folder` answered in a place."""
-    return Predictions.load(folder.with_suffix(f".{place}.npz"))
+# The file is of several architectures: their code is in the hashes of the members.
+_ARCH = "bow"
+COMMAND = "python benches/models/run_all.py mixture"
 
 
-def mix(members: list[Predictions], weights: NDArray[np.float64], temperature: float) -> Predictions:
-    """The members' probabilities, averaged."""
-    mean = sum(weight * one.probs.astype(np.float64) for weight, one in zip(weights, members, strict=True))
-    return replace(members[0], probs=with_temperature(np.asarray(mean), temperature).astype(np.float32))
+def answers(folder: Path, row: str, seed: int, place: str) -> Predictions:
+    """What a run answered in a place."""
+    path = path_of(folder, "kaggle", row, seed)
+    return Predictions.load(path.with_name(f"{path.stem}.{place}.npz"))
 
 
-def fitted(members: list[Predictions]) -> tuple[NDArray[np.float64], float]:
-    """Weights and temperature with the least log loss on these rows."""
-    weights = fit_weights([one.probs for one in members], members[0].truth)
-    plain = mix(members, weights, 1.0)
-    return weights, fit_temperature(log_probs(plain.probs), plain.truth)
+def identity(result: Result) -> str:
+    """Returns the hash of a result file's content."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
-def crossed(members: list[Predictions]) -> Predictions:
-    """Each half of the sentences, answered with weights fitted on the other."""
-    groups = members[0].groups
-    assert groups is not None
-    first = np.array([int(group) % 2 == 0 for group in groups])
-    probs = np.empty_like(members[0].probs)
-    for half in (first, ~first):
-        weights, temperature = fitted([one.take(~half) for one in members])
-        probs[half] = mix([one.take(half) for one in members], weights, temperature).probs
-    return replace(members[0], probs=probs)
+def library(found: Results, folder: Path) -> list[Result]:
+    """Every run on train alone whose answers are still there, in one order."""
+    there = []
+    for (of_set, row), results in sorted(found.items()):
+        if of_set != "kaggle" or row.startswith(MIXTURE) or row.endswith((AGAIN, MEMORY)):
+            continue
+        for result in results:
+            path = path_of(folder, "kaggle", row, result["seed"])
+            if path.with_name(f"{path.stem}.dev.npz").is_file():
+                there.append(result)
+    return there
 
 
-def described(name: str, seed: int, found: dict[str, Predictions]) -> dict[str, Any]:
-    """The result of a row, in the shape that `train_one.py` writes."""
-    out: dict[str, Any] = {"name": name, "seed": seed}
-    for place, one in found.items():
-        out[place] = {key: scores(one)[key] for key in SCORES}
-    out["sst2"] = {key: scores(binary_view(found["sst5"]))[key] for key in SCORES}
-    return out
+def mixed(runs: list[Result], chosen: Selection, folder: Path, place: str) -> Predictions:
+    """The mixture's answers in a place."""
+    found = [answers(folder, one["row"], one["seed"], place) for one in runs]
+    return replace(found[0], probs=chosen.mix([one.probs for one in found]))
 
 
-def mixture(folders: list[Path], seed: int, out: Path) -> dict[str, Any]:
-    """Mixes the runs, and keeps the answers as a run's are kept."""
-    of_place = {place: [answers(folder, place) for folder in folders] for place in PLACES}
-    weights, temperature = fitted(of_place["valid"])
-    found = {place: mix(of_place[place], weights, temperature) for place in ("kaggle", "sst5")}
-    found["valid"] = crossed(of_place["valid"])
-    for place, one in found.items():
-        one.save(out.with_suffix(f".{place}.npz"))
-    told = [json.loads(folder.with_suffix(".json").read_text("utf-8")) for folder in folders]
-    record = TrainingRecord.load(folders[0])
-    unseen = found["kaggle"].take(~record.seen(Table.of(found["kaggle"].texts)))
+def mixture(runs: list[Result], folder: Path) -> Result:
+    """Chooses on dev, and only then answers the sealed part."""
+    dev = [answers(folder, one["row"], one["seed"], "dev") for one in runs]
+    probs = [one.probs for one in dev]
+    chosen = select(probs, dev[0].truth)
+    of_dev = replace(dev[0], probs=chosen.mix(probs))
+    other_half = replace(dev[0], probs=crossed(probs, dev[0].truth, dev[0].groups))
+    best = min(runs, key=lambda one: float(one["scores"]["dev"]["log_loss"]))
+    sealed = mixed(runs, chosen, folder, "sealed")
+    places: dict[str, Any] = {
+        "dev": scored(of_dev), "dev_crossed": scored(other_half), "sealed": scored(sealed),
+    }  # fmt: skip
+    for place in ("kaggle", "sst5"):
+        made = mixed(runs, chosen, folder, place)
+        made.labelled().save(path_of(folder, "kaggle", MIXTURE, 0).with_name(f"{MIXTURE}-seed-0.{place}.npz"))
+        places[place] = scored(made.labelled())
+        if place == "sst5":
+            places["sst2"] = scored(binary_view(made.labelled()))
+    members = [
+        {"row": runs[place]["row"], "seed": runs[place]["seed"], "weight": chosen.weights[place],
+         "sha256": identity(runs[place])}
+        for place in chosen.members
+    ]  # fmt: skip
     return {
-        **described(MIXTURE, seed, found),
-        "kaggle_unseen": {"n": len(unseen), **{key: scores(unseen)[key] for key in SCORES}},
-        "weights": dict(zip(FAMILIES, weights.tolist(), strict=True)),
-        "parameters": sum(one["parameters"] for one in told),
-        "seconds": sum(one["seconds"] for one in told),
+        "members": members,
+        "among": [{"row": one["row"], "seed": one["seed"], "sha256": identity(one)} for one in runs],
+        "best_single": {"row": best["row"], "seed": best["seed"], "sha256": identity(best)},
+        "cost": {
+            "temperature": chosen.temperature,
+            "parameters": sum(runs[place]["cost"]["parameters"] for place in chosen.members),
+            "cpu_seconds": sum(runs[place]["cost"]["cpu_seconds"] for place in chosen.members),
+        },
+        "scores": places,
+        "sealed": by_group(sealed),
     }
 
 
-def with_memory(folder: Path, memory: PhraseMemory, name: str, seed: int) -> dict[str, Any]:
-    """The row of a run whose remembered phrases are answered from memory."""
-    told = json.loads(folder.with_suffix(".json").read_text("utf-8"))
-    found = answers(folder, "kaggle")
+def remembering(result: Result, memory: PhraseMemory, folder: Path) -> Result:
+    """A run whose remembered phrases are answered from memory: the Kaggle test alone has such."""
+    found = answers(folder, result["row"], result["seed"], "kaggle").labelled()
     probs, known = memory.apply(found.texts, found.probs)
     both = replace(found, probs=probs, remembered=known)
-    unknown = both.take(~known)
     return {
-        "name": name + MEMORY,
-        "seed": seed,
-        "parameters": told["parameters"],
-        "remembered": float(known.mean()),
-        "kaggle": {key: scores(both)[key] for key in SCORES},
-        "kaggle_unseen": {"n": len(unknown), **{key: scores(unknown)[key] for key in SCORES}},
+        "of": {"row": result["row"], "seed": result["seed"], "sha256": identity(result)},
+        "cost": {"parameters": result["cost"]["parameters"], "remembered": float(np.mean(known))},
+        "scores": {"kaggle": scored(both), "kaggle_unseen": scored(both.take(~known))},
     }
 
 
-def make(runs: Path, data: Path, seed: int = 0) -> list[str]:
-    """Writes the results of all rows whose runs are there; returns their names."""
-
-    def folder(name: str) -> Path:
-        return runs / file_name(name, seed)
-
-    made = []
-    members = [folder(name) for name in FAMILIES]
-    if all(member.with_suffix(".json").exists() for member in members):
-        target = folder(MIXTURE)
-        result = mixture(members, seed, target)
-        target.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        made.append(MIXTURE)
+def make(found: Results, results: Path, folder: Path, data: Path) -> None:
+    """Writes the results of all rows whose runs are there."""
     train = read_table(data / "kaggle-movie-reviews" / "train.tsv.xz")
-    for name in REMEMBERING:
-        if folder(name).with_suffix(".json").exists():
-            labels = answers(folder(name), "kaggle").labels
-            result = with_memory(folder(name), PhraseMemory(train, labels), name, seed)
-            path = folder(name + MEMORY).with_suffix(".json")
-            path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-            made.append(name + MEMORY)
-    return made
+    before = load()
+    runs = library(found, folder)
+    if len(runs) > 1:
+        made = mixture(runs, folder)
+        write(path_of(results, "kaggle", MIXTURE, 0), _described(MIXTURE, 0, made, before))
+        found["kaggle", MIXTURE] = [read(path_of(results, "kaggle", MIXTURE, 0))]
+        print(f"kaggle:{MIXTURE}: dev, each half chosen by the other, "
+              f"{made['scores']['dev_crossed']['accuracy']:.4f}")  # fmt: skip
+    for row in REMEMBERING:
+        for result in found.get(("kaggle", row), []):
+            path = path_of(folder, "kaggle", row, result["seed"])
+            if path.with_name(f"{path.stem}.kaggle.npz").is_file():
+                labels = answers(folder, row, result["seed"], "kaggle").labels
+                made = remembering(result, PhraseMemory(train, labels), folder)
+                name = row + MEMORY
+                target = path_of(results, "kaggle", name, result["seed"])
+                write(target, _described(name, result["seed"], made, before))
+
+
+def _described(row: str, seed: int, made: Result, before: float | None) -> Result:
+    about = stamp(_ARCH, COMMAND, before)
+    return {"set": "kaggle", "row": row, "seed": seed, "stamp": about, **made}
+
+
+def add(found: Results, refused: dict[str, list[str]], results: Path) -> None:
+    """Adds the rows made of results that still count; says of the others why not."""
+    for row in (MIXTURE, *(row + MEMORY for row in REMEMBERING)):
+        for path in sorted(
+            (results / "kaggle").glob(path_of(results, "kaggle", row, 0).name[:-6] + "*.json")
+        ):
+            result = read(path)
+            wrong = parents_gone(result, found)
+            if wrong:
+                refused[path.name] = [*wrong, f"type: {COMMAND}"]
+            else:
+                found.setdefault(("kaggle", row), []).append(result)
+
+
+def parents_gone(result: Result, found: Results) -> list[str]:
+    """Names the results that a row was made of and that no longer count, or are others now."""
+    parents = result.get("among") or [result["of"]]
+    wrong = []
+    for parent in parents:
+        now = {one["seed"]: identity(one) for one in found.get(("kaggle", parent["row"]), [])}
+        if now.get(parent["seed"]) != parent["sha256"]:
+            wrong.append(f"made of {parent['row']}, seed {parent['seed']}, which is not that any more")
+    return wrong

@@ -1,95 +1,233 @@
-"""Trains every architecture on the Kaggle phrases and writes docs/results.md.
+"""Runs the evidence for classifiers, row by row, and writes the pages.
 
-    python benches/models/run_all.py                    # all rows, one seed
-    python benches/models/run_all.py --seeds 5 tfidf bow
-    python benches/models/run_all.py --table            # only the table, of what was run before
-    python benches/models/run_all.py --small            # two minutes: few rows, small sizes, no table
+    python benches/models/run_all.py --list                 # what is measured, what is not, minutes
+    python benches/models/run_all.py kaggle:bow tweets      # a row, or all rows of a set, all seeds
+    python benches/models/run_all.py                        # all that is missing or stale: hours
+    python benches/models/run_all.py --pages                # docs/results.md and the README's tables
+    python benches/models/run_all.py --small                # two minutes: few rows, small sizes
 
-Each run is a process of its own; its result stays in runs/bench, so that a stopped benchmark
-goes on where it was. Ends with exit code 1 if a row is below its bar. Times are wall clock:
-another program beside it is in them, and the page says so.
+Each run is a process of its own on one thread (`--jobs 2` has two at a time); its result is a file in
+benches/models/results, so that a stopped benchmark goes on where it was. While it runs only scores on
+dev are printed. Pages are made from result files alone, and from none that is stale. Ends with exit
+code 1 if a bar that is a gate is missed.
 """
 
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-import mixtures
-from results_table import NAMES, Result, Results, write
-from rows import ROWS, SEEDS, SMALL, Tree, file_name
+import against_trainer
+import results_page
+from bars import BARS, MISSED, Results, judged
+from parts import Parts, fingerprints, kaggle
+from result import RESULTS, ROOT, changed, path_of, read, stale
+from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RUNS = ROOT / "runs" / "bench"
-TARGET = ROOT / "docs" / "results.md"
+from sentimodels.data import Table
+from sentimodels.runs.config import resolve
+
+ANSWERS = ROOT / "runs" / "bench"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row with one seed."""
+
+    of_set: str
+    name: str
+    row: Row
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        return path_of(RESULTS, self.of_set, self.name, self.seed)
+
+    @property
+    def command(self) -> str:
+        return f"python benches/models/run_all.py '{self.of_set}:{self.name}'"
 
 
 def data_folder() -> Path:
     return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
 
 
-def result(path: Path) -> Result:
-    found: Result = json.loads(path.read_text("utf-8"))
+def jobs(asked: Iterable[str]) -> list[Job]:
+    """Returns the jobs of rows, `set:row`, or of whole sets; all of them where none is named."""
+    wanted = list(asked) or list(SETS)
+    found = []
+    for one in wanted:
+        of_set, _, name = one.partition(":")
+        there = rows_of(of_set)
+        if not there or (name and name not in there):
+            known = "; ".join(there) or ", ".join(SETS)
+            raise SystemExit(f"run_all.py: no {one!r}; there are: {known}")
+        for row_name, row in there.items():
+            if name in ("", row_name):
+                found += [Job(of_set, row_name, row, seed) for seed in range(row.seeds)]
     return found
 
 
-def run(runs: Path, name: str, tree: Tree, seed: int, limit: int | None = None) -> Result:
-    """Runs one job unless its result is in `runs`; returns the result."""
-    out = runs / f"{file_name(name, seed)}.json"
-    if out.exists():
-        print(f"{name}, seed {seed}: there already ({out.name})", flush=True)
-        return result(out)
-    folder = out.with_suffix("")
-    shutil.rmtree(folder, ignore_errors=True)
-    job = {
-        "name": name,
-        "tree": tree,
-        "seed": seed,
-        "run": str(folder),
-        "data": str(data_folder()),
-        "limit": limit,
-    }
-    print(f"{name}, seed {seed} ...", flush=True)
-    code = [sys.executable, str(Path(__file__).with_name("train_one.py")), json.dumps(job), str(out)]
-    subprocess.run(code, check=True)
-    found = result(out)
-    print(f"  valid {found['valid']['accuracy']:.4f}, kaggle {found['kaggle']['accuracy']:.4f}, "
-          f"{found['seconds']:.0f} s", flush=True)  # fmt: skip
-    return found
+def why_not(job: Job, data: Path) -> list[str] | None:
+    """Returns why the result of a job is stale; `None` if there is none."""
+    if not job.path.is_file():
+        return None
+    return stale(read(job.path), resolve(job.row.tree), fingerprints(job.of_set, data))
+
+
+def run(job: Job, data: Path, limits: dict[str, str]) -> None:
+    """Runs a job in a process of its own."""
+    answers = ANSWERS / job.path.relative_to(RESULTS).with_suffix("")
+    about = {
+        "set": job.of_set, "row": job.name, "seed": job.seed, "tree": job.row.tree, "data": str(data),
+        "answers": str(answers) if job.of_set == "kaggle" else None, "command": job.command,
+    }  # fmt: skip
+    code = [sys.executable, str(Path(__file__).with_name("train_one.py")), json.dumps(about), str(job.path)]
+    done = subprocess.run(code, env={**os.environ, **limits}, check=False)
+    if done.returncode:
+        print(f"{job.of_set}:{job.name}, seed {job.seed}: failed", file=sys.stderr, flush=True)
+        return
+    found = read(job.path)
+    print(f"{job.of_set}:{job.name}, seed {job.seed}: dev {found['scores']['dev']['accuracy']:.4f}, "
+          f"{found['cost']['cpu_seconds']:.0f} CPU s", flush=True)  # fmt: skip
+
+
+def work(asked: list[Job], data: Path, n_jobs: int) -> None:
+    """Runs the jobs whose result is missing or stale."""
+    left = []
+    for job in asked:
+        reasons = why_not(job, data)
+        if reasons == []:
+            print(f"{job.of_set}:{job.name}, seed {job.seed}: there already", flush=True)
+            continue
+        if touched := changed(resolve(job.row.tree).arch):
+            raise SystemExit(
+                f"run_all.py: {', '.join(touched)}: changed since the commit, and a result must be of a "
+                "commit; type: git commit"
+            )
+        left.append(job)
+    # One thread each, for libraries that read it from here alone.
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(lambda job: run(job, data, limits), left))
+
+
+def collected(data: Path) -> tuple[Results, dict[str, list[str]]]:
+    """Returns the results that count, by row, and why each stale file does not."""
+    found: Results = {}
+    refused: dict[str, list[str]] = {}
+    for job in jobs([]):
+        reasons = why_not(job, data)
+        if reasons == []:
+            found.setdefault((job.of_set, job.name), []).append(read(job.path))
+        elif reasons:
+            refused[f"{job.path.relative_to(ROOT)}"] = [*reasons, f"type: {job.command}"]
+    import mixtures
+
+    mixtures.add(found, refused, RESULTS)
+    return found, refused
+
+
+def chosen_for_mr(found: Results) -> str | None:
+    """Returns the row that is best on dev of the other sets; `None` until all of them are there.
+
+    Dev of MR has no say, nor has any sealed part.
+    """
+    from statistics import fmean
+
+    names = list(rows_of(CHOOSES_FOR_MR[0]))
+    means = {}
+    for name in names:
+        of_row = [found.get((of_set, name), []) for of_set in CHOOSES_FOR_MR]
+        if not all(of_row):
+            return None
+        means[name] = fmean(fmean(r["scores"]["dev"]["accuracy"] for r in results) for results in of_row)
+    return max(names, key=lambda name: means[name])
+
+
+def mr_job(found: Results) -> Job | None:
+    """The one run on MR, with the recipe that other sets chose."""
+    name = chosen_for_mr(found)
+    if name is None:
+        return None
+    return Job("mr", CHOSEN, Row(CHOSEN, rows_of(CHOOSES_FOR_MR[0])[name].tree, 10, draws=False), 0)
+
+
+def listed(data: Path) -> None:
+    """Says of each row how many of its seeds are there, and what is still to be spent."""
+    left = 0.0
+    for of_set in SETS:
+        for name, row in rows_of(of_set).items():
+            of_row = [why_not(job, data) for job in jobs([f"{of_set}:{name}"])]
+            good = sum(reasons == [] for reasons in of_row)
+            minutes = (row.seeds - good) * row.minutes * (2 if name.endswith(AGAIN) else 1)
+            left += minutes
+            old = sum(bool(reasons) for reasons in of_row)
+            state = f"{good} of {row.seeds} seeds" + (f", {old} stale" if old else "")
+            print(f"{of_set}:{name}: {state}" + (f", some {minutes:.0f} minutes" if minutes else ""))
+    print(f"left: some {left:.0f} minutes of one core")
+
+
+def fewer(parts: Parts, limit: int | None) -> Parts:
+    """At most `limit` rows, in equal steps from the first: labels differ from part to part of a file."""
+
+    def some(table: Table) -> Table:
+        return table if limit is None else table.take(range(0, len(table), -(-len(table) // limit)))
+
+    return Parts(some(parts.train), some(parts.dev), parts.sealed)
 
 
 def small(names: list[str]) -> list[str]:
     """Runs the quick version of these rows; returns those below their bars, one sentence each."""
+    from train_one import configured, scored, trained
+
+    from sentimodels.classifier import Classifier
+    from sentimodels.evaluation.predictions import predict
+
+    (parts,) = kaggle(data_folder())
+    trees: dict[str, Tree] = {row.name: row.tree for row in SETS["kaggle"]}
     missed = []
-    trees = dict(ROWS)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            asked = SMALL[name]
-            found = run(Path(folder), name, trees[name] | asked.change, 0, asked.limit)
-            if (reached := found["valid"]["accuracy"]) < asked.least:
-                missed.append(f"{name}, small: valid accuracy {reached:.4f}, bar {asked.least}")
+    for name in names:
+        asked = SMALL[name]
+        some = fewer(parts, asked.limit)
+        config = configured(trees[name] | asked.change, 0, data_folder())
+        with tempfile.TemporaryDirectory() as folder:
+            trained(config, some, Path(folder))
+            reached = scored(predict(Classifier.load(Path(folder) / "run"), some.dev))["accuracy"]
+        print(f"{name}, seed 0: dev {reached:.4f}", flush=True)
+        if reached < asked.least:
+            missed.append(f"{name}, small: dev accuracy {reached:.4f}, bar {asked.least}")
     return missed
 
 
-def results() -> Results:
-    """Returns what was run or mixed, by row, in the order of the table."""
-    found: Results = {}
-    every = [result(path) for path in sorted(RUNS.glob("*-seed-*.json"))]
-    for name in NAMES:
-        of_row = sorted((r for r in every if r["name"] == name), key=lambda r: int(r["seed"]))
-        if of_row:
-            found[name] = of_row
-    return found
-
-
-def told(missed: list[str]) -> int:
-    """Says which bars were missed; returns the exit code."""
-    for line in missed:
-        print(f"below its bar: {line}")
+def pages(data: Path) -> int:
+    """Writes the pages; returns the exit code."""
+    found, refused = collected(data)
+    if (job := mr_job(found)) is not None and (reasons := why_not(job, data)) is not None:
+        if reasons:
+            refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
+        else:
+            found["mr", CHOSEN] = [read(job.path)]
+    speed = against_trainer.TARGET
+    if speed.is_file():
+        reasons = stale(read(speed), resolve({"arch": "encoder"}), fingerprints("kaggle", data))
+        if reasons:
+            refused[str(speed.relative_to(ROOT))] = [*reasons, f"type: {against_trainer.COMMAND}"]
+        else:
+            found["speed", "encoder"] = [read(speed)]
+    for name, reasons in refused.items():
+        print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
+    for path in results_page.write(found, chosen_for_mr(found)):
+        print(f"written: {path}")
+    missed = [one for one in (judged(bar, found) for bar in BARS) if one.word == MISSED and one.bar.gate]
+    for one in missed:
+        print(f"missed: {results_page.bar_line(one)}")
     return 1 if missed else 0
 
 
@@ -97,31 +235,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("rows", nargs="*", help="rows to run; all by default")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds 0 to N - 1; 5 at least for tfidf, bow")
-    parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("rows", nargs="*", help="SET, SET:ROW, mixture or mr; all by default")
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument("--list", action="store_true", help="only say what is there and what is not")
+    parser.add_argument("--pages", action="store_true", help="only write the pages")
     parser.add_argument("--small", action="store_true", help="small sizes and few rows, against bars")
     asked = parser.parse_args()
-    names = list(SMALL) if asked.small else [name for name, _ in ROWS]
-    unknown = [name for name in asked.rows if name not in names]
-    if unknown:
-        parser.error(f"no row {unknown[0]!r}; there are: {'; '.join(names)}")
-    if not data_folder().is_dir():
-        parser.error(f"no data sets at {data_folder()}; set SENTITOK_DATA to their folder")
+    data = data_folder()
+    if not data.is_dir():
+        parser.error(f"no data sets at {data}; set SENTITOK_DATA to their folder")
     if asked.small:
-        return told(small(asked.rows or names))
-    RUNS.mkdir(parents=True, exist_ok=True)
-    if not asked.table:
-        for name, tree in ROWS:
-            if name in (asked.rows or names):
-                for seed in range(max(asked.seeds, SEEDS.get(name, 1))):
-                    run(RUNS, name, tree, seed)
-    if not results():
-        parser.error(f"nothing was run yet: {RUNS} is empty")
-    mixtures.make(RUNS, data_folder())
-    missed = write(results(), RUNS, TARGET)
-    print(f"written: {TARGET}")
-    return told(missed)
+        for line in (missed := small(asked.rows or list(SMALL))):
+            print(f"below its bar: {line}")
+        return 1 if missed else 0
+    if asked.list:
+        listed(data)
+        return 0
+    if asked.pages:
+        return pages(data)
+    named = [one for one in asked.rows if one not in ("mixture", "mr")]
+    if named or not asked.rows:
+        work(jobs(named), data, asked.jobs)
+    if "mixture" in asked.rows or not asked.rows:
+        import mixtures
+
+        mixtures.make(collected(data)[0], RESULTS, ANSWERS, data)
+    if "mr" in asked.rows or not asked.rows:
+        job = mr_job(collected(data)[0])
+        if job is None:
+            print(f"mr: its recipe is chosen on {', '.join(CHOOSES_FOR_MR)}; run these first")
+        else:
+            work([job], data, 1)
+    return 0
 
 
 if __name__ == "__main__":

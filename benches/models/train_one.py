@@ -1,26 +1,34 @@
-"""Trains one architecture with one seed on the Kaggle phrases, and scores it in five places.
+"""Trains one row with one seed on one set, and scores it on the sealed part.
 
-A process of its own, so that peak memory is this model's alone; `run_all.py` starts it. The
-test labels are rebuilt from the SST trees for scoring only: the loaders refuse to train on them.
+A process of its own, so that peak memory is this model's alone; `run_all.py` starts it. The sealed part
+is read when the model is finished: nothing of it can be chosen on. Kaggle's test labels are rebuilt
+from the SST trees for scoring only: the loaders refuse to train on them.
 """
 
 import json
-import os
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from parts import SETS, Parts, fingerprints, reported
+from result import digest, load, pack, settings, stamp, write
+from rows import AGAIN, Tree
 
 from sentimodels.classifier import Classifier
-from sentimodels.data import TrainingRecord, read_table
-from sentimodels.data.sst.kaggle import with_rebuilt_labels
-from sentimodels.data.table import Table
+from sentimodels.config import RunConfig
+from sentimodels.data import Table, TrainingRecord
+from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.evaluation.metrics import scores
-from sentimodels.evaluation.predictions import binary_view, predict
+from sentimodels.evaluation.predictions import Predictions, binary_view, predict
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import load_run, versions
+from sentimodels.runs.directory import load_run
+from sentimodels.runs.refit import refit
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train
 from sentitok.cli.output import peak_memory
@@ -28,84 +36,167 @@ from sentitok.cli.output import peak_memory
 SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
 
 
-def tables(data: Path, limit: int | None) -> Tables:
-    """The split of 80 to 20 by sentence, stratified, seed 42."""
-    config = resolve(
-        {"data": {"train": str(data / "kaggle-movie-reviews" / "train.tsv.xz"), "valid_share": 0.2}}
-    )
-    found = Tables(config.data)
-    assert found.valid is not None
-    found.train, found.valid = spread(found.train, limit), spread(found.valid, limit)
-    return found
+def scored(answers: Predictions) -> dict[str, Any]:
+    found = scores(answers)
+    return {"rows": len(answers), **{key: found[key] for key in SCORES}}
 
 
-def spread(table: Table, limit: int | None) -> Table:
-    """At most `limit` rows, in equal steps from the first: labels differ from part to part of a file."""
-    return table if limit is None else table.take(range(0, len(table), -(-len(table) // limit)))
+def configured(tree: Tree, seed: int, data: Path) -> RunConfig:
+    """The configuration of a row, on one thread, so that several rows can run side by side."""
+    config = resolve(tree, {"train": {"seed": seed, "threads": 1}})
+    if config.data.vectors is None:
+        return config
+    return resolve(config.tree(), {"data": {"vectors": str(data / config.data.vectors)}})
 
 
-def places(data: Path, limit: int | None) -> dict[str, Table]:
-    """What a model is scored on beside the validation part."""
-    trees = {part: data / "sst-trees" / f"{part}.txt.xz" for part in ("dev", "test")}
-    phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
-    test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
-    found = {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
-    return {name: spread(table, limit) for name, table in found.items()}
+def trained(config: RunConfig, parts: Parts, folder: Path, *, again: bool = False) -> dict[str, Any]:
+    """Trains on train, chooses on dev; with `again` then trains on both. Never calls `parts.sealed`."""
+    tables = Tables.of(parts.train, parts.dev)
+    about = train(config, folder / "run", tables=tables, baseline=False)
+    if again:
+        chosen = about
+        about = refit(config, about, tables, folder / "again")
+        about = {**about, "valid": chosen["valid"], "first": chosen["seconds"]}
+    return about
 
 
-def score(folder: Path, data: Path, valid: Table, limit: int | None) -> dict[str, Any]:
-    """Scores of a run in the places of the standard report.
+def by_group(answers: Predictions) -> dict[str, str]:
+    """Rows of each group and how many of them are right: all that intervals need."""
+    names = answers.groups or [str(row) for row in range(len(answers))]
+    order = {group: place for place, group in enumerate(dict.fromkeys(names))}
+    place = np.array([order[name] for name in names])
+    right = (answers.predicted == answers.truth).astype(np.int64)
+    counted: NDArray[np.int64] = np.bincount(place, weights=right, minlength=len(order)).astype(np.int64)
+    return {"rows": pack(np.bincount(place, minlength=len(order))), "right": pack(counted)}
 
-    The answers themselves are kept beside the run, for intervals and mixtures.
-    """
-    classifier = Classifier.load(folder)
-    record = TrainingRecord.load(folder)
-    found: dict[str, Any] = {}
-    predict(classifier, valid).save(folder.with_suffix(".valid.npz"))
-    for name, table in places(data, limit).items():
+
+def elsewhere(classifier: Classifier, record: TrainingRecord, tables: dict[str, Table]) -> dict[str, Any]:
+    """Scores that are reported beside: Kaggle's test, its unseen phrases, SST-5 and SST-2."""
+    found = {}
+    for name, table in tables.items():
         answers = predict(classifier, table).labelled()
-        answers.save(folder.with_suffix(f".{name}.npz"))
-        found[name] = {key: scores(answers)[key] for key in SCORES}
+        found[name] = scored(answers)
         if name == "kaggle":
-            unseen = answers.take(
-                ~record.seen(table.take(np.flatnonzero([label != "" for label in table.labelled()])))
-            )
-            found["kaggle_unseen"] = {"n": len(unseen), **{key: scores(unseen)[key] for key in SCORES}}
+            kept = table.take(np.flatnonzero([label != "" for label in table.labelled()]))
+            found["kaggle_unseen"] = scored(answers.take(~record.seen(kept)))
         else:
-            found["sst2"] = {key: scores(binary_view(answers))[key] for key in SCORES}
+            found["sst2"] = scored(binary_view(answers))
     return found
+
+
+def one(
+    config: RunConfig,
+    made: list[Parts],
+    out: Path | None,
+    again: bool,
+    others: Callable[[], dict[str, Table]],
+) -> dict[str, Any]:
+    """Trains and judges; several parts are folds, whose answers are taken together.
+
+    Args:
+        config: the row.
+        made: one set, or its folds.
+        out: where answers are kept for mixtures, without suffix, or `None`.
+        again: whether to train once more on train and dev.
+        others: tables that are scored beside.
+    """
+    dev, sealed = [], []
+    beside: dict[str, Any] = {}
+    cost: dict[str, Any] = {"seconds": 0.0, "cpu_seconds": 0.0, "fit_seconds": 0.0}
+    for parts in made:
+        with tempfile.TemporaryDirectory() as scratch:
+            began, worked = time.perf_counter(), time.process_time()
+            about = trained(config, parts, Path(scratch), again=again)
+            cost["seconds"] += time.perf_counter() - began
+            cost["cpu_seconds"] += time.process_time() - worked
+            cost["fit_seconds"] += about["seconds"]["fit"] + about["seconds"]["steps"]
+            cost["peak_memory_bytes"] = peak_memory()
+            run = Path(scratch) / ("again" if again else "run")
+            # All is chosen: from here on, rows are only answered.
+            classifier = Classifier.load(run)
+            dev.append(predict(Classifier.load(Path(scratch) / "run"), parts.dev))
+            sealed.append(predict(classifier, parts.sealed()))
+            if tables := others():
+                beside = elsewhere(classifier, TrainingRecord.load(run), tables)
+                if out is not None:
+                    for name, table in tables.items():
+                        predict(classifier, table).save(out.with_name(f"{out.name}.{name}.npz"))
+            fit = about["fit"]
+            cost |= {
+                "parameters": about["parameters"],
+                "vocabulary": load_run(run).encoder.vocab_size,
+                "steps": fit["steps"],
+                "best_step": fit["best_step"],
+                "tokens_per_second": fit["tokens"] / fit["seconds"] if fit["tokens"] else None,
+                "padding": fit["padding"] if fit["tokens"] else None,
+                "temperature": about["temperature"],
+            }
+    answers = {"dev": joined(dev), "sealed": joined(sealed)}
+    if out is not None:
+        for name, found in answers.items():
+            found.save(out.with_name(f"{out.name}.{name}.npz"))
+    told = {name: scored(found) for name, found in answers.items()}
+    if not again:
+        told["sealed"]["ece_before"] = scored(uncalibrated(sealed, cost["temperature"]))["ece"]
+        told["dev_crossed"] = scored(crossed_temperature(answers["dev"], cost["temperature"]))
+    return {"cost": cost, "scores": {**told, **beside}, "sealed": by_group(answers["sealed"])}
+
+
+def uncalibrated(found: list[Predictions], temperature: float) -> Predictions:
+    whole = joined(found)
+    return replace(whole, probs=with_temperature(whole.probs, 1 / temperature).astype(np.float32))
+
+
+def crossed_temperature(dev: Predictions, temperature: float) -> Predictions:
+    """Each half of dev with the temperature of the other: what dev alone says of calibration."""
+    from sentimodels.evaluation.selection import halves
+
+    first = halves(dev.groups, len(dev))
+    raw = with_temperature(dev.probs, 1 / temperature)
+    probs = np.empty_like(dev.probs)
+    for half in (first, ~first):
+        probs[half] = with_temperature(raw[half], fit_temperature(log_probs(raw[~half]), dev.truth[~half]))
+    return replace(dev, probs=probs)
+
+
+def joined(found: list[Predictions]) -> Predictions:
+    """The answers of folds as one; rows of two folds share no group."""
+    first = found[0]
+    if len(found) == 1:
+        return first
+    return Predictions(
+        first.labels,
+        np.concatenate([each.probs for each in found]),
+        np.concatenate([each.truth for each in found]),
+        [text for each in found for text in each.texts],
+    )
 
 
 def main() -> None:
     """Reads a job as JSON from the first argument; writes its result to the file of the second."""
     job, out = json.loads(sys.argv[1]), Path(sys.argv[2])
-    data = Path(job["data"])
-    limit: int | None = job["limit"]
-    found = tables(data, limit)
-    config = resolve(job["tree"], {"train": {"seed": job["seed"]}})
-    if config.data.vectors is not None:
-        config = resolve(config.tree(), {"data": {"vectors": str(data / config.data.vectors)}})
-    valid = found.valid
-    assert valid is not None
-    began, worked = time.perf_counter(), time.process_time()
-    about = train(config, Path(job["run"]), tables=found, baseline=False)
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - worked
-    peak = peak_memory()
-    result = {
-        "name": job["name"],
-        "seed": job["seed"],
-        "seconds": seconds,
-        "cpu_seconds": cpu_seconds,
-        # Of one minute, where a system tells it: above the threads of the run, others worked too.
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        "peak_memory_bytes": peak,
-        "vocabulary": load_run(Path(job["run"])).encoder.vocab_size,
-        **{key: value for key, value in about.items() if key != "seconds"},
-        "stages": about["seconds"],
-        "versions": versions(),
-        **score(Path(job["run"]), data, valid, limit),
-    }
-    out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    data, of_set, row, seed = Path(job["data"]), job["set"], job["row"], job["seed"]
+    before = load()
+    config = configured(job["tree"], seed, data)
+    answers = Path(job["answers"]) if job.get("answers") else None
+    if answers is not None:
+        answers.parent.mkdir(parents=True, exist_ok=True)
+    beside: Callable[[], dict[str, Table]] = (lambda: reported(data)) if of_set == "kaggle" else dict
+    found = one(config, SETS[of_set](data), answers, row.endswith(AGAIN), beside)
+    tree = settings(resolve(job["tree"]))
+    write(
+        out,
+        {
+            "set": of_set,
+            "row": row,
+            "seed": seed,
+            "stamp": stamp(config.arch, job["command"], before),
+            "config": tree,
+            "config_sha256": digest(tree),
+            "data": fingerprints(of_set, data),
+            **found,
+        },
+    )
 
 
 if __name__ == "__main__":

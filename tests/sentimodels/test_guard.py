@@ -1,16 +1,18 @@
 """Nothing trains, tunes or stops on the sentences of SST dev and test."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shared_data
-from sentimodels.data import Table, check_trainable, read_table, training_table
+from sentimodels.data import Table, check_trainable, read_table, rules, training_table
 from sentimodels.data.folding import letters
 from sentimodels.data.labels import Labels
 from sentimodels.data.sst.guard import (
     HELD_OUT_FILES,
+    concerns,
     held_out_hashes,
     held_out_phrases,
     held_out_sentences,
@@ -139,6 +141,36 @@ def test_phrases_alone_are_refused(what: str, rebuilt: Table, tmp_path: Path) ->
 @pytest.mark.parametrize("file", ["kaggle-movie-reviews/train.tsv.xz", "mr-rt-polarity"])
 def test_other_phrases_are_not_held_out(file: str) -> None:
     assert held_out_phrases(read_table(shared_data.folder() / file)) == 0
+
+
+def test_the_rule_is_of_one_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that have nothing of the treebank are not compared with it row by row."""
+    calls: list[Table] = []
+
+    def kept(table: Table) -> Table:
+        calls.append(table)
+        return table
+
+    monkeypatch.setattr(rules, "RULES", (replace(rules.RULES[0], guarded=kept),))
+    folder = shared_data.folder()
+    for file in ("zh-reviews", "tweet-sentiment/train.csv.xz"):
+        path = folder / file
+        read_table(next(path.glob("*.xz")) if path.is_dir() else path)
+    assert not calls
+    read_table(folder / "mr-rt-polarity")
+    read_table(folder / "sst2" / "train.tsv.xz")
+    assert len(calls) == 2
+
+
+def test_what_the_rule_concerns() -> None:
+    words = [f"this is the sentence with number {row} of a book" for row in range(9_000)]
+    assert not concerns(Table.of(words, ["good"] * 9_000))
+    assert concerns(Table.of(words, ["1"] * 9_000))
+    held_out = read_table(shared_data.folder() / "sst-trees" / "dev.txt.xz").texts
+    # One in ten of the rows, wherever they stand.
+    for place in (0, 4_000, 8_100):
+        mixed = [*words[:place], *held_out[:900], *words[place + 900 :]]
+        assert concerns(Table.of(mixed, ["good"] * len(mixed)))
 
 
 def test_other_trees_do_not_label_the_test(rebuilt: Table) -> None:

@@ -104,7 +104,7 @@ def test_several_seeds(folder: Path) -> None:
     assert value["spread"]["accuracy"]["interval"] >= 0
     assert (folder / "runs" / "seeds" / "seed-1" / "manifest.json").is_file()
     text = seeds_summary(value, Path("runs"))
-    assert re.search(r"^lstm [a-z ]+ majority \(.*\), [a-z ]+ tfidf \(.*\), over seeds$", text, re.M)
+    assert re.search(r"^lstm [a-z ]+ majority \(.*\), [a-z ]+ tfidf \(.*\), over seeds and rows$", text, re.M)
     for args in (["--resume", "runs/seeds"], ["reviews.csv", "-o", "runs/seeds", "--seeds", "2"]):
         done = senti("train", *args, cwd=folder)
         assert done.code == 2

@@ -88,7 +88,7 @@ SAID = [
 @pytest.mark.parametrize(("difference", "half", "said"), SAID)
 def test_a_difference_counts_outside_its_interval(difference: float, half: float, said: str) -> None:
     assert verdict({"arch": "gpt", "baselines": {"tfidf": {"gain": difference, "interval": half}}}) == said
-    runs = [{"arch": "gpt", "baselines": {"tfidf": {"accuracy": 0.8}}}, {}]
+    runs = [{"arch": "gpt", "baselines": {"tfidf": {"accuracy": 0.8, "interval": 0.0}}}, {}]
     spread = {"accuracy": {"mean": 0.8 + difference, "interval": half}}
-    assert f"{said}, over seeds" in seeds_summary({"seeds": runs, "spread": spread}, Path("runs"))
+    assert f"{said}, over seeds and rows" in seeds_summary({"seeds": runs, "spread": spread}, Path("runs"))
     assert verdict({"arch": "gpt"}) == ""

@@ -1,7 +1,7 @@
 """What `senti train` says at the end: the run or runs, their scores, and whether they earn their cost.
 
-Not for reports on a file (`evaluate.py`). A difference counts only outside its 95 % interval:
-over the validation rows for one run, over the seeds for several.
+Not for reports on a file (`evaluate.py`). A difference counts only outside its 95 % interval, over the
+rows that judge, which chose nothing; for several seeds over seeds and rows together.
 """
 
 from pathlib import Path
@@ -11,6 +11,11 @@ from sentitok.cli.output import lines, number, table
 
 # Of hundreds of classes nobody reads the counts.
 _LABELS_SHOWN = 12
+# What the part that judges is, by its name in `run.json`.
+JUDGED = {
+    "test": "the test rows, on which nothing was chosen; valid chose step and temperature",
+    "crossed": "valid, crossed: each half of valid with step and temperature that the other half chose",
+}
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
@@ -39,16 +44,18 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("seconds", ", ".join(f"{value:.1f} {key}" for key, value in seconds.items() if value > 0.05))
     )
     rows = []
-    for name in ("valid", "test"):
+    for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
         if name in about:
             s = about[name]
-            rows.append([name, *(f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece"))])
+            rows.append([called, *(f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece"))])
     for name, s in about.get("baselines", {}).items():
         rows.append([name, f"{s['accuracy']:.4f}", f"{s['macro_f1']:.4f}", "", ""])
     text = lines(pairs)
     if rows:
         text += "\n\n" + table(["", "accuracy", "macro F1", "log loss", "ECE"], rows)
         text += "\n" + verdict(about)
+    if about.get("judged") in JUDGED:
+        text += f"\njudged on {JUDGED[about['judged']]}"
     ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
 
@@ -72,9 +79,13 @@ def seeds_summary(found: dict[str, Any], folder: Path) -> str:
     text = _spread(f"{len(runs)} seeds", spread)
     if "accuracy" in spread:
         of_all = spread["accuracy"]
-        gains = {name: (of_all["mean"] - s["accuracy"], of_all["interval"]) for name, s in baselines.items()}
+        gains = {
+            # Seeds and rows are drawn apart, so their variances add up.
+            name: (of_all["mean"] - s["accuracy"], (of_all["interval"] ** 2 + s["interval"] ** 2) ** 0.5)
+            for name, s in baselines.items()
+        }
         said = _said(gains)
-        text += f"\n{runs[0]['arch']} {said}, over seeds" if said else ""
+        text += f"\n{runs[0]['arch']} {said}, over seeds and rows" if said else ""
     return f"{text}\n\nwritten  {folder}/seed-*"
 
 

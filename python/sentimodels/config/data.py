@@ -92,6 +92,14 @@ class DataConfig(Section):
     valid_share: float = Field(
         default=0.1, ge=0, lt=1, description="Share held out when there is no valid file."
     )
+    test_share: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Share held out to judge on when there is no test file; without it 0.1 of 10,000 rows "
+        "or more, and none of fewer rows or with a valid file, whose halves then judge each other.",
+        json_schema_extra=flag("--test-share", "SHARE"),
+    )
     folds: int | None = Field(
         default=None,
         ge=2,

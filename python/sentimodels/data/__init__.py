@@ -13,8 +13,8 @@ from .labels import Labels
 from .leaks import LeakReport, leaks
 from .readers import read_table, training_table
 from .record import TrainingRecord
+from .rules import check_trainable
 from .split import split
-from .sst.guard import check_trainable
 from .table import Table
 
 __all__ = [

@@ -13,7 +13,7 @@ from .columns import Columns, read_json_lines, read_parquet, read_separated
 from .lines import KAGGLE_HEADER, label_side, read_pairs, read_phrases, read_polarity, read_review_folder
 from .opening import TextFile, open_text, plain_suffix
 from .row_buffer import Blank, Rows, listed
-from .sst.guard import check_trainable, guarded
+from .rules import check_trainable, guarded
 from .sst.trees import Nodes, read_trees
 from .table import Table
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.folding import fold
 from ..data.labels import Labels
-from ..data.sst.guard import check_trainable
+from ..data.rules import check_trainable
 from ..data.table import Table
 from .predictions import Predictor
 

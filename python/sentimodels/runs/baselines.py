@@ -1,8 +1,10 @@
 """What a model is compared with: the most frequent class, and TF-IDF trained on the same rows.
 
-Not for comparing runs (`evaluation/intervals.py`). The gain is in accuracy on the validation texts, with
-half its 95 % interval: of the rows' differences, those of one group taken together, since the
-phrases of a sentence are not independent (the sandwich variance, Liang and Zeger 1986).
+Not for comparing runs (`evaluation/intervals.py`). The gain is in accuracy on the rows that judge: the
+test texts or, without labelled ones, the validation texts, each half answered by what the other half
+chose. With it stands half its 95 % interval: of the rows' differences, those of one group taken
+together, since the phrases of a sentence are not independent (the sandwich variance, Liang and Zeger
+1986).
 """
 
 import time
@@ -46,11 +48,11 @@ def gain(
 
 
 def baselines(tables: Tables, found: Predictions, *, tfidf: bool) -> dict[str, Any]:
-    """Returns the scores of the baselines on the validation texts, and the model's gain over them.
+    """Returns the scores of the baselines on the rows that judge, and the model's gain over them.
 
     Args:
         tables: the rows.
-        found: the model's answers to the validation texts.
+        found: the model's answers to the test texts or, without labelled ones, to the validation texts.
         tfidf: whether to train TF-IDF and logistic regression too.
     """
     truth = found.truth
@@ -72,11 +74,12 @@ def baselines(tables: Tables, found: Predictions, *, tfidf: bool) -> dict[str, A
 
 
 def _tfidf(tables: Tables) -> tuple[Table, NDArray[np.float32]]:
-    """Returns the validation texts, and the logits of TF-IDF with logistic regression."""
-    assert tables.valid is not None
+    """Returns the texts that judge, and the logits of TF-IDF with logistic regression."""
+    judging = tables.test if tables.judged_on_test else tables.valid
+    assert judging is not None
     config = resolve({"arch": "tfidf"})
     encoder = encoder_for(config, tables.train.texts)
     module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
     assert isinstance(module, Fits)
     module.fit(encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled()), 0)
-    return tables.valid, text_logits(module, encoder.encode(tables.valid.texts))
+    return judging, text_logits(module, encoder.encode(judging.texts))

@@ -57,12 +57,13 @@ def about_seeds(done: group.Done) -> dict[str, Any]:
     """Returns what several seeds reach.
 
     Returns:
-        `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score;
+        `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score on the
+        rows that judge;
         `stopped`, whether some are still to come.
     """
     found = list(done.runs.values())
-    valid = [one["valid"] for one in found if "valid" in one]
-    return {"seeds": found, "spread": spread(valid), "stopped": done.stopped}
+    judged = [one[one["judged"]] for one in found if "judged" in one]
+    return {"seeds": found, "spread": spread(judged), "stopped": done.stopped}
 
 
 def spread(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:

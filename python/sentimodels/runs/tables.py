@@ -26,6 +26,9 @@ __all__ = ["Tables", "check_files", "read_tables"]
 
 # Near duplicates are found in seconds up to so many rows; training should not wait longer.
 _NEAR_AT_MOST = 50_000
+# Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
+_TEST_OF_ROWS = 10_000
+_TEST_SHARE = 0.1
 
 
 class Tables:
@@ -43,19 +46,23 @@ class Tables:
             raise DataError(
                 f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
             )
+        n_rows = len(whole)
+        self.valid: Table | None = None
         self.test: Table | None = None
         if data.fold is not None:
             whole, self.test = _without_fold(data, whole)
-        self.valid: Table | None = None
+        elif data.test is not None or data.test_where is not None:
+            self.test = self._read(data, data.test or data.train, read_table, data.test_where)
+        elif share := _test_share(data, n_rows):
+            whole, self.test = self._cut(whole, "test", share, data.split_seed)
         if data.valid is not None or data.valid_where is not None:
             self.valid = self._read(data, data.valid or data.train, training_table, data.valid_where)
         elif data.valid_share:
-            parts = split(whole, {"train": 1 - data.valid_share, "valid": data.valid_share}, data.split_seed)
-            self.notes += [n for n in parts["train"].notes if n not in self.notes]
-            whole, self.valid = parts["train"], parts["valid"]
+            # A share of all rows, whether test rows were cut off or not.
+            # Cut down, as parts are rounded up: a tenth is a tenth.
+            of_rest = int(1e12 * data.valid_share * n_rows / len(whole)) / 1e12
+            whole, self.valid = self._cut(whole, "valid", of_rest, data.split_seed)
         self.train = whole
-        if data.test is not None or data.test_where is not None:
-            self.test = self._read(data, data.test or data.train, read_table, data.test_where)
         others = {name: t for name, t in (("valid", self.valid), ("test", self.test)) if t is not None}
         for name, table in others.items():
             self._known(table)
@@ -71,6 +78,25 @@ class Tables:
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
             self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+
+    def _cut(self, whole: Table, name: str, share: float, seed: int) -> tuple[Table, Table]:
+        """Cuts a part off, whole groups; returns what is left, and the part."""
+        if share >= 1:
+            raise ConfigError(f"data.test_share and data.valid_share leave no row to train on; lower {name}")
+        parts = split(whole, {"train": 1 - share, name: share}, seed)
+        self.notes += [note for note in parts["train"].notes if note not in self.notes]
+        return parts["train"], parts[name]
+
+    @classmethod
+    def of(cls, train: Table, valid: Table | None = None, test: Table | None = None) -> "Tables":
+        """Returns tables that are there already, as parts of a benchmark are."""
+        made = cls.__new__(cls)
+        made.notes, made.train, made.valid, made.test = [], train, valid, test
+        made.labels = Labels.from_values(train.labelled())
+        for table in (valid, test):
+            if table is not None:
+                made._known(table)
+        return made
 
     def _drop(self, other: Table, name: str) -> None:
         """Leaves out training rows whose text is in another table."""
@@ -106,6 +132,11 @@ class Tables:
         self.notes += [note for note in table.notes if note not in self.notes]
         return table
 
+    @property
+    def judged_on_test(self) -> bool:
+        """Whether there are labelled test rows: they chose nothing, so they judge."""
+        return self.test is not None and self.test.labels is not None
+
     def counts(self) -> dict[str, int]:
         """Returns how many training rows each label has."""
         given = self.train.labelled()
@@ -122,6 +153,14 @@ def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:
     rows = folds(whole, data.folds, data.split_seed)
     others = sorted(row for fold, some in enumerate(rows) if fold != data.fold for row in some)
     return whole.take(others), whole.take(rows[data.fold])
+
+
+def _test_share(data: DataConfig, n_rows: int) -> float:
+    """Returns the share of the training file that is held out to judge on."""
+    if data.test_share is not None:
+        return data.test_share
+    given = data.valid is not None or data.valid_where is not None
+    return _TEST_SHARE if n_rows >= _TEST_OF_ROWS and data.valid_share and not given else 0.0
 
 
 def _shares(train: Table, other: Table) -> bool:

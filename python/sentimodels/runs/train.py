@@ -36,9 +36,11 @@ from ..tasks.classification import Classification, evaluation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.possible import check_possible
 from ..training.progress import write_record
+from ..training.state import load_state
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .baselines import baselines
+from .crossfit import CrossFit
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
 from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
@@ -58,6 +60,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     baseline: bool | None = None,
     tables: Tables | None = None,
+    temperature: float = 1.0,
 ) -> dict[str, Any]:
     """Trains a model and writes its run directory.
 
@@ -69,6 +72,7 @@ def train(
         should_stop: asked after each step.
         baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
         tables: the tables, if they are read already.
+        temperature: of the model where no validation texts fit one.
 
     Returns:
         What `run.json` holds.
@@ -87,7 +91,7 @@ def train(
     config = config.model_copy(update={"data": encoder.data, "task": task})
     config = with_baseline(config, baseline)
     with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, False, told, on_note, should_stop)
+        return _train(config, out, found, encoder, False, told, on_note, should_stop, temperature)
 
 
 def resume(
@@ -109,8 +113,10 @@ def resume(
     found = read_tables(config)
     then = TrainingRecord.load(out)
     for source in TrainingRecord.of(found.train, valid=found.valid, test=found.test).sources:
-        if source.sha256 not in {old.sha256 for old in then.sources}:
-            raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
+        if (source.sha256, source.rows) not in {(old.sha256, old.rows) for old in then.sources}:
+            raise CheckpointError(
+                f"{source.source}: has changed since the run began, or is divided otherwise; start a new one"
+            )
     encoder = load_encoder(out, config)
     with tracking(config, out, on_record) as told:
         return _train(config, out, found, encoder, True, told, on_note, should_stop)
@@ -132,6 +138,7 @@ def _train(
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
+    temperature: float = 1.0,
 ) -> dict[str, Any]:
     say = on_note or (lambda _: None)
     for note in tables.notes:
@@ -151,8 +158,12 @@ def _train(
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
     check_possible(module, config.optim)
+    crossed = None
+    if tables.valid is not None and valid_labels is not None and not tables.judged_on_test:
+        crossed = CrossFit(valid_labels, tables.valid.groups, out)
+    told = None if crossed is None else crossed.update
     task = Classification(
-        config.task, config.train, encoded, labels, valid, valid_labels, n_classes=n_classes
+        config.task, config.train, encoded, labels, valid, valid_labels, n_classes=n_classes, on_answers=told
     )
     task.check(module)
     # A run that ended before its first saved state begins again, its weights and metrics too.
@@ -166,6 +177,9 @@ def _train(
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
+    # A run that is stopped before its first evaluation makes one for its user; it has no part in the run.
+    if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
+        crossed.load()
     if isinstance(module, Fits) and not goes_on:
         module.fit(encoded, labels, config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
@@ -182,15 +196,21 @@ def _train(
         "labels": tables.counts(),
         **_drawn(task, tables),
         **({"estimates": dict(config.estimates)} if config.estimates else {}),
-        "rows": {"train": len(tables.train), "valid": 0 if tables.valid is None else len(tables.valid)},
+        "rows": {
+            "train": len(tables.train),
+            "valid": 0 if tables.valid is None else len(tables.valid),
+            "test": 0 if tables.test is None else len(tables.test),
+        },
         "fit": asdict(fit),
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
-        "temperature": 1.0,
+        "temperature": temperature,
     }
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
         if not fit.steps:  # it learned by itself, so no step has told how it does
+            if crossed is not None:
+                crossed.update(logits)
             found = evaluation(logits, valid_labels)
             said = {"step": 0, "epoch": 0.0, **found.scores, "monitor": found.monitor}
             said |= {"seconds": round(fitted_s, 3), "tokens": 0}
@@ -199,14 +219,21 @@ def _train(
                 on_record(said | {"total_steps": 0, "padding": 0.0})
         about["temperature"] = fit_temperature(logits, valid_labels)
         about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
-        with_tfidf = (
-            config.train.baseline and config.arch != "tfidf" and fit.stop not in ("stopped", "not finite")
-        )
-        answered = of_logits(tables.labels, logits, tables.valid)
-        about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
-    if tables.test is not None and tables.test.labels is not None:
+    judged = judge(tables, crossed)
+    if tables.test is not None and judged == "test":
         answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
         about["test"] = _scores(tables, tables.test, answers, about["temperature"])
+        answered = of_logits(tables.labels, answers, tables.test)
+    elif crossed is not None and tables.valid is not None and judged == "crossed":
+        answered = of_logits(tables.labels, crossed.logits(), tables.valid)
+        about["crossed"] = scores(answered)
+    if judged is not None:
+        about["judged"] = judged
+        done = fit.stop not in ("stopped", "not finite")
+        with_tfidf = config.train.baseline and config.arch != "tfidf" and done
+        about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
+    if crossed is not None and fit.stop != "stopped":
+        crossed.remove()
     finish_run(out, module.cpu(), encoder, about)
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
@@ -219,6 +246,13 @@ def _drawn(task: Classification, tables: Tables) -> dict[str, dict[str, int]]:
     if rows is None:
         return {}
     return {"drawn": dict(zip(tables.labels.names, np.rint(rows).astype(int).tolist(), strict=True))}
+
+
+def judge(tables: Tables, crossed: CrossFit | None) -> str | None:
+    """Returns the part that says what a run is worth: `test`, else dev `crossed`; `None` without either."""
+    if tables.judged_on_test:
+        return "test"
+    return "crossed" if crossed is not None and crossed.possible and crossed.chosen is not None else None
 
 
 def _seed(seed: int) -> None:

@@ -5,7 +5,7 @@ ways to get more out of labelled texts: mixed rows (Guo et al. 2019), two dropou
 agree (R-Drop, Liang et al. 2021), weights of classes, and classes drawn equally often.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +42,7 @@ class Classification:
         valid: the texts that decide which weights are best, or `None`.
         valid_labels: class of each of them.
         n_classes: classes.
+        on_answers: called with the logits of the validation texts, at each evaluation.
 
     Raises:
         ConfigError: if there are not as many class weights as classes.
@@ -57,7 +58,9 @@ class Classification:
         valid_labels: NDArray[np.int64] | None = None,
         *,
         n_classes: int,
+        on_answers: Callable[[NDArray[np.float32]], None] | None = None,
     ) -> None:
+        self.on_answers = on_answers
         self.config, self.train, self.n_classes = config, train, n_classes
         self.texts, self.labels, self.valid, self.valid_labels = texts, labels, valid, valid_labels
         weights = numbers(config.class_weights, labels, n_classes)
@@ -151,7 +154,11 @@ class Classification:
             return None
         device = next(model.parameters()).device
         bfloat16 = use_bfloat16(self.train, device)
-        return evaluation(text_logits(model, self.valid, device=device, bfloat16=bfloat16), self.valid_labels)
+        logits = text_logits(model, self.valid, device=device, bfloat16=bfloat16)
+        found = evaluation(logits, self.valid_labels)
+        if self.on_answers is not None:
+            self.on_answers(logits)
+        return found
 
 
 def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:

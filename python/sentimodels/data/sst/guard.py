@@ -16,7 +16,6 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
 from ..folding import among, letters, text_hashes
 from ..table import Table
 from .trees import unescape
@@ -39,6 +38,10 @@ _SHARE_OF_HELD_OUT = 0.01
 _SHARE_OF_PHRASES = 0.01
 # Any other file is a copy when this share of its longest rows is held out.
 _SHARE_OF_ROWS = 0.5
+# What the treebank's labels are, in any copy that kept them; "" is a blank one.
+_LABELS = {"0", "1", "2", "3", "4", ""}
+# So many rows tell whether a table with other labels has anything to do with the treebank.
+_LOOKED_AT = 4_000
 _TREEBANK = ("phrases", "sst", "sst-phrases", "sst-binary", "pairs")
 
 
@@ -91,6 +94,22 @@ def held_out_phrases(table: Table) -> int:
     return int(among(text_hashes(keys), phrase_hashes()).sum())
 
 
+def concerns(table: Table) -> bool:
+    """Whether a table could hold rows of the treebank.
+
+    Its own formats and labels from 0 to 4 always do; other tables do where one of some thousand rows,
+    taken in equal steps, is known. So a few held-out rows among many of another data set may pass;
+    the thresholds of `guarded` would let most of these pass too.
+    """
+    if table.sha256 in HELD_OUT_FILES or table.format in _TREEBANK:
+        return True
+    if table.labels is not None and set(table.labels) <= _LABELS:
+        return True
+    some = table.texts[:: max(1, len(table) // _LOOKED_AT)]
+    hashes = text_hashes({key for key in map(sentence_key, some) if key is not None})
+    return bool(among(hashes, held_out_hashes()).any() or among(hashes, phrase_hashes()).any())
+
+
 def guarded(table: Table) -> Table:
     """Returns the table with `held_out` filled in, or with a note where it only overlaps."""
     name = HELD_OUT_FILES.get(table.sha256)
@@ -109,21 +128,3 @@ def guarded(table: Table) -> Table:
         return replace(table, held_out=said)
     note = f"{said}: do not score a model of it on SST, SST-2 or the Kaggle movie reviews"
     return replace(table, notes=(*table.notes, note))
-
-
-def check_trainable(table: Table, purpose: str = "train") -> None:
-    """Refuses what nothing may train, tune or stop on.
-
-    Args:
-        table: the rows.
-        purpose: what they were for, in the message.
-
-    Raises:
-        DataError: if they are held out.
-    """
-    reason = table.held_out or guarded(table).held_out
-    if reason is not None:
-        raise DataError(
-            f"{table.source}: nothing may {purpose} on it: {reason}. "
-            "Use it with `senti evaluate`; choose models on a part of the training data (senti data split)"
-        )

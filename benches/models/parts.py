@@ -1,0 +1,129 @@
+"""The three parts of each labelled set: train, dev for every choice, sealed for verdicts.
+
+Not for training (`train_one.py`). The sealed part is a function: it is read once all is chosen,
+never before. Where a set has groups (phrases of a sentence), parts are cut by group. On the Kaggle
+phrases the sealed part is the fifth of the sentences that earlier pages called `valid`, and dev is a
+tenth of the others. Sets without a test part of their own are cut into folds, each sealed once.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from sentimodels.data import Table, read_table, split, training_table
+from sentimodels.data.opening import hash_rows
+from sentimodels.data.sst.kaggle import with_rebuilt_labels
+
+SEED = 42
+DEV_SHARE = 0.1
+SEALED_SHARE = 0.2
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of one set.
+
+    Attributes:
+        train: what models learn from.
+        dev: what chooses: steps, temperature, settings, members of mixtures.
+        sealed: what judges; called after the last choice.
+    """
+
+    train: Table
+    dev: Table
+    sealed: Callable[[], Table]
+
+
+def cut(table: Table, name: str, share: float) -> tuple[Table, Table]:
+    """Returns the rows without a share of them, and that share, by group where there are groups."""
+    made = split(table, {"rest": 1 - share, name: share}, SEED)
+    return made["rest"], made[name]
+
+
+def of_whole(whole: Table) -> Parts:
+    """Three parts of one table."""
+    rest, sealed = cut(whole, "sealed", SEALED_SHARE)
+    return Parts(*cut(rest, "dev", DEV_SHARE), lambda: sealed)
+
+
+@cache
+def kaggle(data: Path) -> list[Parts]:
+    return [of_whole(training_table(data / "kaggle-movie-reviews" / "train.tsv.xz"))]
+
+
+@cache
+def tweets(data: Path) -> list[Parts]:
+    rest = training_table(data / "tweet-sentiment" / "train.csv.xz")
+    return [Parts(*cut(rest, "dev", DEV_SHARE), lambda: read_table(data / "tweet-sentiment" / "test.csv.xz"))]
+
+
+@cache
+def imdb(data: Path) -> list[Parts]:
+    path = data / "imdb" / "imdb_40k.csv.xz"
+    rest = training_table(path, where="split=train")
+    return [Parts(*cut(rest, "dev", DEV_SHARE), lambda: read_table(path, where="split=test"))]
+
+
+@cache
+def yelp(data: Path) -> list[Parts]:
+    return list(folds(training_table(data / "yelp-labelled" / "yelp_labelled.txt")))
+
+
+@cache
+def mr(data: Path) -> list[Parts]:
+    return list(folds(training_table(data / "mr-rt-polarity")))
+
+
+def folds(whole: Table) -> Iterator[Parts]:
+    """Each tenth of the rows is sealed once; dev is cut from the other nine."""
+    order = np.random.Generator(np.random.PCG64([SEED])).permutation(len(whole))
+    for fold in range(FOLDS):
+        held = np.zeros(len(whole), dtype=bool)
+        held[order[fold::FOLDS]] = True
+        rest, sealed = (whole.take(np.flatnonzero(part)) for part in (~held, held))
+        train, dev = cut(rest, "dev", DEV_SHARE)
+        yield Parts(train, dev, lambda sealed=sealed: sealed)  # type: ignore[misc]  # bound now
+
+
+SETS: dict[str, Callable[[Path], list[Parts]]] = {
+    "kaggle": kaggle,
+    "tweets": tweets,
+    "imdb": imdb,
+    "yelp": yelp,
+    "mr": mr,
+}
+TITLES = {
+    "kaggle": "Kaggle movie-review phrases",
+    "tweets": "tweets",
+    "imdb": "IMDB",
+    "yelp": "Yelp sentences, 10 folds",
+    "mr": "MR, 10 folds",
+}
+
+
+def reported(data: Path) -> dict[str, Table]:
+    """What models of the Kaggle phrases are also scored on: reported, never a gate, never a choice."""
+    trees = {part: data / "sst-trees" / f"{part}.txt.xz" for part in ("dev", "test")}
+    phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
+    test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
+    return {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
+
+
+def fingerprint(table: Table) -> dict[str, int | str]:
+    """Rows of a part and the hash of their texts and labels, as read."""
+    return {"rows": len(table), "sha256": hash_rows(table.texts, table.labels)}
+
+
+@cache
+def fingerprints(name: str, data: Path) -> dict[str, dict[str, int | str]]:
+    """The parts of a set, of each fold where it has folds."""
+    found = {}
+    for place, parts in enumerate(made := SETS[name](data)):
+        suffix = f"-{place}" if len(made) > 1 else ""
+        for part, table in (("train", parts.train), ("dev", parts.dev), ("sealed", parts.sealed())):
+            found[part + suffix] = fingerprint(table)
+    return found

@@ -1,0 +1,194 @@
+"""One file of results: what a run reached, and all that says whether it still counts.
+
+Not for running (`train_one.py`) nor for pages (`results_page.py`). A file holds the commit, the
+configuration, hashes of the data and of the code that makes the numbers, versions, date, load and
+command. `stale` compares these with what is there now; no page is made from a result that is stale.
+
+Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
+losses, the loop, calibration and scores. It is hashed by its syntax tree without docstrings, so
+comments and layout make nothing stale. What reads files and passes values on is not in it: what it
+read and passed is in the hashes of the data and in the configuration.
+"""
+
+import ast
+import base64
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentimodels.config import RunConfig
+from sentimodels.runs.directory import versions
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = Path(__file__).resolve().parent / "results"
+PACKAGE = ROOT / "python" / "sentimodels"
+FORMAT = "sentimodels.evidence/1"
+
+Result = dict[str, Any]
+
+# Files and folders of the package where numbers are made; of `models/` only the architecture's own.
+MATTERS = (
+    "text", "layers", "heads", "tasks", "training", "inference.py", "data/batches.py", "data/encoded.py",
+    "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/predictions.py",
+)  # fmt: skip
+# Architectures that share a file.
+FILE_OF = {"gru": "rnn", "lstm": "rnn"}
+# Keys of a configuration that say where and how, not what.
+ELSEWHERE = {
+    "data": {"train", "valid", "test", "where", "valid_where", "test_where", "valid_share", "test_share"},
+    "train": {"seed", "baseline", "device", "threads", "track", "log_every", "save_every"},
+}
+
+
+def files_that_matter(arch: str) -> list[Path]:
+    """Returns the files whose code makes the numbers of an architecture."""
+    own = PACKAGE / "models" / f"{FILE_OF.get(arch, arch)}.py"
+    found = [own, PACKAGE / "models" / "sequence_classifier.py"]
+    for name in MATTERS:
+        path = PACKAGE / name
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
+
+
+@cache
+def code_hash(arch: str) -> str:
+    """Returns the hash of that code, without docstrings, comments and layout."""
+    digest = hashlib.sha256()
+    for path in files_that_matter(arch):
+        digest.update(
+            f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
+        )
+    return digest.hexdigest()
+
+
+def meaning(source: str) -> str:
+    """Returns the syntax tree of a file as text, its docstrings left out."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        first = node.body[0] if node.body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def git(*args: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *args], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def changed(arch: str) -> list[str]:
+    """Returns the files that matter and are not as the commit has them."""
+    paths = [str(path.relative_to(ROOT)) for path in files_that_matter(arch)]
+    return [line[3:] for line in git("status", "--porcelain", "--", *paths).splitlines()]
+
+
+def settings(config: RunConfig) -> dict[str, Any]:
+    """Returns what of a configuration decides numbers."""
+    return {
+        name: {key: v for key, v in value.items() if key not in ELSEWHERE.get(name, ())}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in config.tree().items()
+    }
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def load() -> float | None:
+    """Returns the load of one minute, where a system tells it."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def stamp(arch: str, command: str, load_before: float | None) -> dict[str, Any]:
+    """Returns what says when, where and of what a result is."""
+    return {
+        "commit": git("rev-parse", "HEAD") or None,
+        "changed": changed(arch),
+        "code": code_hash(arch),
+        "versions": versions(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "load": [load_before, load()],
+        "command": command,
+    }
+
+
+def pack(counts: NDArray[np.int64]) -> str:
+    """Returns counts below 65,536 as text."""
+    return base64.b85encode(zlib.compress(counts.astype("<u2").tobytes(), 9)).decode()
+
+
+def unpack(text: str) -> NDArray[np.int64]:
+    """Reads what `pack` wrote."""
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u2").astype(np.int64)
+
+
+def path_of(folder: Path, of_set: str, row: str, seed: int) -> Path:
+    """The file of a result."""
+    name = row.replace(" + ", "+").replace(", ", "-").replace(" ", "-")
+    return folder / of_set / f"{name}-seed-{seed}.json"
+
+
+def write(path: Path, result: Result) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part")
+    beside.write_text(json.dumps({"format": FORMAT, **result}, indent=1) + "\n", encoding="utf-8")
+    beside.replace(path)
+
+
+def read(path: Path) -> Result:
+    found: Result = json.loads(path.read_text("utf-8"))
+    if found.get("format") != FORMAT:
+        raise ValueError(f"{path}: written as {found.get('format')!r}, expected {FORMAT!r}")
+    return found
+
+
+def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[str]:
+    """Returns why a result no longer counts, one sentence each; nothing if it does.
+
+    Args:
+        result: as `read` returns it.
+        config: the row's configuration today.
+        data: fingerprints of the set's parts today.
+    """
+    said = result["stamp"]
+    found = [f"{name}: was not as in the commit" for name in said["changed"]]
+    if not said["commit"]:
+        found.append("of no commit")
+    if digest(result["config"]) != result["config_sha256"]:
+        found.append("its configuration does not have the hash that it states")
+    found += _differences(result["config"], settings(config))
+    for part in sorted(data.keys() | result["data"].keys()):
+        if data.get(part) != result["data"].get(part):
+            found.append(f"data: {part} is not what it was")
+    if said["code"] != code_hash(config.arch):
+        found.append(f"the code has changed since commit {str(said['commit'])[:9]}")
+    return found
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> list[str]:
+    """Names keys whose value has changed; a key that is new came with code, which has its own hash."""
+    found = []
+    for key, value in then.items():
+        name = f"{where}{key}"
+        if isinstance(value, Mapping) and isinstance(now.get(key), Mapping):
+            found += _differences(value, now[key], f"{name}.")
+        elif now.get(key) != value:
+            found.append(f"config: {name} was {value}, is {now.get(key)}")
+    return found

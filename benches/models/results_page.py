@@ -1,0 +1,358 @@
+"""docs/results.md and the README's tables, from result files alone.
+
+Not for running anything (`run_all.py`), nor for bars and claims (`bars.py`, `claims.py`). Every number
+comes from a result; what has none is called "not measured", with the command that measures it.
+"""
+
+from pathlib import Path
+from statistics import fmean, stdev
+
+import claims
+from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
+from result import ROOT
+from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, rows_of
+
+from sentimodels.evaluation.joint_intervals import Joint
+
+PAGE = ROOT / "docs" / "results.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+COMMAND = "python benches/models/run_all.py"
+TITLES = {"tweets": "tweets", "imdb": "IMDB", "yelp": "Yelp sentences, 10 folds", "mr": "MR, 10 folds"}
+PLACES = ("sealed", "kaggle", "kaggle_unseen", "sst5", "sst2")
+
+
+def mean(of_row: list[Result], place: str, score: str) -> float:
+    return fmean(float(one["scores"][place][score]) for one in of_row)
+
+
+def cell(of_row: list[Result], place: str) -> str:
+    """Accuracy with its deviation over seeds, and macro-F1."""
+    if not of_row or place not in of_row[0]["scores"]:
+        return "-"
+    accuracy = f"{mean(of_row, place, 'accuracy'):.4f}"
+    if len(of_row) > 1:
+        accuracy += f" ± {stdev(float(one['scores'][place]['accuracy']) for one in of_row):.4f}"
+    return f"{accuracy} / {mean(of_row, place, 'macro_f1'):.3f}"
+
+
+def ends(found: Joint) -> str:
+    return f"{found.low:.4f} to {found.high:.4f}"
+
+
+def names_of(of_set: str) -> list[str]:
+    """All rows of a set, measured or not, in the order of tables."""
+    made = [MIXTURE, *(row + MEMORY for row in REMEMBERING)] if of_set == "kaggle" else []
+    return [*rows_of(of_set), *made]
+
+
+def count(found: Results, of_set: str, name: str) -> str:
+    """How many seeds there are; of how many, where some are missing."""
+    there = len(found.get((of_set, name), []))
+    asked = rows_of(of_set).get(name)
+    if asked is None or there == asked.seeds:
+        return str(there)
+    return f"{there} of {asked.seeds}"
+
+
+def interval(found: Results, of_set: str, name: str) -> str:
+    if not found.get((of_set, name)) or "sealed" not in found[of_set, name][0]:
+        return "-"
+    return ends(claims.accuracy(found, of_set, name))
+
+
+def scores_table(found: Results) -> str:
+    lines = [
+        "| model | parameters | seeds | dev | sealed | 95 % of sealed | Kaggle | Kaggle, unseen | SST-5 "
+        "| SST-2 |",
+        "|---|---:|---:|---|---|---|---|---|---|---|",
+    ]
+    for name in names_of("kaggle"):
+        of_row = found.get(("kaggle", name), [])
+        if not of_row:
+            continue
+        sealed, *rest = (cell(of_row, place) for place in PLACES)
+        dev = cell(of_row, "dev_crossed" if name == MIXTURE else "dev") if AGAIN not in name else "-"
+        cells = " | ".join([dev, sealed, interval(found, "kaggle", name), *rest])
+        parameters = f"{of_row[0]['cost']['parameters']:,}"
+        lines.append(f"| {name} | {parameters} | {count(found, 'kaggle', name)} | {cells} |")
+    return "\n".join(lines)
+
+
+def bar_line(one: Judged) -> str:
+    """Says what a bar asks and what was reached."""
+    bar = one.bar
+    if bar.near is not None:
+        asked = f"at most {-(bar.least or 0):g} below {bar.near}"
+    elif bar.most is not None:
+        asked = f"at most {bar.most:g}"
+    else:
+        asked = f"at least {bar.least:g}"
+    reached = (
+        "-" if one.reached is None else f"{one.reached:.4g}" if bar.part == "cost" else f"{one.reached:.4f}"
+    )
+    score = bar.score.replace("accuracy_less_macro_f1", "accuracy less macro-F1").replace("_", " ")
+    gate = "" if bar.gate else ", reported alone"
+    return f"{bar.of_set}: {bar.row} | {bar.part}{gate} | {score} {asked} | {reached} | {one.word}"
+
+
+def bars_table(found: Results) -> str:
+    lines = ["| bar | judged on | asks | reached | |", "|---|---|---|---:|---|"]
+    lines += [f"| {bar_line(judged(bar, found))} |" for bar in BARS]
+    return "\n".join(lines)
+
+
+def bars_count(found: Results) -> str:
+    words = [judged(bar, found).word for bar in BARS]
+    unmeasured = words.count(NOT_MEASURED)
+    met = words.count(MET)
+    return f"{met} met, {len(words) - met - unmeasured} missed, {unmeasured} not measured."
+
+
+def cost_table(found: Results) -> str:
+    lines = [
+        "| model | seconds | fitting | CPU seconds | load | tokens/s | padding | peak memory | kappa "
+        "| ECE before, after |",
+        "|---|---:|---:|---:|---|---:|---:|---:|---:|---|",
+    ]
+    for name in rows_of("kaggle"):
+        of_row = found.get(("kaggle", name), [])
+        if not of_row or AGAIN in name:
+            continue
+        one = min(of_row, key=lambda r: float(r["cost"]["seconds"]))
+        cost = one["cost"]
+        speed = f"{cost['tokens_per_second']:,.0f}" if cost["tokens_per_second"] else "-"
+        padding = f"{100 * cost['padding']:.1f} %" if cost["padding"] is not None else "-"
+        loads = ", ".join("-" if value is None else f"{value:.1f}" for value in one["stamp"]["load"])
+        lines.append(
+            f"| {name} | {cost['seconds']:.0f} | {cost['fit_seconds']:.1f} | {cost['cpu_seconds']:.0f} | "
+            f"{loads} | {speed} | {padding} | {cost['peak_memory_bytes'] / 1e6:,.0f} MB | "
+            f"{mean(of_row, 'sealed', 'quadratic_kappa'):.3f} | "
+            f"{mean(of_row, 'sealed', 'ece_before'):.3f}, {mean(of_row, 'sealed', 'ece'):.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def other_table(found: Results) -> str:
+    lines = [
+        "| set | model | seeds | dev | sealed | 95 % of sealed | CPU seconds |",
+        "|---|---|---:|---|---|---|---:|",
+    ]
+    for of_set in ("tweets", "imdb", "yelp", "mr"):
+        for name in [*rows_of(of_set), CHOSEN] if of_set == "mr" else rows_of(of_set):
+            if of_row := found.get((of_set, name), []):
+                seconds = fmean(float(one["cost"]["cpu_seconds"]) for one in of_row)
+                lines.append(
+                    f"| {TITLES[of_set]} | {name} | {count(found, of_set, name)} | {cell(of_row, 'dev')} | "
+                    f"{cell(of_row, 'sealed')} | {interval(found, of_set, name)} | {seconds:.0f} |"
+                )
+    return "\n".join(lines)
+
+
+def speed_table(found: Results) -> str:
+    of_row = found.get(("speed", "encoder"))
+    if not of_row:
+        return "Not measured; type `python benches/models/against_trainer.py` (minutes; needs accelerate)."
+    lines = ["| trainer | tokens/s | ours, times |", "|---|---:|---:|"]
+    for side in of_row[0]["sides"]:
+        lines.append(f"| {side['name']} | {side['tokens_per_second']:,.0f} | {side['times']:.2f} |")
+    return "\n".join(lines)
+
+
+def unmeasured_table(found: Results) -> str:
+    """Rows without all of their seeds, what to type, and the minutes that were planned for them."""
+    lines = ["| row | seeds there | type | planned, minutes of one core |", "|---|---:|---|---:|"]
+    for of_set in SETS:
+        for name, row in rows_of(of_set).items():
+            missing = row.seeds - len(found.get((of_set, name), []))
+            if missing:
+                minutes = missing * row.minutes * (2 if name.endswith(AGAIN) else 1)
+                lines.append(
+                    f"| {of_set}: {name} | {count(found, of_set, name)} | `{COMMAND} '{of_set}:{name}'` | "
+                    f"{max(1, round(minutes))} |"
+                )
+    if ("kaggle", MIXTURE) not in found:
+        lines.append(f"| kaggle: {MIXTURE} | 0 | `{COMMAND} mixture` | 1 |")
+    if ("mr", CHOSEN) not in found:
+        lines.append(f"| mr: {CHOSEN} | 0 | `{COMMAND} mr` | 10 |")
+    return "\n".join(lines) if len(lines) > 2 else "Nothing."
+
+
+def mixture_part(found: Results) -> str:
+    if ("kaggle", MIXTURE) not in found:
+        return f"Not measured; type `{COMMAND} mixture` when some rows are there."
+    (result,) = found["kaggle", MIXTURE]
+    rows = sorted({one["row"] for one in result["among"]})
+    named = "; ".join(f"{one['row']}, seed {one['seed']} ({one['weight']:.2f})" for one in result["members"])
+    crossed, plain = (result["scores"][place]["accuracy"] for place in ("dev_crossed", "dev"))
+    return MIXED.format(
+        n=len(result["among"]), rows="; ".join(rows), members=named, crossed=crossed, plain=plain,
+        gain=claims.mixture_line(found),
+    )  # fmt: skip
+
+
+MIXED = """Members, weights and temperature are chosen on dev, greedily (Caruana et al. 2004), among the {n}
+runs there are, of {rows}. Chosen: {members}.
+
+On dev the mixture has accuracy {plain:.4f} where its members were chosen, and {crossed:.4f} where each
+half of dev is answered by members that the other half chose. {gain}"""
+
+
+def loads(found: Results) -> str:
+    """Says how busy the machine was."""
+    heard = [one["stamp"]["load"] for of_row in found.values() for one in of_row]
+    highest = max((value for pair in heard for value in pair if value is not None), default=None)
+    if highest is None:
+        return "The load of the machine is unknown."
+    cores = max(one["stamp"]["cores"] or 1 for of_row in found.values() for one in of_row)
+    if highest > cores + 0.5:
+        return (
+            f"Other programs ran beside some of it (load up to {highest:.1f} on {cores} cores): seconds "
+            "there are too long; CPU seconds are those of the run alone."
+        )
+    return f"Load at most {highest:.1f} on {cores} cores."
+
+
+def stamps(found: Results) -> str:
+    every = [one["stamp"] for of_row in found.values() for one in of_row]
+    dates = sorted(one["date"] for one in every)
+    commits = sorted({one["commit"][:9] for one in every})
+    versions = {
+        f"{name} {one['versions'][name]}" for one in every for name in ("torch", "scikit-learn", "sentitok")
+    }
+    machines = sorted({f"{one['machine']}, {one['cores']} cores" for one in every})
+    return (
+        f"From {len(every)} result files of {dates[0]} to {dates[-1]}, commit {', '.join(commits)}: "
+        f"{'; '.join(machines)}; {', '.join(sorted(versions))}. One thread a run. {loads(found)}"
+    )
+
+
+HEAD = """# Results of the classifiers
+
+Written by `{command} --pages`. No number here is typed by hand.
+{stamps}
+
+Every set has three parts. Models learn from **train**. **dev** makes every choice: steps, temperature,
+members of mixtures. The **sealed** part is answered once a model is finished, and judges. On the Kaggle
+movie-review phrases the sealed part is a fifth of the sentences, split by SentenceId, stratified on the
+label of each sentence's longest phrase, seed 42; dev is a tenth of the other sentences: {parts}.
+Rows called `{again}` are recipes whose steps and temperature dev chose, trained once more on both.
+
+The architectures' defaults are older than this division: they were chosen on what is now the sealed
+part, so the sealed part flatters them a little still. Rows are trained with these defaults; each
+variant differs from its default in the one choice that it is named after, with no tuning of its own.
+Kaggle's test (labels rebuilt from the SST dev and test trees, for scoring alone), SST-5, SST-2 and MR
+are reported, never a gate, and chose nothing here. "Unseen" leaves out test phrases that are training
+phrases without case and spacing.
+
+Cells are accuracy / macro-F1, ± one standard deviation over seeds. Intervals of 95 % join seeds and
+sentences (bootstrap over both). Five seeds where a run takes under a minute, three elsewhere, one where
+nothing is drawn."""
+
+AGAIN_TEXT = """What a clean dev part costs: its rows are missing from training until all is chosen.
+Rows `{again}` have them back; the differences on the sealed part are among the claims below."""
+OTHER = """Dev is a tenth of the training rows; the sealed part is the set's own test part. Yelp and MR have
+none: each of ten folds is sealed once. `characters`: n-grams of 3 to 5 characters beside those of words.
+Published: NB-SVM 0.794 on MR and 0.912 on IMDB (Wang and Manning 2012; there 25,000 reviews to learn
+from, in this file 20,000, of which dev has a tenth)."""
+MR = """MR is run once, with the recipe that has the highest mean accuracy on dev of {sets}: {chosen}.
+Earlier
+versions looked at MR's folds when `nb` was defined and when characters were added to it, so its figure is
+reported alone."""
+CLAIMS = """Differences of accuracy in points on the sealed part: same data, same training, one choice
+changed; 95 % intervals over seeds and sentences. `seed` is the larger standard deviation between seeds
+of the two rows, in points: a claim holds only where the interval leaves out zero by more than that. The
+reports' differences are from their own data."""
+
+
+def page(found: Results, chosen: str | None) -> str:
+    """Returns docs/results.md."""
+    data = next((r[0]["data"] for (name, _), r in found.items() if name == "kaggle" and "data" in r[0]), None)
+    parts = "not measured"
+    if data is not None:
+        parts = ", ".join(f"{data[part]['rows']:,} phrases {part}" for part in ("train", "dev", "sealed"))
+    head = HEAD.format(command=COMMAND, stamps=stamps(found), parts=parts, again=AGAIN.strip(", "))
+    sets = ", ".join(TITLES[name].split(",")[0] for name in CHOOSES_FOR_MR)
+    return "\n\n".join(
+        [
+            head,
+            "## Bars",
+            f"All of them, from `benches/models/bars.py`: {bars_count(found)}",
+            bars_table(found),
+            "## Kaggle movie-review phrases",
+            scores_table(found),
+            AGAIN_TEXT.format(again=AGAIN.strip(", ")),
+            "### The mixture",
+            mixture_part(found),
+            "## Cost",
+            "Of one run on train alone, the quickest seed; load is that before and after it.",
+            cost_table(found),
+            "## Speed of training",
+            speed_table(found),
+            "## Other sets",
+            OTHER,
+            other_table(found),
+            MR.format(sets=sets, chosen=f"`{chosen}`" if chosen else "not all of them are measured yet"),
+            "## Which claims hold",
+            CLAIMS,
+            claims.claims(found),
+            "## Not measured",
+            "What has no result that counts. Planned minutes are plans, not measurements.",
+            unmeasured_table(found),
+        ]
+    ) + "\n"  # fmt: skip
+
+
+def short(of_row: list[Result], place: str) -> str:
+    if not of_row:
+        return "not measured"
+    if place not in of_row[0]["scores"]:
+        return ""
+    return f"{mean(of_row, place, 'accuracy'):.3f} / {mean(of_row, place, 'macro_f1'):.3f}"
+
+
+# Rows of the README's table.
+SHOWN = (
+    "tfidf",
+    "tfidf, characters",
+    "nb",
+    "bow",
+    "cnn",
+    "rnn",
+    "gru",
+    "lstm",
+    "encoder",
+    "bert",
+    "gpt",
+    "mamba",
+)
+
+
+def readme_table(found: Results) -> str:
+    """Returns the README's table, and the sentences with numbers beside it."""
+    lines = ["| | sealed | Kaggle | CPU seconds |", "|---|---:|---:|---:|"]
+    for name in (*SHOWN, MIXTURE):
+        of_row = found.get(("kaggle", name), [])
+        seconds = f"{min(float(one['cost']['cpu_seconds']) for one in of_row):.0f}" if of_row else ""
+        shown = f"`{name}`" if name in SHOWN else f"{name} chosen on dev"
+        lines.append(f"| {shown} | {short(of_row, 'sealed')} | {short(of_row, 'kaggle')} | {seconds} |")
+    lines += ["", f"Bars ([docs/results.md](docs/results.md)): {bars_count(found)}"]
+    return "\n".join(lines)
+
+
+def between(text: str, table: str) -> str:
+    """Returns the README with another table between its marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{README}: no marks {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def write(found: Results, chosen: str | None) -> list[Path]:
+    """Writes both files; returns their paths."""
+    if not found:
+        raise SystemExit(f"nothing that counts was run yet; type {COMMAND}")
+    PAGE.write_text(page(found, chosen), encoding="utf-8")
+    README.write_text(between(README.read_text("utf-8"), readme_table(found)), encoding="utf-8")
+    return [PAGE, README]

@@ -1,0 +1,317 @@
+"""The pages of results: what is refused, what is called missed, and that no number is typed by hand."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labelled_reviews import rows, tree
+from sentimodels.data import Table
+from sentimodels.runs.config import resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "benches" / "models"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Any:
+    """The modules of benches/models, by name."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+
+        class Modules:
+            def __getattr__(self, name: str) -> ModuleType:
+                return importlib.import_module(name)
+
+        names = (
+            "result",
+            "rows",
+            "bars",
+            "parts",
+            "claims",
+            "results_page",
+            "run_all",
+            "train_one",
+            "mixtures",
+        )
+        for name in names:
+            importlib.import_module(name)
+        yield Modules()
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def made(bench: Any, of_set: str, row: str, seed: int, accuracy: float, **cost: Any) -> dict[str, Any]:
+    """A result as `train_one.py` writes it, without training."""
+    rows_of = np.full(100, 10)
+    right = np.random.default_rng(seed).binomial(10, accuracy, 100)
+    place = {"rows": 1000, "accuracy": accuracy, "macro_f1": accuracy - 0.1, "quadratic_kappa": 0.5,
+             "log_loss": 1.0, "ece": 0.01, "ece_before": 0.02}  # fmt: skip
+    asked = bench.rows.rows_of(of_set)[row]
+    config = bench.result.settings(resolve(asked.tree))
+    return {
+        "set": of_set, "row": row, "seed": seed,
+        "stamp": {"commit": "0" * 40, "changed": [], "code": bench.result.code_hash(config["arch"]),
+                  "versions": {"torch": "2", "scikit-learn": "1", "sentitok": "0"}, "machine": "x",
+                  "cores": 2, "date": "2026-01-01 00:00", "load": [0.1, 0.2], "command": "c"},
+        "config": config, "config_sha256": bench.result.digest(config),
+        "data": {part: {"rows": 5, "sha256": part} for part in ("train", "dev", "sealed")},
+        "cost": {"seconds": 1.0, "cpu_seconds": 1.0, "fit_seconds": 1.0, "peak_memory_bytes": 1,
+                 "parameters": 3, "tokens_per_second": None, "padding": None, "temperature": 1.0, **cost},
+        "scores": dict.fromkeys(("dev", "sealed", "kaggle", "kaggle_unseen", "sst5", "sst2"), place),
+        "sealed": {"rows": bench.result.pack(rows_of), "right": bench.result.pack(right)},
+    }  # fmt: skip
+
+
+def parts_of(n: int, bench: Any, opened: list[str]) -> Any:
+    """Three parts of small texts; the sealed part says when it is read."""
+    made = rows(n)
+    table = Table.of([f"{row} {text}" for row, (text, _) in enumerate(made)], [label for _, label in made])
+    whole = bench.parts.of_whole(table)
+
+    def sealed() -> Table:
+        opened.append("sealed")
+        found: Table = whole.sealed()
+        return found
+
+    return bench.parts.Parts(whole.train, whole.dev, sealed)
+
+
+def test_parts_share_no_group(bench: Any) -> None:
+    texts = [f"text {row}" for row in range(400)]
+    table = Table.of(texts, [str(row % 2) for row in range(400)], [str(row // 4) for row in range(400)])
+    whole = bench.parts.of_whole(table)
+    groups = [set(part.groups) for part in (whole.train, whole.dev, whole.sealed())]
+    assert [len(one) for one in groups] == [72, 8, 20]
+    assert len(set.union(*groups)) == 100
+
+
+def test_folds_seal_every_row_once(bench: Any) -> None:
+    table = Table.of([f"text {row}" for row in range(100)], [str(row % 2) for row in range(100)])
+    found = list(bench.parts.folds(table))
+    assert sorted(text for one in found for text in one.sealed().texts) == sorted(table.texts)
+    for one in found:
+        assert len({*one.train.texts, *one.dev.texts, *one.sealed().texts}) == 100
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_sealed_rows_reach_neither_training_nor_choice(
+    bench: Any, again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A spy on each training and each fit of a temperature: the sealed part is shut until they are done."""
+    from sentimodels.runs import refit as refit_module
+    from sentimodels.runs import train as train_module
+
+    opened: list[str] = []
+    given: set[str] = set()
+    parts = parts_of(200, bench, opened)
+
+    def spied(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            opened.append(name)
+            if tables := kwargs.get("tables"):
+                for table in (tables.train, tables.valid, tables.test):
+                    given.update([] if table is None else table.texts)
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, call)
+
+    spied(bench.train_one, "train")
+    spied(refit_module, "train")
+    spied(train_module, "fit_temperature")
+    made = tree("cnn", tmp_path, train={"epochs": 2})
+    config = resolve({**made, "data": {"vocab_size": 300}})
+    found = bench.train_one.one(config, [parts], None, again, dict)
+    assert opened[-1] == "sealed"
+    assert opened.count("sealed") == 1
+    assert opened.count("train") == (2 if again else 1)
+    assert given == {*parts.train.texts, *parts.dev.texts}
+    assert not given & set(parts.sealed().texts)
+    assert found["scores"]["sealed"]["rows"] == 40
+    assert ("ece_before" in found["scores"]["sealed"]) != again
+    right = bench.result.unpack(found["sealed"]["right"])
+    assert right.sum() / 40 == pytest.approx(found["scores"]["sealed"]["accuracy"])
+
+
+# (what is changed, what is said)
+STALE: list[tuple[str, str]] = [
+    ("config", "config: model.max_features was 7, is"),
+    ("hash", "does not have the hash that it states"),
+    ("data", "data: dev is not what it was"),
+    ("code", "the code has changed since commit 000000000"),
+    ("dirty", "python/sentimodels/text/words.py: was not as in the commit"),
+    ("commit", "of no commit"),
+]
+
+
+@pytest.mark.parametrize(("what", "said"), STALE)
+def test_stale_results_are_refused(bench: Any, what: str, said: str) -> None:
+    result = made(bench, "kaggle", "tfidf", 0, 0.6)
+    config = resolve(bench.rows.TFIDF.tree)
+    data = json.loads(json.dumps(result["data"]))
+    assert bench.result.stale(result, config, data) == []
+    match what:
+        case "config":
+            result["config"]["model"]["max_features"] = 7
+            result["config_sha256"] = bench.result.digest(result["config"])
+        case "hash":
+            result["config_sha256"] = "0"
+        case "data":
+            data["dev"]["sha256"] = "other"
+        case "code":
+            result["stamp"]["code"] = "other"
+        case "dirty":
+            result["stamp"]["changed"] = ["python/sentimodels/text/words.py"]
+        case "commit":
+            result["stamp"]["commit"] = None
+    (reason,) = bench.result.stale(result, config, data)
+    assert said in reason
+
+
+def test_a_refused_result_says_what_to_type(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.run_all, "RESULTS", tmp_path)
+    monkeypatch.setattr(bench.run_all, "ROOT", tmp_path)
+    parts = {part: {"rows": 5, "sha256": part} for part in ("train", "dev", "sealed")}
+    monkeypatch.setattr(bench.run_all, "fingerprints", lambda name, data: parts)
+    result = made(bench, "kaggle", "tfidf", 0, 0.6)
+    result["stamp"]["code"] = "other"
+    for name, one in (("tfidf", result), ("nb", made(bench, "kaggle", "nb", 0, 0.6))):
+        bench.result.write(bench.result.path_of(tmp_path, "kaggle", name, 0), one)
+    found, refused = bench.run_all.collected(tmp_path)
+    assert list(found) == [("kaggle", "nb")]
+    ((name, reasons),) = refused.items()
+    assert name == "kaggle/tfidf-seed-0.json"
+    assert reasons[-1] == "type: python benches/models/run_all.py 'kaggle:tfidf'"
+    page = bench.results_page.page(found, None)
+    assert "| kaggle: tfidf | 0 of 1 | `python benches/models/run_all.py 'kaggle:tfidf'` |" in page
+
+
+def test_comments_make_nothing_stale(bench: Any) -> None:
+    meaning = bench.result.meaning
+    plain = "def f(x):\n    return x + 1\n"
+    assert meaning('"""Says."""\n# why\ndef f(x):\n    """Adds."""\n    return x+1\n') == meaning(plain)
+    assert meaning(plain.replace("1", "2")) != meaning(plain)
+
+
+def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
+    bar = bench.bars.Bar("kaggle", "bow", "sealed", "accuracy", 0.62)
+
+    def word(*accuracies: float) -> tuple[str, str]:
+        results = [made(bench, "kaggle", "bow", seed, value) for seed, value in enumerate(accuracies)]
+        judged = bench.bars.judged(bar, {("kaggle", "bow"): results} if results else {})
+        return judged.word, bench.results_page.bar_line(judged)
+
+    assert word(0.63, 0.62, 0.62, 0.61, 0.62) == (
+        "met", "kaggle: bow | sealed | accuracy at least 0.62 | 0.6200 | met",
+    )  # fmt: skip
+    said, line = word(*[0.61] * 5)
+    assert said == "missed"
+    assert line.endswith("| 0.6100 | missed")
+    # Four of five seeds are no measurement, however good.
+    assert word(*[0.9] * 4)[0] == word()[0] == "not measured"
+
+
+def test_a_bar_relative_to_another_row(bench: Any) -> None:
+    bar = bench.bars.Bar("kaggle", "mamba", "sealed", "accuracy", -0.01, near="encoder")
+    found = {("kaggle", "mamba"): [made(bench, "kaggle", "mamba", seed, 0.6) for seed in range(3)]}
+    assert bench.bars.judged(bar, found).word == "not measured"
+    for level, word in ((0.605, "met"), (0.62, "missed")):
+        found["kaggle", "encoder"] = [made(bench, "kaggle", "encoder", seed, level) for seed in range(3)]
+        assert bench.bars.judged(bar, found).word == word
+
+
+def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
+    for bar in bench.bars.BARS:
+        known = {*bench.results_page.names_of(bar.of_set), bench.rows.CHOSEN}
+        assert {bar.row, bar.near} - {None} <= known, bar
+
+
+def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.results_page, "write", lambda found, chosen: [])
+    for level, code in ((0.63, 0), (0.55, 1)):
+        name = "bow" + bench.rows.AGAIN
+        results = [made(bench, "kaggle", name, seed, level) for seed in range(5)]
+        monkeypatch.setattr(
+            bench.run_all,
+            "collected",
+            lambda data, results=results, name=name: ({("kaggle", name): results}, {}),
+        )
+        monkeypatch.setattr(bench.run_all.against_trainer, "TARGET", tmp_path / "none.json")
+        assert bench.run_all.pages(tmp_path) == code
+
+
+# (accuracies of the worse row's seeds, of the better row's, what is said)
+VERDICTS: list[tuple[list[float], list[float], str]] = [
+    ([0.50] * 3, [0.80] * 3, "holds"),
+    ([0.80] * 3, [0.50] * 3, "does not hold: the other way round"),
+    ([0.60] * 3, [0.60] * 3, "not shown"),
+    ([0.50], [0.80], "one seed: no verdict"),
+]
+
+
+@pytest.mark.parametrize(("worse", "better", "said"), VERDICTS)
+def test_a_claim_holds_beyond_the_noise_of_a_seed(
+    bench: Any, worse: list[float], better: list[float], said: str
+) -> None:
+    found = {
+        ("kaggle", name): [
+            made(bench, "kaggle", name, 10 * place + seed, level) for seed, level in enumerate(levels)
+        ]
+        for place, (name, levels) in enumerate((("gru", worse), ("lstm", better)))
+    }  # fmt: skip
+    joint, noise = bench.claims.compared(found, "kaggle", "gru", "lstm")
+    assert bench.claims.verdict(joint, noise).startswith(said)
+
+
+def test_seeds_that_differ_leave_a_claim_open(bench: Any) -> None:
+    """The rows alone would say yes; another seed moves more than the difference."""
+    from sentimodels.evaluation.joint_intervals import Joint
+
+    assert bench.claims.verdict(Joint(0.01, 0.004, 0.016, 3), 0.002) == "holds"
+    assert (
+        bench.claims.verdict(Joint(0.01, 0.004, 0.016, 3), 0.005) == "not shown: within the noise of a seed"
+    )
+
+
+def test_the_recipe_for_mr_is_chosen_on_dev_of_other_sets(bench: Any) -> None:
+    found = {}
+    for of_set in bench.rows.CHOOSES_FOR_MR:
+        for name in bench.rows.rows_of(of_set):
+            found[of_set, name] = [made(bench, of_set, name, 0, 0.8 if name == "nb" else 0.7)]
+    assert bench.run_all.chosen_for_mr(found) == "nb"
+    for results in found.values():  # sealed parts have no say
+        for one in results:
+            one["scores"] = {**one["scores"], "sealed": {**one["scores"]["sealed"], "accuracy": 0.1}}
+    found["imdb", "bow"][0]["scores"]["sealed"]["accuracy"] = 1.0
+    assert bench.run_all.chosen_for_mr(found) == "nb"
+    del found["yelp", "nb"]
+    assert bench.run_all.chosen_for_mr(found) is None
+
+
+def test_counts_survive_packing(bench: Any) -> None:
+    counts = np.random.default_rng(0).integers(0, 60_000, 500)
+    assert (bench.result.unpack(bench.result.pack(counts)) == counts).all()
+
+
+def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
+    """Every number of docs/results.md and of the README's table comes from a file that is there."""
+    found: dict[tuple[str, str], list[Any]] = {}
+    for path in sorted((FOLDER / "results").glob("*/*.json")):
+        one = bench.result.read(path)
+        found.setdefault((one["set"], one["row"]), []).append(one)
+    assert found
+    for results in found.values():
+        results.sort(key=lambda one: one["seed"])
+    chosen = bench.run_all.chosen_for_mr(found)
+    assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert bench.results_page.between(readme, bench.results_page.readme_table(found)) == readme

@@ -1,0 +1,67 @@
+"""Intervals over seeds and rows together: they cover, and are wider than those over either alone."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sentimodels.errors import DataError
+from sentimodels.evaluation.joint_intervals import difference, level, seed_noise
+
+GROUPS, SIZE = 150, 4
+
+
+def drawn(rng: np.random.Generator, n_seeds: int, mean: float, of_seed: float) -> NDArray[np.int64]:
+    """Answers of some seeds, each of which is better or worse than the mean by chance."""
+    levels = np.clip(rng.normal(mean, of_seed, n_seeds), 0, 1)
+    return rng.binomial(SIZE, levels[:, None], (n_seeds, GROUPS))
+
+
+@pytest.mark.parametrize("of_seed", [0.0, 0.02, 0.06])
+@pytest.mark.parametrize("n_seeds", [3, 5])
+def test_the_interval_of_a_difference_covers(n_seeds: int, of_seed: float) -> None:
+    """Of rows and seeds drawn anew again and again, it holds the true difference as often as it says."""
+    rng = np.random.default_rng(n_seeds)
+    rows = np.full(GROUPS, SIZE)
+    hits = 0
+    for trial in range(100):
+        worse, better = drawn(rng, n_seeds, 0.6, of_seed), drawn(rng, n_seeds, 0.65, of_seed)
+        found = difference(worse, better, rows, seed=trial)
+        hits += found.low <= 0.05 <= found.high
+    assert hits >= 90
+
+
+def test_rows_alone_do_not_cover_where_seeds_differ() -> None:
+    """What the interval of one seed says of the mean over seeds is too narrow: hence the joint one."""
+    rng = np.random.default_rng(0)
+    rows = np.full(GROUPS, SIZE)
+    alone = joined = 0
+    for trial in range(100):
+        answers = drawn(rng, 5, 0.6, 0.06)
+        one, all_ = level(answers[:1], rows, seed=trial), level(answers, rows, seed=trial)
+        alone += one.low <= 0.6 <= one.high
+        joined += all_.low <= 0.6 <= all_.high
+    assert alone < 70
+    assert joined >= 90
+
+
+def test_one_seed_is_said() -> None:
+    rows = np.array([2, 1, 3])
+    right = np.array([[1, 1, 2]])
+    found = level(right, rows)
+    assert found.seeds == 1
+    assert found.value == pytest.approx(4 / 6)
+    assert difference(right, right, rows).value == 0
+
+
+def test_the_noise_of_a_seed_is_that_of_the_noisiest_side() -> None:
+    rows = np.array([10, 10])
+    still, moving = np.array([[5, 5], [5, 5]]), np.array([[4, 4], [6, 6]])
+    assert seed_noise((still, rows)) == 0
+    assert seed_noise((still, rows), (moving, rows)) == pytest.approx(np.std([0.4, 0.6], ddof=1))
+    assert seed_noise((moving[:1], rows)) == 0
+
+
+@pytest.mark.parametrize("right", [[[3, 0]], [[-1, 0]], [[1]]])
+def test_counts_that_cannot_be(right: list[list[int]]) -> None:
+    with pytest.raises(DataError):
+        level(np.array(right), np.array([2, 2]))
