@@ -194,11 +194,7 @@ impl Cuts {
             let unit = unit_at(piece, at)?;
             let parts = self.parts.of(unit);
             let kinds = self.kinds & kinds_of(left_parts, parts);
-            let whole = kinds & 1 == 1 && self.has(left.bytes, unit.bytes);
-            let mut crosses = whole | (left.len == 1) & (unit.len == 1);
-            if kinds & !1 != 0 && !crosses {
-                crosses = self.may_cross(left, unit, kinds & !1);
-            }
+            let crosses = (left.len == 1) & (unit.len == 1) || self.may_cross(left, unit, kinds);
             // Before the first character, nothing ends.
             ends[n] = at as u32;
             n += usize::from(!crosses & (at > from));
