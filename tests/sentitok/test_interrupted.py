@@ -224,11 +224,13 @@ def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
 def test_signals_are_answered_in_the_midst_of_a_text() -> None:
     tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
     text = "A film of the whole man, told 12 times; " * (1 << 20)
+    # Counting is the quickest.
+    long_text = text * 4
     heard: list[str] = []
     calls: dict[str, Callable[[], object]] = {
         "encode": lambda: tokenizer.encode(text),
         "encode_batch": lambda: tokenizer.encode_batch([text]),
-        "count": lambda: tokenizer.count(text),
+        "count": lambda: tokenizer.count(long_text),
     }
     before = signal.getsignal(signal.SIGALRM)
     try:
