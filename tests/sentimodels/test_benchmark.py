@@ -14,4 +14,4 @@ def test_the_small_benchmark_reaches_its_bars() -> None:
     asked = [sys.executable, str(ROOT / "benches" / "models" / "run_all.py"), "--small"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(", seed 0 ...") == 4
+    assert done.stdout.count(", seed 0: dev 0.") == 4
