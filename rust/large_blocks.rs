@@ -32,12 +32,12 @@ const PLACES: usize = 64;
 
 /// Whole pages that lie beside each other.
 #[derive(Clone, Copy)]
-struct Run {
+struct Pages {
     start: *mut u8,
     len: usize,
 }
 
-impl Run {
+impl Pages {
     /// The address behind it.
     fn end(self) -> usize {
         self.start.addr() + self.len
@@ -51,13 +51,13 @@ impl Run {
 
 /// The runs that nobody uses: at most [`PLACES`], from the oldest to the youngest.
 struct Kept {
-    runs: [Run; PLACES],
+    runs: [Pages; PLACES],
     n: usize,
 }
 
 impl Kept {
     /// All of them.
-    fn runs(&self) -> &[Run] {
+    fn runs(&self) -> &[Pages] {
         &self.runs[..self.n]
     }
 
@@ -67,7 +67,7 @@ impl Kept {
     }
 
     /// Takes out the run at a place; those behind it move up.
-    fn remove(&mut self, at: usize) -> Run {
+    fn remove(&mut self, at: usize) -> Pages {
         let run = self.runs[at];
         self.runs.copy_within(at + 1..self.n, at);
         self.n -= 1;
@@ -75,7 +75,7 @@ impl Kept {
     }
 
     /// Takes the first `len` bytes of the run at a place.
-    fn cut(&mut self, at: usize, len: usize) -> Run {
+    fn cut(&mut self, at: usize, len: usize) -> Pages {
         let (first, rest) = self.runs[at].split(len);
         if rest.len == 0 {
             self.remove(at);
@@ -86,24 +86,24 @@ impl Kept {
     }
 
     /// Takes `len` bytes from the shortest run that has as many.
-    fn take(&mut self, len: usize) -> Option<Run> {
+    fn take(&mut self, len: usize) -> Option<Pages> {
         let fits = (0..self.n).filter(|&at| self.runs[at].len >= len);
         let at = fits.min_by_key(|&at| self.runs[at].len)?;
         Some(self.cut(at, len))
     }
 
     /// Takes the `len` bytes behind a run.
-    fn take_behind(&mut self, run: Run, len: usize) -> Option<Run> {
+    fn take_behind(&mut self, run: Pages, len: usize) -> Option<Pages> {
         let at = self.runs().iter().position(|other| other.start.addr() == run.end() && other.len >= len)?;
         Some(self.cut(at, len))
     }
 
     /// Keeps a run, joined with its neighbours, and gives back the oldest when it is too
     /// many or too much.
-    fn put(&mut self, mut run: Run) {
+    fn put(&mut self, mut run: Pages) {
         while let Some(at) = self.runs().iter().position(|other| other.end() == run.start.addr()) {
             let before = self.remove(at);
-            run = Run { start: before.start, len: before.len + run.len };
+            run = Pages { start: before.start, len: before.len + run.len };
         }
         while let Some(at) = self.runs().iter().position(|other| other.start.addr() == run.end()) {
             run.len += self.remove(at).len;
@@ -134,7 +134,7 @@ unsafe impl Sync for LargeBlocks {}
 impl LargeBlocks {
     /// With nothing kept.
     pub(crate) const fn new() -> Self {
-        let none = Run { start: ptr::null_mut(), len: 0 };
+        let none = Pages { start: ptr::null_mut(), len: 0 };
         Self { taken: AtomicBool::new(false), kept: UnsafeCell::new(Kept { runs: [none; PLACES], n: 0 }) }
     }
 
@@ -156,7 +156,7 @@ impl LargeBlocks {
     }
 
     /// Takes a run back.
-    fn free(&self, run: Run) {
+    fn free(&self, run: Pages) {
         if self.with_kept(|kept| kept.put(run)).is_none() {
             unmap(run);
         }
@@ -164,7 +164,7 @@ impl LargeBlocks {
 
     /// Makes a run longer or shorter and says where it is then; none, and the run as it was,
     /// if there is no memory.
-    fn resize(&self, run: Run, len: usize) -> Option<*mut u8> {
+    fn resize(&self, run: Pages, len: usize) -> Option<*mut u8> {
         if len <= run.len {
             let (_, rest) = run.split(len);
             if rest.len > 0 {
@@ -184,7 +184,7 @@ impl LargeBlocks {
     }
 
     /// Copies a run to the beginning of a longer one and frees it.
-    fn move_to(&self, start: *mut u8, run: Run) -> *mut u8 {
+    fn move_to(&self, start: *mut u8, run: Pages) -> *mut u8 {
         // SAFETY: the new run was just made, so it is nobody else's, and it is longer.
         unsafe { ptr::copy_nonoverlapping(run.start, start, run.len) };
         self.free(run);
@@ -216,7 +216,7 @@ fn map(len: usize) -> Option<*mut u8> {
 }
 
 /// Lets the system make a run longer, elsewhere if it must.
-fn remap(run: Run, len: usize) -> Option<*mut u8> {
+fn remap(run: Pages, len: usize) -> Option<*mut u8> {
     // SAFETY: the run is ours as a whole, and who asks to have it resized replaces all
     // pointers into it.
     let start = unsafe { libc::mremap(run.start.cast(), run.len, len, libc::MREMAP_MAYMOVE) };
@@ -224,7 +224,7 @@ fn remap(run: Run, len: usize) -> Option<*mut u8> {
 }
 
 /// Gives a run back to the system.
-fn unmap(run: Run) {
+fn unmap(run: Pages) {
     // SAFETY: the pages are ours and nobody uses them any more. Should the system refuse,
     // they stay mapped and unused.
     unsafe { libc::munmap(run.start.cast(), run.len) };
@@ -261,7 +261,7 @@ unsafe impl GlobalAlloc for LargeBlocks {
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         match mapped(layout.size(), layout.align()) {
-            Some(len) => self.free(Run { start, len }),
+            Some(len) => self.free(Pages { start, len }),
             // SAFETY: the caller's promise is passed on; the block came from `System`.
             None => unsafe { System.dealloc(start, layout) },
         }
@@ -269,7 +269,9 @@ unsafe impl GlobalAlloc for LargeBlocks {
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match (mapped(layout.size(), layout.align()), mapped(size, layout.align())) {
-            (Some(len), Some(new_len)) => self.resize(Run { start, len }, new_len).unwrap_or(ptr::null_mut()),
+            (Some(len), Some(new_len)) => {
+                self.resize(Pages { start, len }, new_len).unwrap_or(ptr::null_mut())
+            }
             // SAFETY: the caller's promise is passed on; the block came from `System`.
             (None, None) => unsafe { System.realloc(start, layout, size) },
             _ => {

@@ -2,7 +2,7 @@
 //!
 //! Caches and buffers are made once and lent again and again; as many rest as
 //! there are places, whatever the number of threads, and the rest is dropped.
-//! What rests has a kind, as a cache of one model is of no use to another.
+//! What rests has an owner, as a cache of one model is of no use to another.
 //!
 //! Nobody waits here. A place whose lock is taken, perhaps by a thread that a
 //! fork left behind, is passed over, and a new value is made.
@@ -12,21 +12,21 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Which of those that share the places a value is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Kind(usize);
+pub(crate) struct Owner(usize);
 
 /// Where one value may rest.
-type Place<T> = Mutex<Option<(Kind, T)>>;
+type Place<T> = Mutex<Option<(Owner, T)>>;
 
 /// Places for values at rest.
 pub(crate) struct Resting<T> {
     places: Box<[Place<T>]>,
-    n_kinds: AtomicUsize,
+    n_owners: AtomicUsize,
 }
 
 impl<T> Resting<T> {
     /// Places for `n` values.
     pub(crate) fn new(n: usize) -> Self {
-        Self { places: (0..n.max(1)).map(|_| Mutex::default()).collect(), n_kinds: AtomicUsize::new(0) }
+        Self { places: (0..n.max(1)).map(|_| Mutex::default()).collect(), n_owners: AtomicUsize::new(0) }
     }
 
     /// How many values may rest.
@@ -35,33 +35,33 @@ impl<T> Resting<T> {
         self.places.len()
     }
 
-    /// A kind that was not there before.
-    pub(crate) fn new_kind(&self) -> Kind {
-        Kind(self.n_kinds.fetch_add(1, Ordering::Relaxed))
+    /// An owner that was not there before.
+    pub(crate) fn new_owner(&self) -> Owner {
+        Owner(self.n_owners.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a value of a kind, if one rests.
-    pub(crate) fn take(&self, kind: Kind) -> Option<T> {
+    /// Takes a value of an owner, if one rests.
+    pub(crate) fn take(&self, owner: Owner) -> Option<T> {
         let mut places = self.free_places();
-        places.find_map(|mut place| place.take_if(|(known, _)| *known == kind)).map(|(_, value)| value)
+        places.find_map(|mut place| place.take_if(|(known, _)| *known == owner)).map(|(_, value)| value)
     }
 
-    /// Lets a value rest: in an empty place, else in that of another kind, else
+    /// Lets a value rest: in an empty place, else in that of another owner, else
     /// it is dropped.
-    pub(crate) fn put(&self, kind: Kind, value: T) {
-        let is_empty = |place: &MutexGuard<'_, Option<(Kind, T)>>| place.is_none();
-        let is_other = |place: &MutexGuard<'_, Option<(Kind, T)>>| {
-            place.as_ref().is_none_or(|(known, _)| *known != kind)
+    pub(crate) fn put(&self, owner: Owner, value: T) {
+        let is_empty = |place: &MutexGuard<'_, Option<(Owner, T)>>| place.is_none();
+        let is_other = |place: &MutexGuard<'_, Option<(Owner, T)>>| {
+            place.as_ref().is_none_or(|(known, _)| *known != owner)
         };
         let place = self.free_places().find(is_empty).or_else(|| self.free_places().find(is_other));
         if let Some(mut place) = place {
-            *place = Some((kind, value));
+            *place = Some((owner, value));
         }
     }
 
     /// The places that nobody holds, beginning elsewhere for each thread, so that
     /// many threads do not meet at the first.
-    fn free_places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<(Kind, T)>>> {
+    fn free_places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<(Owner, T)>>> {
         let (before, after) = self.places.split_at(own_number() % self.places.len());
         after.iter().chain(before).filter_map(|place| place.try_lock().ok())
     }
@@ -81,11 +81,11 @@ fn own_number() -> usize {
 mod tests {
     use super::*;
 
-    /// What rests, by kind.
-    fn held(resting: &Resting<u32>, kind: Kind) -> Vec<u32> {
+    /// What rests, by owner.
+    fn held(resting: &Resting<u32>, owner: Owner) -> Vec<u32> {
         let values = resting.places.iter().filter_map(|place| *place.lock().unwrap());
         let mut values: Vec<u32> =
-            values.filter(|(known, _)| *known == kind).map(|(_, value)| value).collect();
+            values.filter(|(known, _)| *known == owner).map(|(_, value)| value).collect();
         values.sort_unstable();
         values
     }
@@ -93,33 +93,33 @@ mod tests {
     #[test]
     fn as_many_rest_as_there_are_places() {
         let resting = Resting::new(3);
-        let kind = resting.new_kind();
-        assert_eq!(resting.take(kind), None);
-        (0..10).for_each(|value| resting.put(kind, value));
-        assert_eq!(held(&resting, kind), [0, 1, 2]);
-        assert!(resting.take(kind).is_some());
-        assert_eq!(held(&resting, kind).len(), 2);
+        let owner = resting.new_owner();
+        assert_eq!(resting.take(owner), None);
+        (0..10).for_each(|value| resting.put(owner, value));
+        assert_eq!(held(&resting, owner), [0, 1, 2]);
+        assert!(resting.take(owner).is_some());
+        assert_eq!(held(&resting, owner).len(), 2);
     }
 
     #[test]
     fn whatever_thread_put_it_any_thread_takes_it() {
         let resting = Resting::new(4);
-        let kind = resting.new_kind();
+        let owner = resting.new_owner();
         for value in 0..20 {
             std::thread::scope(|scope| {
-                scope.spawn(|| assert_eq!(resting.take(kind), (value > 0).then(|| value - 1)));
+                scope.spawn(|| assert_eq!(resting.take(owner), (value > 0).then(|| value - 1)));
             });
             std::thread::scope(|scope| {
-                scope.spawn(|| resting.put(kind, value));
+                scope.spawn(|| resting.put(owner, value));
             });
         }
-        assert_eq!(held(&resting, kind), [19]);
+        assert_eq!(held(&resting, owner), [19]);
     }
 
     #[test]
     fn kinds_share_the_places_and_never_a_value() {
         let resting = Resting::new(2);
-        let (one, two) = (resting.new_kind(), resting.new_kind());
+        let (one, two) = (resting.new_owner(), resting.new_owner());
         resting.put(one, 1);
         resting.put(one, 2);
         assert_eq!(resting.take(two), None);
@@ -133,13 +133,13 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_place_that_is_taken() {
         let resting = Resting::new(2);
-        let kind = resting.new_kind();
-        resting.put(kind, 1);
-        resting.put(kind, 2);
+        let owner = resting.new_owner();
+        resting.put(owner, 1);
+        resting.put(owner, 2);
         let locked: Vec<_> = resting.places.iter().map(|place| place.lock().unwrap()).collect();
-        assert_eq!(resting.take(kind), None);
-        resting.put(kind, 3);
+        assert_eq!(resting.take(owner), None);
+        resting.put(owner, 3);
         drop(locked);
-        assert_eq!(held(&resting, kind), [1, 2]);
+        assert_eq!(held(&resting, owner), [1, 2]);
     }
 }

@@ -66,7 +66,7 @@ impl Parts {
             let Some(c) = char::from_u32(c) else { return ANY_PART };
             let mut bytes = [0; 4];
             let len = c.encode_utf8(&mut bytes).len() as u32;
-            let unit = Unit { bytes: u32::from_le_bytes(bytes), len };
+            let unit = Character { bytes: u32::from_le_bytes(bytes), len };
             let mut parts = 0;
             for part in 0..len.min(4) {
                 parts |= lefts[Self::place(unit.suffix(part))] & 1 << part;
@@ -82,7 +82,7 @@ impl Parts {
     }
 
     #[inline]
-    fn of(&self, unit: Unit) -> u8 {
+    fn of(&self, unit: Character) -> u8 {
         let byte = |n: u32| unit.bytes >> (8 * n) & 0x3F;
         let c = match unit.len {
             1 => unit.bytes,
@@ -107,12 +107,12 @@ fn kinds_of(left: u8, right: u8) -> u16 {
 
 /// A character, or the part of one that a token holds, as bytes in a word.
 #[derive(Clone, Copy)]
-struct Unit {
+struct Character {
     bytes: u32,
     len: u32,
 }
 
-impl Unit {
+impl Character {
     fn suffix(self, len: u32) -> u32 {
         if len == 0 { self.bytes } else { self.bytes >> (8 * (self.len - len)) }
     }
@@ -188,7 +188,7 @@ impl Cuts {
         // A run has a byte or more. Each place is written; only ends stay.
         ends.resize(to - from + 1, 0);
         let (mut n, mut at) = (0, from);
-        let mut left = Unit { bytes: 0, len: 1 };
+        let mut left = Character { bytes: 0, len: 1 };
         let mut left_parts = ANY_PART;
         while at < to {
             let unit = unit_at(piece, at)?;
@@ -215,7 +215,7 @@ impl Cuts {
 
     /// Whether some token holds a pair of these characters, of one of `kinds`.
     #[inline]
-    fn may_cross(&self, left: Unit, right: Unit, mut kinds: u16) -> bool {
+    fn may_cross(&self, left: Character, right: Character, mut kinds: u16) -> bool {
         while kinds != 0 {
             let kind = kinds.trailing_zeros();
             kinds &= kinds - 1;
@@ -231,15 +231,15 @@ impl Cuts {
 
 /// The character that starts at `at`, by the shape of its bytes alone.
 #[inline]
-fn unit_at(bytes: &[u8], at: usize) -> Option<Unit> {
+fn unit_at(bytes: &[u8], at: usize) -> Option<Character> {
     let is_tail = |byte: &&u8| **byte & 0xC0 == 0x80;
     let lead = u32::from(*bytes.get(at)?);
     let tail = |n: usize| bytes.get(at + n).filter(is_tail).map(|&byte| u32::from(byte) << (8 * n));
     Some(match lead {
-        0x00..0x80 => Unit { bytes: lead, len: 1 },
-        0xC0..0xE0 => Unit { bytes: lead | tail(1)?, len: 2 },
-        0xE0..0xF0 => Unit { bytes: lead | tail(1)? | tail(2)?, len: 3 },
-        0xF0..0xF8 => Unit { bytes: lead | tail(1)? | tail(2)? | tail(3)?, len: 4 },
+        0x00..0x80 => Character { bytes: lead, len: 1 },
+        0xC0..0xE0 => Character { bytes: lead | tail(1)?, len: 2 },
+        0xE0..0xF0 => Character { bytes: lead | tail(1)? | tail(2)?, len: 3 },
+        0xF0..0xF8 => Character { bytes: lead | tail(1)? | tail(2)? | tail(3)?, len: 4 },
         _ => return None,
     })
 }
@@ -357,7 +357,7 @@ mod tests {
         assert!(n_left_out > 300, "{n_left_out}");
         // Overlong: not the parts of the character it would be.
         assert_eq!(
-            cuts.parts.of(Unit { bytes: u32::from_le_bytes([0xE0, 0x81, 0x81, 0]), len: 3 }),
+            cuts.parts.of(Character { bytes: u32::from_le_bytes([0xE0, 0x81, 0x81, 0]), len: 3 }),
             ANY_PART
         );
     }

@@ -19,7 +19,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use super::{PROGRAM_BYTES, Stop, Work};
 use crate::parallel;
-use crate::resting::{Kind, Resting};
+use crate::resting::{Owner, Resting};
 
 /// Looks at each byte, and bytes more, that are not counted.
 const FREE_LOOKS: usize = 4;
@@ -45,7 +45,7 @@ struct Dfas {
     forward: Arc<DFA>,
     reverse: Arc<DFA>,
     resting: Resting<Box<Caches>>,
-    kind: Kind,
+    owner: Owner,
 }
 
 struct Caches {
@@ -67,11 +67,11 @@ impl std::fmt::Debug for Dfas {
 impl Dfas {
     /// Runs `work` with caches that an earlier search left behind, or new ones.
     fn with_caches<T>(&self, work: impl FnOnce(&mut Caches) -> T) -> T {
-        let mut caches = self.resting.take(self.kind).unwrap_or_else(|| {
+        let mut caches = self.resting.take(self.owner).unwrap_or_else(|| {
             Box::new(Caches { forward: self.forward.create_cache(), reverse: self.reverse.create_cache() })
         });
         let result = work(&mut caches);
-        self.resting.put(self.kind, caches);
+        self.resting.put(self.owner, caches);
         result
     }
 }
@@ -103,7 +103,7 @@ impl Linear {
         };
         let (forward, reverse) = (build(false)?, build(true)?);
         let resting = Resting::new(parallel::default_threads());
-        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, kind: resting.new_kind(), resting }) })
+        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, owner: resting.new_owner(), resting }) })
     }
 
     /// Whether the pattern matches nothing at all, somewhere.
@@ -358,8 +358,8 @@ mod tests {
             std::thread::scope(|scope| drop(scope.spawn(search)));
         }
         std::thread::scope(|scope| (0..20).for_each(|_| drop(scope.spawn(search))));
-        let Dfas { resting, kind, .. } = &*linear.dfas;
-        let n = std::iter::from_fn(|| resting.take(*kind)).count();
+        let Dfas { resting, owner, .. } = &*linear.dfas;
+        let n = std::iter::from_fn(|| resting.take(*owner)).count();
         assert!((1..=parallel::default_threads()).contains(&n), "{n}");
     }
 }

@@ -1,8 +1,8 @@
 //! Many texts to ids: work cut by bytes, shared among threads, put together in
 //! order.
 //!
-//! A unit of work is a run of short texts or a part of a long one, cut where
-//! the pre-tokenizer proves that nothing changes. Threads take units by an
+//! A job is a run of short texts or a part of a long one, cut where
+//! the pre-tokenizer proves that nothing changes. Threads take jobs by an
 //! atomic counter and share nothing else.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
-use crate::resting::{Kind, Resting};
+use crate::resting::{Owner, Resting};
 use crate::vocab::TokenId;
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
@@ -37,7 +37,7 @@ pub(super) const LONG_BYTES: usize = 256 << 10;
 /// The models of one tokenizer share the places where that rests.
 pub(super) struct Workers {
     model: Arc<Model>,
-    kind: Kind,
+    owner: Owner,
     resting: Arc<Resting<Scratch>>,
 }
 
@@ -46,12 +46,12 @@ impl Workers {
     /// to 18 MiB (Unigram: 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
-        Self { model, kind: resting.new_kind(), resting }
+        Self { model, owner: resting.new_owner(), resting }
     }
 
     /// Those of another model, which rest in the same places.
     pub(super) fn beside(&self, model: Arc<Model>) -> Self {
-        Self { model, kind: self.resting.new_kind(), resting: self.resting.clone() }
+        Self { model, owner: self.resting.new_owner(), resting: self.resting.clone() }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
@@ -60,7 +60,7 @@ impl Workers {
 
     #[cfg(test)]
     pub(super) fn share_places_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.resting, &other.resting) && self.kind != other.kind
+        Arc::ptr_eq(&self.resting, &other.resting) && self.owner != other.owner
     }
 
     #[cfg(test)]
@@ -69,18 +69,18 @@ impl Workers {
     }
 
     pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
-        let mut worker = match self.resting.take(self.kind) {
+        let mut worker = match self.resting.take(self.owner) {
             Some(scratch) => self.model.worker_with(scratch),
             None => self.model.worker(),
         };
         let result = work(&mut worker);
-        self.resting.put(self.kind, worker.into_scratch());
+        self.resting.put(self.owner, worker.into_scratch());
         result
     }
 }
 
 /// A piece of work, and what of the batch it becomes.
-enum Unit<'a> {
+enum Job<'a> {
     /// Whole texts: as many rows.
     Texts(Range<usize>),
     /// A part of one text: a part of a row.
@@ -96,7 +96,7 @@ enum Stretch<'a> {
 }
 
 /// How the texts of one call are encoded.
-struct Rules<'a> {
+struct Settings<'a> {
     room: Option<usize>,
     finder: Finder<'a>,
     options: EncodeOptions<'a>,
@@ -120,7 +120,7 @@ impl Tokenizer {
         self.encode_batch_reporting(texts, options, &mut Progress::silent())
     }
 
-    /// As [`Tokenizer::encode_batch`], reporting units of work done.
+    /// As [`Tokenizer::encode_batch`], reporting jobs done.
     ///
     /// # Errors
     /// As there; [`Error::Cancelled`] when `progress` asks to stop.
@@ -180,43 +180,43 @@ impl Tokenizer {
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let cut_long =
             n_threads > 1 && room.is_none() && self.model.dropout().is_none() && self.pipeline.can_be_cut();
-        let units = self.units(texts, cut_long, &finder)?;
-        let rules = Rules { room, finder, options, counts, before, after };
-        self.run_units(texts, &units, n_threads, &rules, progress)
+        let jobs = self.jobs(texts, cut_long, &finder)?;
+        let settings = Settings { room, finder, options, counts, before, after };
+        self.run_jobs(texts, &jobs, n_threads, &settings, progress)
     }
 
-    fn units<'a>(&self, texts: &[Input<'a>], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Unit<'a>>> {
-        let mut units = Vec::new();
+    fn jobs<'a>(&self, texts: &[Input<'a>], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Job<'a>>> {
+        let mut jobs = Vec::new();
         let mut first = 0;
         let mut bytes = 0;
         for (number, text) in texts.iter().enumerate() {
             let long = if cut_long && text.len() > LONG_BYTES { text.text() } else { None };
             if long.is_some() || bytes >= UNIT_BYTES {
                 if first < number {
-                    units.push(Unit::Texts(first..number));
+                    jobs.push(Job::Texts(first..number));
                 }
                 first = number;
                 bytes = 0;
             }
             match long {
                 Some(long) => {
-                    self.cut(long, finder, &mut units)?;
+                    self.cut(long, finder, &mut jobs)?;
                     first = number + 1;
                 }
                 None => bytes += text.len(),
             }
         }
         if first < texts.len() {
-            units.push(Unit::Texts(first..texts.len()));
+            jobs.push(Job::Texts(first..texts.len()));
         }
-        Ok(units)
+        Ok(jobs)
     }
 
     /// Cuts a long text at added tokens and at safe places.
-    fn cut<'a>(&self, text: &'a str, finder: &Finder<'_>, units: &mut Vec<Unit<'a>>) -> Result<()> {
-        let from = units.len();
+    fn cut<'a>(&self, text: &'a str, finder: &Finder<'_>, jobs: &mut Vec<Job<'a>>) -> Result<()> {
+        let from = jobs.len();
         let mut push = |stretch: Stretch<'a>| {
-            units.push(Unit::Part { stretch, first: units.len() == from, last: false });
+            jobs.push(Job::Part { stretch, first: jobs.len() == from, last: false });
         };
         finder.raw(text, |Section { range, token }| {
             if let Some(token) = token {
@@ -234,34 +234,34 @@ impl Tokenizer {
             push(Stretch::Text(start, &text[start..range.end]));
             Ok::<(), Error>(())
         })?;
-        if let Some(Unit::Part { last, .. }) = units.last_mut() {
+        if let Some(Job::Part { last, .. }) = jobs.last_mut() {
             *last = true;
         }
         Ok(())
     }
 
-    fn run_units(
+    fn run_jobs(
         &self,
         texts: &[Input<'_>],
-        units: &[Unit<'_>],
+        jobs: &[Job<'_>],
         n_threads: usize,
-        rules: &Rules<'_>,
+        settings: &Settings<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<Made>> {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Made {
-            rules.finder.lend(|worker| {
+            settings.finder.lend(|worker| {
                 let mut made = Made::default();
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(unit) = units.get(number) else { break };
-                    let done = self.run_unit(texts, unit, rules, worker, &mut made);
+                    let Some(job) = jobs.get(number) else { break };
+                    let done = self.run_job(texts, job, settings, worker, &mut made);
                     let done = done.and_then(|()| tick(number));
                     let failed = done.is_err();
                     made.end_unit(number, done);
                     if failed {
-                        // All units before this one are taken by now, and will be done.
+                        // All jobs before this one are taken by now, and will be done.
                         stopped.store(true, Ordering::Relaxed);
                         break;
                     }
@@ -269,52 +269,53 @@ impl Tokenizer {
                 made
             })
         };
-        let n_threads = n_threads.min(units.len()).max(1);
-        let n_units = units.len() as u64;
-        let own = || work(&mut |number| progress.tick(Stage::Encode, number as u64, n_units));
+        let n_threads = n_threads.min(jobs.len()).max(1);
+        let n_jobs = jobs.len() as u64;
+        let own = || work(&mut |number| progress.tick(Stage::Encode, number as u64, n_jobs));
         parallel::shared(n_threads, own, |_| work(&mut |_| Ok(())))
             .into_iter()
             .map(|made| made.map_err(|_| Error::Internal("an encoding thread panicked".into())))
             .collect()
     }
 
-    fn run_unit(
+    fn run_job(
         &self,
         texts: &[Input<'_>],
-        unit: &Unit<'_>,
-        rules: &Rules<'_>,
+        job: &Job<'_>,
+        settings: &Settings<'_>,
         worker: &mut Worker<'_>,
         made: &mut Made,
     ) -> Result<()> {
-        match unit {
-            Unit::Part { stretch, first, last } => {
+        match job {
+            Job::Part { stretch, first, last } => {
                 if *first {
-                    rules.put_in(&rules.before, [0, 0], made);
+                    settings.put_in(&settings.before, [0, 0], made);
                 }
                 match stretch {
-                    Stretch::Token { id, span } => rules.put_in(&[*id], *span, made),
+                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made),
                     Stretch::Text(start, part) => {
                         worker.set_dropout(None);
-                        rules.encode(made, |output| {
+                        settings.encode(made, |output| {
                             output.begin(part.len());
-                            finished(self.encode_section(part, *start, &rules.finder, worker, output))
+                            finished(self.encode_section(part, *start, &settings.finder, worker, output))
                         })?;
                     }
                 }
                 if *last {
-                    rules.put_in(&rules.after, [0, 0], made);
+                    settings.put_in(&settings.after, [0, 0], made);
                     made.end_row();
                 }
             }
-            Unit::Texts(range) => {
+            Job::Texts(range) => {
                 for number in range.clone() {
                     // Each text has its own seed, so that neighbours do not matter.
                     let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
-                    worker.set_dropout(self.dropout(rules.options.seed.wrapping_add(seed)));
+                    worker.set_dropout(self.dropout(settings.options.seed.wrapping_add(seed)));
                     let text = texts[number];
-                    rules.put_in(&rules.before, [0, 0], made);
-                    rules.encode(made, |output| self.encode_input(text, &rules.finder, worker, output))?;
-                    rules.put_in(&rules.after, [0, 0], made);
+                    settings.put_in(&settings.before, [0, 0], made);
+                    settings
+                        .encode(made, |output| self.encode_input(text, &settings.finder, worker, output))?;
+                    settings.put_in(&settings.after, [0, 0], made);
                     made.end_row();
                 }
             }
@@ -323,7 +324,7 @@ impl Tokenizer {
     }
 }
 
-impl Rules<'_> {
+impl Settings<'_> {
     /// Appends ids that have one place in the text.
     fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) {
         made.n_ids += ids.len();
@@ -335,7 +336,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Appends what `encode` puts out, by these rules.
+    /// Appends what `encode` puts out, by these settings.
     fn encode(&self, made: &mut Made, encode: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
         let mut output = match self.counts {
             true => Output::counting(self.room, self.options.stop),
