@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import corpora
 from encoding import DOCUMENT_CHARACTERS, ROUNDS, TEXT_BYTES, jobs, python_of, run
 from libraries import LIBRARIES
-from measure import Row, markdown, median, megabytes
+from measure import Row, in_turns, markdown, median, megabytes
 
 HEAD = ("tokenizer", "text", "library", "texts", "MB/s", "ours / this", "peak")
 
@@ -25,18 +25,11 @@ def rows_of(folder: Path, name: str, job: Row, text: corpora.Corpus) -> list[lis
     ids = folder / "ids.npz"
     run({**job, "documents": str(documents), "ids": str(ids)}, "sentitok")
     names = [n for n, library in LIBRARIES.items() if library.decoder and python_of(n)]
-    found: dict[str, list[Row] | str] = {n: [] for n in names}
-    for _ in range(ROUNDS):
-        for library in names:
-            results = found[library]
-            if isinstance(results, str):
-                continue
-            print(f"  {library}", file=sys.stderr)
-            texts = str(folder / f"texts-{library}")
-            try:
-                results.append(run({**job, "decode": str(ids), "texts": texts}, library))
-            except RuntimeError as error:
-                found[library] = str(error)
+
+    def decode(library: str) -> Row:
+        return run({**job, "decode": str(ids), "texts": str(folder / f"texts-{library}")}, library)
+
+    found = in_turns(names, decode, ROUNDS)
     ours = found["sentitok"]
     table = []
     for library, results in found.items():

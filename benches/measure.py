@@ -51,10 +51,12 @@ def installed(names: Iterable[str]) -> list[str]:
     return [name for name in names if find_spec(name)]
 
 
-def in_turns(names: Sequence[str], run: Callable[[str], Row]) -> dict[str, list[Row] | str]:
-    """Runs each library `ROUNDS` times, in turns; a failure is its row."""
+def in_turns(
+    names: Sequence[str], run: Callable[[str], Row], rounds: int = ROUNDS
+) -> dict[str, list[Row] | str]:
+    """Runs each library `rounds` times, in turns; a failure is its row."""
     found: dict[str, list[Row] | str] = {name: [] for name in names}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name in names:
             rows = found[name]
             if isinstance(rows, str):

@@ -7,7 +7,6 @@ use std::alloc::{GlobalAlloc, Layout};
 use libfuzzer_sys::fuzz_target;
 
 // It is private to the crate and of the Python module only.
-#[allow(dead_code)]
 #[path = "../../rust/large_blocks.rs"]
 mod large_blocks;
 

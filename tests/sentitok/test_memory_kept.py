@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 #: A text of so many bytes; before, up to 70 bytes for each of them stayed.
-SIZE = 2 << 20
+SIZE = 18 << 20
 #: What may stay, in MiB: buffers for each processor, and freed blocks for the next to come.
 KEPT = 8 + 64
 #: The C library raises this as large blocks are freed, and then holds back what was freed
