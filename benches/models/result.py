@@ -5,9 +5,10 @@ configuration, hashes of the data and of the code that makes the numbers, versio
 command. `stale` compares these with what is there now; no page is made from a result that is stale.
 
 Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
-losses, the loop, calibration and scores. It is hashed by its syntax tree without docstrings, so
-comments and layout make nothing stale. What reads files and passes values on is not in it: what it
-read and passed is in the hashes of the data and in the configuration.
+losses, the loop, calibration and scores. It is hashed by its syntax tree without docstrings and
+without what errors say, so comments, layout and messages make nothing stale. What reads files and
+passes values on is not in it: what it read and passed is in the hashes of the data and in the
+configuration.
 """
 
 import ast
@@ -40,6 +41,7 @@ Result = dict[str, Any]
 # Files and folders of the package where numbers are made; of `models/` only the architecture's own.
 MATTERS = (
     "text", "layers", "heads", "tasks", "training", "inference.py", "data/batches.py", "data/encoded.py",
+    "data/scripts.py",
     "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/predictions.py",
 )  # fmt: skip
 # Architectures that share a file.
@@ -63,7 +65,7 @@ def files_that_matter(arch: str) -> list[Path]:
 
 @cache
 def code_hash(arch: str) -> str:
-    """Returns the hash of that code, without docstrings, comments and layout."""
+    """Returns the hash of that code, without docstrings, messages, comments and layout."""
     digest = hashlib.sha256()
     for path in files_that_matter(arch):
         digest.update(
@@ -73,9 +75,11 @@ def code_hash(arch: str) -> str:
 
 
 def meaning(source: str) -> str:
-    """Returns the syntax tree of a file as text, its docstrings left out."""
+    """Returns the syntax tree of a file as text, its docstrings and the arguments of its errors left out."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc = node.exc.func
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         first = node.body[0] if node.body else None
