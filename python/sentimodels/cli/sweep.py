@@ -84,7 +84,7 @@ _OWN = [
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD
 ]
 # What a run of a sweep does not have: rows to test on, a budget of its own, a baseline.
-_LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline"}
+_LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 
 def register(app: typer.Typer) -> None:

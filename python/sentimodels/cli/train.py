@@ -65,7 +65,7 @@ def train(
     **given: Any,
 ) -> None:
     """Train a classifier on labelled texts."""
-    output = Output("senti.train/1", as_json=as_json, quiet=quiet)
+    output = _output(as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
         if data or config or set_ or out or tree_of(given):
@@ -86,6 +86,21 @@ def train(
         _run(output, folder, None, resolved, tables)
     else:
         _run_seeds(output, folder, resolved, seeds, tables)
+
+
+class _Unheard(Output):
+    """What the processes beside the first print: nothing."""
+
+    def result(self, value: dict[str, Any], text: str, only: str) -> None:
+        """Prints nothing."""
+
+
+def _output(*, as_json: bool, quiet: bool) -> Output:
+    from ..runs.processes import is_first
+
+    if is_first():
+        return Output("senti.train/1", as_json=as_json, quiet=quiet)
+    return _Unheard("senti.train/1", as_json=False, quiet=True)
 
 
 # Its own parameters, without those that the configuration brings.
@@ -114,10 +129,12 @@ def settled(
     from ..runs.auto import AUTO, choose, without_architecture
     from ..runs.config import merge, resolve
     from ..runs.group import refuse
+    from ..runs.processes import check_alone
     from ..runs.tables import check_files, read_tables
 
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
+    check_alone("arch auto", "name an architecture: --arch gpt")
     data = without_architecture(*given)
     check_files(data)
     if out is not None:
@@ -182,7 +199,7 @@ def _run(
     tables: "Tables | None" = None,
 ) -> None:
     """Trains one run, or goes on with one, and prints its summary."""
-    from ..runs import train as run
+    from ..runs import run
 
     stopper = Stopper()
     with watched(output, stopper) as more:
@@ -190,7 +207,8 @@ def _run(
             about = run.resume(folder, **more, baseline=baseline)
         else:
             about = run.train(config, folder, **more, baseline=baseline, tables=tables)
-    output.result({"run": str(folder), **about}, summary(about, folder), str(folder))
+    text = summary(about, folder) if output.human else ""
+    output.result({"run": str(folder), **about}, text, str(folder))
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
 
 

@@ -31,6 +31,12 @@ class TrainConfig(Section):
         description="Train TF-IDF on the same rows, as a baseline.",
         json_schema_extra=flag("--baseline/--no-baseline"),
     )
+    refit: bool = Field(
+        default=False,
+        description="Train again on training and validation rows, with the number of steps and the "
+        "temperature that the validation rows chose.",
+        json_schema_extra=flag("--refit"),
+    )
     seed: int = Field(
         default=0,
         ge=0,

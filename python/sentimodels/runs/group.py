@@ -18,9 +18,11 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..training.trainer import Record
 from .config import resolve
-from .directory import MANIFEST, STATE, from_anywhere, refuse_run
+from .directory import begun, finished, from_anywhere, refuse_begun
+from .processes import check_alone
+from .run import resume, train
 from .tables import Tables, read_tables
-from .train import resume, train, with_baseline
+from .train import with_baseline
 
 __all__ = ["Done", "Group", "begin", "is_group", "load", "run_all"]
 
@@ -88,6 +90,7 @@ def begin(
     Raises:
         CheckpointError: if the folder holds runs already.
     """
+    check_alone("a group of runs")
     refuse(folder)
     trees = {name: from_anywhere(config).tree() for name, config in runs.items()}
     group = Group(kind, trees, _hashes(tables), values or {}, budget)
@@ -102,7 +105,7 @@ def refuse(folder: Path) -> None:
     Raises:
         CheckpointError: naming it.
     """
-    refuse_run(folder)
+    refuse_begun(folder)
     if is_group(folder):
         raise CheckpointError(
             f"{folder}: holds a group of runs already; give another --out, or --resume {folder}"
@@ -156,6 +159,7 @@ def run_all(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_alone("a group of runs")
     found: dict[str, dict[str, Any]] = {}
     for name, tree in group.runs.items():
         run = folder / name
@@ -172,7 +176,7 @@ def run_all(
         more: dict[str, Any] = {"on_record": on_record, "on_note": on_note, "should_stop": should_stop}
         on_note = None
         began = time.process_time()
-        if (run / "config.toml").is_file():
+        if begun(run):
             found[name] = resume(run, **more, baseline=config.train.baseline)
         else:
             found[name] = train(config, run, tables=rows, **more)
@@ -190,11 +194,6 @@ def _has_room(group: Group) -> bool:
         return True
     spent = sum(group.spent.values())
     return spent + spent / len(group.spent) <= group.budget
-
-
-def finished(run: Path) -> bool:
-    """Whether a run directory is whole."""
-    return (run / MANIFEST).is_file() and not (run / STATE).is_file()
 
 
 def _hashes(tables: Tables) -> dict[str, str]:

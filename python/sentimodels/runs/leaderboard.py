@@ -14,7 +14,7 @@ from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
-from .directory import MANIFEST, STATE, check_there, load_config
+from .directory import FIRST, MANIFEST, STATE, check_there, load_config
 
 __all__ = ["leaderboard"]
 
@@ -59,15 +59,17 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
         state = "stopped"
     entry: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
-        "arch": config.arch, "seed": config.train.seed, "state": state, "data": _data(run),
+        "arch": config.arch, "seed": config.train.seed, "state": state,
+        "data": _data(run / FIRST if (run / FIRST).is_dir() else run),
     }  # fmt: skip
     if not (run / "run.json").is_file():
         return entry
     about = _json(run / "run.json")
     score = MONITOR.removeprefix("val_")
-    valid, test = about.get("valid"), about.get("test")
+    # Of a refitted run, the validation rows that chose its steps.
+    valid, test = about.get("chosen", about).get("valid"), about.get("test")
     entry |= {
-        "parameters": about.get("parameters"), "rows": about.get("rows"),
+        "parameters": about.get("parameters"), "rows": about.get("chosen", about).get("rows"),
         "seconds": round(sum(about.get("seconds", {}).values()), 1),
     }  # fmt: skip
     if valid is not None:

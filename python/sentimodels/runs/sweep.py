@@ -129,6 +129,11 @@ def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Ru
     config = resolve(*trees, tree)
     if config.data.test or config.data.test_where or config.data.folds:
         raise ConfigError("a sweep chooses on validation rows; score its best on the test rows afterwards")
+    if config.train.refit:
+        raise ConfigError(
+            "train.refit: a sweep ranks runs by their validation rows, which a refit trains on; train its "
+            "best again with --refit afterwards"
+        )
     if not (config.data.valid or config.data.valid_where or config.data.valid_share):
         raise ConfigError("data.valid_share 0: a sweep chooses on validation rows")
     return config.model_copy(update={"train": config.train.model_copy(update={"baseline": False})})

@@ -184,10 +184,7 @@ def check_files(config: RunConfig) -> None:
 
     Raises:
         FileNotFoundError: naming the first.
-        ConfigError: if several processes would write one run.
     """
-    if (world := os.environ.get("WORLD_SIZE", "1")) != "1":
-        raise ConfigError(f"WORLD_SIZE={world}: a run is written by one process; start it without torchrun")
     data, start = config.data, config.train.init_from
     for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, start):
         if path and not Path(path).exists():
