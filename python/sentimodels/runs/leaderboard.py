@@ -4,7 +4,6 @@ Not for a comparison on the same rows with a test of the difference (`senti comp
 validation rows, so runs are ranked among those with the same ones; the interval is that of these rows.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,16 +82,9 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
 def _data(run: Path) -> str | None:
     """Returns what is the same for runs with the same validation rows: of their file, and their places."""
     try:
-        record = TrainingRecord.load(run)
+        return TrainingRecord.load(run).identity("valid")
     except CheckpointError:
         return None
-    source = next((one for one in record.sources if one.role == "valid"), None)
-    if source is None:
-        return None
-    places = record.rows.get("valid")
-    digest = hashlib.sha256(f"{source.sha256} {source.rows} ".encode())
-    digest.update(b"" if places is None else places.tobytes())
-    return digest.hexdigest()[:12]
 
 
 def _json(path: Path) -> dict[str, Any]:
