@@ -32,39 +32,53 @@ __all__ = ["register", "say_group", "settled", "trees", "watched"]
 
 def train(
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="File or folder of labelled texts.")
+        str | None, typer.Argument(metavar="DATA", help="File or folder of labelled texts.")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="The run directory. [default: runs/ARCH, of folds ARCH-folds]"
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Run directory to write. [default: runs/ARCH; with --folds runs/ARCH-folds]",
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; senti init writes one."),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any key, as optim.lr=3e-4; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+        ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.")
+        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.", metavar="N")
     ] = 1,
     resume: Annotated[
         Path | None,
         typer.Option(
-            "--resume", metavar="DIR", help="Go on with a stopped run, seeds, folds or sweep, as begun."
+            "--resume",
+            metavar="DIR",
+            help="Resume the stopped run, seeds, folds or sweep of this directory, with the same settings.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be trained on what.")
+        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
     **given: Any,
 ) -> None:
-    """Train a classifier on labelled texts."""
+    """Train a classifier on labelled texts.
+
+    A validation part, and of 10,000 rows or more a test part, are held out. The best step by
+    validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR goes on.
+    """
     output = _output(as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
