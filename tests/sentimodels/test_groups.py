@@ -98,7 +98,7 @@ def test_stopped_folds_go_on(folder: Path, tmp_path: Path) -> None:
     with patch("sentimodels.cli.stopping.Stopper.__call__", lambda _: next(asked) == 8):
         done = senti(*args, "-o", "runs/parts", cwd=folder)
     assert done.code == 130, done.err
-    assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
+    assert "resume with senti train --resume runs/parts" in done.err.replace("\\", "/")
     assert not (folder / "runs" / "parts" / "fold-2").exists()
     done = senti("train", "--resume", folder / "runs" / "parts", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
@@ -136,7 +136,7 @@ def test_combinations(assignments: list[str], expected: list[dict[str, str]]) ->
     [
         (["optim.lr"], "expected key=values"),
         (["a.b=1", "a.b=2"], "given twice; give its values in one list"),
-        (["data.limit=10,20"], "all runs of a sweep have the same rows"),
+        (["data.limit=10,20"], "all runs of a sweep use the same rows"),
         ([f"a.k{i}=1,2,3,4,5,6,7,8,9,10" for i in range(5)], "100,000 combinations: at most 10,000"),
     ],
 )
@@ -215,7 +215,7 @@ WRONG = [
     (["sweep", "reviews.csv", "--arch", "nb"], "give several values of a key"),
     (["sweep", "reviews.csv", "--arch", "nb", "--set", "model.alpha=1"], "give several values of a key"),
     (["sweep", "missing.csv", "--arch", "nb", "--set", "model.c=1,2"], "missing.csv: No such file"),
-    (["sweep", "reviews.csv", "--set", "model.zzz=1,2"], "model.zzz: no such key"),
+    (["sweep", "reviews.csv", "--set", "model.zzz=1,2"], "model.zzz: unknown key"),
     (["sweep", "reviews.csv", "--arch", "nb", "--set", "model.c=1,2", "--set", "data.valid_share=0",
       "-o", "runs/x"], "chooses on validation rows"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "1"], "1"),

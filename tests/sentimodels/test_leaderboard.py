@@ -71,7 +71,7 @@ def test_quiet_names_the_best(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("none", "no such folder"), ("reviews.csv", "not a folder"), ("empty", "no run in it")],
+    [("none", "no such folder"), ("reviews.csv", "not a folder"), ("empty", "no run in this folder")],
 )
 def test_folders_without_runs(name: str, message: str, folder: Path) -> None:
     (folder / "empty").mkdir(exist_ok=True)

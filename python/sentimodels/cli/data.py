@@ -100,7 +100,7 @@ def check(
             "examples": [asdict(example) for example in report.examples],
         })  # fmt: skip
     held_out = [
-        f"{table.source}: nothing may train on it: {table.held_out}" for table in tables[:1] if table.held_out
+        f"{table.source}: refused for training: {table.held_out}" for table in tables[:1] if table.held_out
     ]
     head = ["file", "rows", "exact", "folded", "near", "conflicts", "empty"]
     parts: list[Any] = [grid("Rows that repeat an earlier row of the file", head, rows)]
@@ -180,9 +180,9 @@ def split(
     from ..data.writers import write_table
 
     if by not in (None, "group", "hash", "row"):
-        raise UsageError(f"--by {by}: one of group, hash, row")
+        raise UsageError(f"--by {by}: expected one of group, hash, row")
     if write_as not in ("csv", "tsv", "jsonl"):
-        raise UsageError(f"--as {write_as}: one of csv, tsv, jsonl")
+        raise UsageError(f"--as {write_as}: expected one of csv, tsv, jsonl")
     try:
         numbers = [float(share) for share in shares.split(",")]
     except ValueError:

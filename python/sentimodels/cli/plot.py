@@ -78,7 +78,7 @@ def plot(
     from .data_stats import label_counts
 
     if kind not in KINDS:
-        raise UsageError(f"--kind {kind}: one of {', '.join(KINDS)}")
+        raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column,

@@ -126,7 +126,9 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
         if not 0 <= p <= 1:
             raise UsageError(f"--threshold {value}: expected a probability, as in 0.8 or {labels[0]}=0.8")
         if equals and name not in labels.names:
-            raise UsageError(f"--threshold {value}: no label {name!r}; there are {', '.join(labels.names)}")
+            raise UsageError(
+                f"--threshold {value}: unknown label {name!r}; expected one of {', '.join(labels.names)}"
+            )
         for place, label in enumerate(labels.names):
             if not equals or label == name:
                 least[place] = p

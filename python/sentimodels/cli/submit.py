@@ -41,7 +41,7 @@ def submit(
     from ..data.writers import write_atomically
 
     if form not in SUBMISSIONS:
-        raise UsageError(f"--form {form}: one of {', '.join(SUBMISSIONS)}")
+        raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
     table = read(
         output,

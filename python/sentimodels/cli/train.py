@@ -83,7 +83,7 @@ def train(
     if resume is not None:
         baseline = given.pop("train__baseline")
         if data or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
+            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
         _resume(output, resume, baseline)
         return
     flags = tree_of({**given, "data__train": data})
@@ -94,7 +94,7 @@ def train(
     folder = out or Path("runs") / resolved.arch
     if resolved.data.folds is not None and resolved.data.fold is None:
         if seeds > 1:
-            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 is one fold")
+            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
     elif seeds == 1:
         _run(output, folder, None, resolved, tables)
@@ -249,7 +249,7 @@ def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
 def say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
     """Ends a command that was stopped, with what to type to go on."""
     if stopped:
-        print(f"senti: stopped; go on with senti train --resume {folder}", file=sys.stderr)
+        print(f"senti: stopped; resume with senti train --resume {folder}", file=sys.stderr)
         raise typer.Exit(stopper.code)
 
 

@@ -78,5 +78,5 @@ class OptimConfig(Section):
     @classmethod
     def _below_one(cls, betas: tuple[float, float]) -> tuple[float, float]:
         if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas {list(betas)}: from 0 to below 1")
+            raise ValueError(f"betas {list(betas)}: expected two numbers of at least 0 and below 1")
         return betas

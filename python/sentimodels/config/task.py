@@ -98,7 +98,7 @@ def _positive_weights(weights: Any) -> Any:
     if isinstance(values, (list, tuple)):
         good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
         if not good or not all(good):
-            raise ValueError(f"class_weights {list(values)}: one positive number for each class")
+            raise ValueError(f"class_weights {list(values)}: expected one positive number for each class")
         return weights if isinstance(weights, Mapping) else tuple(weights)
     if not isinstance(weights, str):
         raise ValueError(_EXPECTED)

@@ -285,9 +285,9 @@ def check_there(folder: Path) -> None:
         CheckpointError: naming it.
     """
     if not folder.exists():
-        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train made it")
+        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train writes it")
     if not folder.is_dir():
-        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train made it")
+        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train writes it")
 
 
 def load_run(folder: Path) -> Loaded:

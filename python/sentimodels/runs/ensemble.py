@@ -178,7 +178,7 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads(read_small(folder / FILE))
         if value["schema"] != SCHEMA:
-            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
+            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}; expected {SCHEMA}")
         for member in value["members"]:
             float(member["weight"]), str(member["run"]), member["manifest_sha256"]
         float(value["temperature"])

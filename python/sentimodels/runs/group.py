@@ -122,7 +122,7 @@ def load(folder: Path) -> Group:
     try:
         value = json.loads(read_small(path))
         if value.pop("format") != _FORMAT:
-            raise CheckpointError(f"{path}: written by another version, expected {_FORMAT}")
+            raise CheckpointError(f"{path}: written by another version; expected {_FORMAT}")
         group = Group(**value)
         for tree in group.runs.values():
             resolve(tree)

@@ -36,7 +36,9 @@ def leaderboard(folder: Path) -> list[dict[str, Any]]:
     check_there(folder)
     found = [_entry(folder, run) for run in _runs(folder, _DEPTH)]
     if not found:
-        raise CheckpointError(f"{folder}: no run in it; give a folder of runs, as senti train makes them")
+        raise CheckpointError(
+            f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
+        )
     score = MONITOR.removeprefix("val_")
     return sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
 

@@ -47,7 +47,9 @@ def settled(config: RunConfig, about: dict[str, Any], n_train: int, n_all: int) 
         ConfigError: if the first run had nothing to choose on.
     """
     if "valid" not in about:
-        raise ConfigError("the first run had no dev part, so nothing was chosen; train with data.valid_share")
+        raise ConfigError(
+            "the first run had no validation rows, so nothing was chosen; train with data.valid_share"
+        )
     steps, best = int(about["fit"]["steps"]), int(about["fit"]["best_step"])
     if not steps:  # it learns by itself
         return config

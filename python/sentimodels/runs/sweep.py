@@ -49,7 +49,7 @@ def combinations(assignments: Sequence[str]) -> list[dict[str, str]]:
         section, _, name = key.partition(".")
         parts = _divided(text)
         if len(parts) > 1 and (key == "budget" or (section == "data" and name not in _OF_TEXT)):
-            raise ConfigError(f"--set {key}: all runs of a sweep have the same rows; give it one value")
+            raise ConfigError(f"--set {key}: all runs of a sweep use the same rows; give it one value")
         values[key] = parts
     n = 1
     for parts in values.values():

@@ -44,7 +44,7 @@ class Tables:
         self.labels = Labels.from_values(whole.labelled())
         if len(self.labels) < 2:
             raise DataError(
-                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
+                f"{data.train}: every row has the label {self.labels[0]!r}; train on two labels or more"
             )
         n_rows = len(whole)
         self.valid: Table | None = None
@@ -173,8 +173,8 @@ def _leaks(train: Table, other: Table, name: str) -> list[str]:
     said = leaks(train, other, near=near).lines(name)
     if not near:
         said.append(
-            f"rows of {name} that are nearly training texts were not looked for, there being more than "
-            f"{_NEAR_AT_MOST:,} rows: senti data check does"
+            f"near duplicates of training texts in {name} were not looked for: there are more than "
+            f"{_NEAR_AT_MOST:,} rows; senti data check looks for them"
         )
     return said
 
