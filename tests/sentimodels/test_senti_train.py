@@ -255,7 +255,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "high"], 2, "expected a probability"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "1.5"], 2, "expected a probability"),
-    (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "unknown label 'good'; expected"),
+    (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "unknown label 'good'"),
     (["verify", "."], 2, "not a run directory"),
     (["init", "--arch", "gpt", "--preset", "huge"], 2, "gpt has no preset 'huge'"),
 ]  # fmt: skip
