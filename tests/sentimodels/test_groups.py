@@ -222,7 +222,7 @@ WRONG = [
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--seeds", "2"], "exclude each other"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--test", "grouped.csv", "-o", "runs/x"],
      "each fold is the test part of a run"),
-    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "there are no folds"),
+    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "data.fold 3: needs data.folds"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "300", "-o", "runs/x"], "200 rows cannot make 300"),
 ]  # fmt: skip
 
@@ -233,3 +233,61 @@ def test_wrong_calls(args: list[str], message: str, folder: Path) -> None:
     assert done.code == 2, done.out
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_sweep_goes_on_after_a_run_that_failed(folder: Path) -> None:
+    args = ["sweep", "reviews.csv", "--arch", "cnn", "--epochs", "2", "--threads", "1"]
+    rates = ["--set", "optim.lr=1e30,1e-3", "--set", "optim.clip=0"]
+    done = senti(*args, *rates, "-o", "runs/diverged", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    assert value["best"] == "2"
+    assert list(value["failed"]) == ["1"]
+    assert "lower optim.lr" in value["failed"]["1"]
+    assert value["left"] == 0
+    done = senti(*args, "--set", "optim.lr=1e30,1e31", "--set", "optim.clip=0", "-o", "runs/all", cwd=folder)
+    assert done.code == 1
+    assert "all runs failed; the last: " in done.err
+    done = senti("runs", "runs/all", cwd=folder)
+    assert "unfinished" in done.out
+
+
+# (arguments, part of the message)
+MISTAKES = [
+    (["sweep", "reviews.csv", "--arch", "bow", "--set", "train.seed=1,1"], "has a value twice"),
+    (
+        ["sweep", "reviews.csv", "--arch", "bow", "--set", "train=1,2"],
+        "train: should be a section, as in [train]",
+    ),
+    (["sweep", "reviews.csv", "--set", "arch=bow,nb", "--label-column", "mood"], "no column 'mood'; it has"),
+    (["sweep", "empty", "--set", "arch=bow,nb"], "empty: a folder without"),
+    (["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--label-column", "mood"], "no column 'mood'"),
+    (["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--group-column", "mood"], "no column 'mood'"),
+    (["train", "reviews.csv", "--folds", "500", "--arch", "bow"], "200 rows cannot make 500 folds"),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--group-column", "label"],
+        "no labels; name their column",
+    ),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--test-share", "0.3"],
+        "leave out data.test_share",
+    ),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--limit", "3"],
+        "cannot be split: a part would",
+    ),
+    (["train", "reviews.csv", "--arch", "bow", "--set", "data.fold=0"], "data.fold 0: needs data.folds"),
+    (["train", "empty", "--folds", "2", "--arch", "bow"], "empty: a folder without"),
+    (["runs", "empty"], "empty: no run in this folder"),
+    (["runs", "nowhere"], "nowhere: no such folder"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), MISTAKES, ids=[" ".join(args) for args, _ in MISTAKES])
+def test_mistakes_leave_no_run(args: list[str], said: str, folder: Path, tmp_path: Path) -> None:
+    (folder / "empty").mkdir(exist_ok=True)
+    out = [] if args[0] == "runs" else ["-o", str(tmp_path / "made")]
+    done = senti(*args, *out, cwd=folder)
+    assert done.code == 2, done.out
+    assert said in done.err
+    assert not (tmp_path / "made").exists()

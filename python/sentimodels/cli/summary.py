@@ -138,6 +138,8 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
     text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {found['spent']:.0f} s of CPU"
     if found["left"] and not found["stopped"]:
         text += f"; {number(found['left'])} combinations are not tried: the budget is used up"
+    for name, why in found["failed"].items():
+        text += f"\nrun {name} failed: {why}"
     text += "\nThe best of several looks better on the rows that chose it than it is."
     best = folder / found["best"]
     return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])

@@ -138,7 +138,9 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
     path = [str(part) for part in item["loc"]]
     where = (prefix + ".".join(path)).rstrip(".")
     if item["type"] != "extra_forbidden":
-        message = str(item["msg"]).removeprefix("Value error, ")
+        message = str(item["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+        if item["type"] in ("model_type", "dict_type"):
+            message = f"should be a section, as in [{where}]"
         given = item.get("input")
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = _keys(kind, path[:-1])

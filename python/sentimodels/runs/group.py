@@ -15,7 +15,7 @@ from typing import Any
 from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.writers import write_atomically
-from ..errors import CheckpointError
+from ..errors import CheckpointError, TrainingError
 from ..training.trainer import Record
 from .config import resolve
 from .directory import begun, finished, from_anywhere, refuse_begun
@@ -64,11 +64,13 @@ class Done:
         group: the group, with what was spent.
         runs: by name, in the order of the group.
         stopped: whether somebody stopped it.
+        failed: why runs of a sweep failed, by name; the others go on.
     """
 
     group: Group
     runs: dict[str, dict[str, Any]]
     stopped: bool
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_group(folder: Path) -> bool:
@@ -161,6 +163,7 @@ def run_all(
     """
     check_alone("a group of runs")
     found: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
     for name, tree in group.runs.items():
         run = folder / name
         if finished(run):
@@ -176,16 +179,25 @@ def run_all(
         more: dict[str, Any] = {"on_record": on_record, "on_note": on_note, "should_stop": should_stop}
         on_note = None
         began = time.process_time()
-        if begun(run):
-            found[name] = resume(run, **more, baseline=config.train.baseline)
-        else:
-            found[name] = train(config, run, tables=rows, **more)
+        try:
+            if begun(run):
+                found[name] = resume(run, **more, baseline=config.train.baseline)
+            else:
+                found[name] = train(config, run, tables=rows, **more)
+        except TrainingError as error:
+            if group.kind != "sweep":
+                raise
+            failed[name] = str(error)  # other settings may do
+            if finished(run):  # with the best weights before it failed
+                found[name] = json.loads(read_small(run / "run.json"))
         took = group.spent.get(name, 0.0) + time.process_time() - began
         group = replace(group, spent={**group.spent, name: round(took, 3)})
         group.write(folder)
-        if found[name]["fit"]["stop"] == "stopped":
-            return Done(group, found, stopped=True)
-    return Done(group, found, stopped=False)
+        if name in found and found[name]["fit"]["stop"] == "stopped":
+            return Done(group, found, stopped=True, failed=failed)
+    if failed and not found:
+        raise TrainingError(f"all runs failed; the last: {list(failed.values())[-1]}")
+    return Done(group, found, stopped=False, failed=failed)
 
 
 def _has_room(group: Group) -> bool:

@@ -50,6 +50,8 @@ def combinations(assignments: Sequence[str]) -> list[dict[str, str]]:
         parts = _divided(text)
         if len(parts) > 1 and (key == "budget" or (section == "data" and name not in _OF_TEXT)):
             raise ConfigError(f"--set {key}: all runs of a sweep use the same rows; give it one value")
+        if len(set(parts)) < len(parts):
+            raise ConfigError(f"--set {assignment}: has a value twice; give each once")
         values[key] = parts
     n = 1
     for parts in values.values():
@@ -144,8 +146,8 @@ def about_sweep(done: group.Done) -> dict[str, Any]:
 
     Returns:
         `monitor`, the score that decides; `runs`, for each its name, the values it sets, scores on
-        the validation rows, parameters and seconds of CPU; `best`, a name; `left`, how many
-        combinations were not tried; `spent`; `stopped`.
+        the validation rows, parameters and seconds of CPU; `best`, a name; `failed`, why runs
+        failed, by name; `left`, how many combinations were not tried; `spent`; `stopped`.
     """
     score = MONITOR.removeprefix("val_")
     runs = [
@@ -164,7 +166,8 @@ def about_sweep(done: group.Done) -> dict[str, Any]:
         "monitor": score,
         "runs": runs,
         "best": runs[0]["run"] if runs else None,
-        "left": len(done.group.runs) - len(done.runs),
+        "failed": dict(done.failed),
+        "left": len(done.group.runs) - len(done.runs.keys() | done.failed.keys()),
         "spent": round(sum(done.group.spent.values()), 1),
         "budget": done.group.budget,
         "stopped": done.stopped,

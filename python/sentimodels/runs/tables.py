@@ -148,8 +148,12 @@ def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:
     """Returns the rows of all other folds, and those of the fold, which nothing is chosen by."""
     if data.test is not None or data.test_where is not None:
         raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test")
+    if data.test_share:
+        raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test_share")
+    if data.folds is None and data.fold is not None:
+        raise ConfigError(f"data.fold {data.fold}: needs data.folds, how many folds there are")
     if data.folds is None or data.fold is None or data.fold >= data.folds:
-        raise ConfigError(f"data.fold {data.fold}: there are {data.folds or 'no'} folds, counted from 0")
+        raise ConfigError(f"data.fold {data.fold}: there are {data.folds} folds, counted from 0")
     rows = folds(whole, data.folds, data.split_seed)
     others = sorted(row for fold, some in enumerate(rows) if fold != data.fold for row in some)
     return whole.take(others), whole.take(rows[data.fold])
