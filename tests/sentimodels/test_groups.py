@@ -222,7 +222,7 @@ WRONG = [
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--seeds", "2"], "exclude each other"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--test", "grouped.csv", "-o", "runs/x"],
      "each fold is the test part of a run"),
-    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "data.fold 3: needs data.folds"),
+    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "data.fold 3: needs"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "300", "-o", "runs/x"], "200 rows cannot make 300"),
 ]  # fmt: skip
 
