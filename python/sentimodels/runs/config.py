@@ -26,7 +26,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Reads a configuration file.
 
     Raises:
-        ConfigError: if it is no TOML.
+        ConfigError: if it is not valid TOML.
     """
     try:
         return tomllib.loads(read_small(path))
