@@ -126,7 +126,7 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
     """Writes the runs of a sweep, the best first."""
     runs = found["runs"]
     if not runs:
-        return f"no run has ended\n\nwritten  {folder}"
+        return f"no run has finished\n\nwritten  {folder}"
     keys = list(runs[0]["values"])
     rows = [
         [one["run"], *(one["values"].get(key, "") for key in keys), f"{one['macro_f1']:.4f}",
@@ -137,10 +137,10 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
     head = ["run", *keys, "macro F1", "accuracy", "log loss", "parameters", "CPU s"]
     text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {found['spent']:.0f} s of CPU"
     if found["left"] and not found["stopped"]:
-        text += f"; {number(found['left'])} combinations are not tried: the budget is used up"
+        text += f"; {number(found['left'])} combinations were not tried: the budget is used up"
     for name, why in found["failed"].items():
         text += f"\nrun {name} failed: {why}"
-    text += "\nThe best of several looks better on the rows that chose it than it is."
+    text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."
     best = folder / found["best"]
     return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])
 

@@ -125,17 +125,21 @@ def convert(
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="Format to write, if the file name does not give it."),
+        typer.Option("--to", metavar="FORMAT", help="Format to write. [default: by file name]"),
     ] = None,
     pattern: Annotated[
         str | None,
-        typer.Option("--pattern", metavar="NAME", help="Pre-tokenizer of a .tiktoken file: cl100k, ..."),
+        typer.Option(
+            "--pattern", metavar="NAME", help="Pre-tokenizer of a .tiktoken file: cl100k, o200k, ..."
+        ),
     ] = None,
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="TOKEN=ID", help="Special token of a .tiktoken file; repeatable."),
     ] = None,
-    cased: Annotated[bool, typer.Option("--cased", help="Keep the case of letters, for vocab.txt.")] = False,
+    cased: Annotated[
+        bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")
+    ] = False,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,

@@ -74,7 +74,8 @@ def train_bpe(
         typer.Option(
             "--initial-alphabet",
             metavar="WHAT",
-            help="Alphabet to start from: bytes, none, or characters. [default: bytes for --unit bytes]",
+            help="Alphabet to start from: bytes, none, or a list of characters. [default: bytes; with "
+            "--unit chars none]",
         ),
     ] = None,
     limit_alphabet: LimitAlphabet = None,
@@ -97,18 +98,25 @@ def train_bpe(
     ] = None,
     byte_fallback: ByteFallback = False,
     unit: Annotated[
-        str | None, typer.Option("--unit", metavar="UNIT", help="Unit to merge: bytes or chars.")
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="UNIT",
+            help="Unit to merge: bytes or chars. [default: chars with metaspace, --byte-fallback, or "
+            "a base of characters; else bytes]",
+        ),
     ] = None,
     unk_token: Annotated[
-        str | None, typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters.")
+        str | None,
+        typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters. [default: none]"),
     ] = None,
     tie_break: Annotated[
         str | None,
         typer.Option(
             "--tie-break",
             metavar="RULE",
-            help="Which of equally frequent pairs to merge first, by the rule of: huggingface, bytes "
-            "or sentencepiece.",
+            help="Which of equally frequent pairs to merge first, by the rule of huggingface, bytes "
+            "or sentencepiece. [default: huggingface]",
         ),
     ] = None,
     method: Annotated[
