@@ -71,6 +71,7 @@ ROOMS: dict[str, set[str]] = {
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
     },
+    "__main__": {"cli"},
 }  # fmt: skip
 
 

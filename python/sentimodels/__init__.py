@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from .classifier import Classifier
     from .config import RunConfig
     from .runs.config import resolve
-    from .runs.train import train
+    from .runs.run import train
 
 __all__ = ["Classifier", "RunConfig", "resolve", "train"]
 
-_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "runs.config", "train": "runs.train"}
+_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "runs.config", "train": "runs.run"}
 
 
 def __getattr__(name: str) -> object:

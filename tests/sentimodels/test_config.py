@@ -29,20 +29,20 @@ def test_what_wins() -> None:
 
 # (tree, what the message says)
 REFUSED = [
-    ({"optim": {"lrr": 1}}, r"optim\.lrr: no such key; did you mean lr\?"),
-    ({"optim": {"epochs": 1}}, r"optim\.epochs: no such key; did you mean train\.epochs\?"),
+    ({"optim": {"lrr": 1}}, r"optim\.lrr: unknown key; did you mean lr\?"),
+    ({"optim": {"epochs": 1}}, r"optim\.epochs: unknown key; did you mean train\.epochs\?"),
     (
         {"arch": "gpt", "model": {"d_hidden": 1}},
-        r"model\.d_hidden: no such key; did you mean d_head|there are",
+        r"model\.d_hidden: unknown key; did you mean d_head|there are",
     ),
     (
         {"arch": "gpt", "model": {"zzz": 1}},
-        r"model\.zzz: no such key; there are pooling, head, head_dropout, embedding_dropout",
+        r"model\.zzz: unknown key; there are pooling, head, head_dropout, embedding_dropout",
     ),
-    ({"nonsense": {}}, r"nonsense: no such key; there are arch, preset, budget"),
+    ({"nonsense": {}}, r"nonsense: unknown key; there are arch, preset, budget"),
     ({"optim": {"lr": -1}}, r"optim\.lr: .*greater than 0, not -1"),
     ({"optim": {"schedule": "cubic"}}, r"optim\.schedule: .*'constant', 'linear' or 'cosine', not 'cubic'"),
-    ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: from 0 to below 1"),
+    ({"optim": {"betas": [0.9, 1.0]}}, r"optim\.betas: betas \[0\.9, 1\.0\]: expected two numbers"),
     ({"task": {"class_weights": [1.0, 0.0]}}, r"task\.class_weights: .*one positive number for each"),
     ({"task": {"class_weights": {"a": -1}}}, r"task\.class_weights: .*one positive number for each"),
     ({"task": {"class_weights": "heavy"}}, r"task\.class_weights: expected none, balanced, or"),
@@ -50,7 +50,7 @@ REFUSED = [
     ({"task": {"label_smoothing": 1.0}}, r"task\.label_smoothing: .*less than 1"),
     ({"task": {"focal_gamma": -1.0}}, r"task\.focal_gamma: .*greater than or equal to 0"),
     ({"task": {"focal_alpha": 0.0}}, r"task\.focal_alpha: .*greater than 0"),
-    ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': no such task; there is classification"),
+    ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': unknown task; expected classification"),
     ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
@@ -129,7 +129,7 @@ def test_every_key_is_explained() -> None:
         ):
             assert section is not None
             for name, field in section.model_fields.items():
-                assert (field.description or "").endswith("."), (arch, name)
+                assert (field.description or "").endswith((".", "]")), (arch, name)
 
 
 # (assignment, tree)

@@ -98,7 +98,7 @@ def test_stopped_folds_go_on(folder: Path, tmp_path: Path) -> None:
     with patch("sentimodels.cli.stopping.Stopper.__call__", lambda _: next(asked) == 8):
         done = senti(*args, "-o", "runs/parts", cwd=folder)
     assert done.code == 130, done.err
-    assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
+    assert "resume with senti train --resume runs/parts" in done.err.replace("\\", "/")
     assert not (folder / "runs" / "parts" / "fold-2").exists()
     done = senti("train", "--resume", folder / "runs" / "parts", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
@@ -136,7 +136,7 @@ def test_combinations(assignments: list[str], expected: list[dict[str, str]]) ->
     [
         (["optim.lr"], "expected key=values"),
         (["a.b=1", "a.b=2"], "given twice; give its values in one list"),
-        (["data.limit=10,20"], "all runs of a sweep have the same rows"),
+        (["data.limit=10,20"], "all runs of a sweep use the same rows"),
         ([f"a.k{i}=1,2,3,4,5,6,7,8,9,10" for i in range(5)], "100,000 combinations: at most 10,000"),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_sweep_ranks_by_validation_rows(folder: Path) -> None:
     done = senti(*args, "-o", "runs/other", cwd=folder)
     assert re.search(r"^run +model\.max_features +model\.c +macro F1", done.out, re.M)
     assert "4 runs by validation macro F1" in done.out
-    assert "looks better on the rows that chose it than it is" in done.out
+    assert "is too high on the rows that chose it" in done.out
 
 
 def test_a_budget_ends_a_sweep_and_resume_keeps_to_it(folder: Path) -> None:
@@ -215,14 +215,14 @@ WRONG = [
     (["sweep", "reviews.csv", "--arch", "nb"], "give several values of a key"),
     (["sweep", "reviews.csv", "--arch", "nb", "--set", "model.alpha=1"], "give several values of a key"),
     (["sweep", "missing.csv", "--arch", "nb", "--set", "model.c=1,2"], "missing.csv: No such file"),
-    (["sweep", "reviews.csv", "--set", "model.zzz=1,2"], "model.zzz: no such key"),
+    (["sweep", "reviews.csv", "--set", "model.zzz=1,2"], "model.zzz: unknown key"),
     (["sweep", "reviews.csv", "--arch", "nb", "--set", "model.c=1,2", "--set", "data.valid_share=0",
       "-o", "runs/x"], "chooses on validation rows"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "1"], "1"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--seeds", "2"], "exclude each other"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "3", "--test", "grouped.csv", "-o", "runs/x"],
      "each fold is the test part of a run"),
-    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "there are no folds"),
+    (["train", "reviews.csv", "--arch", "nb", "--set", "data.fold=3", "-o", "runs/x"], "data.fold 3: needs"),
     (["train", "reviews.csv", "--arch", "nb", "--folds", "300", "-o", "runs/x"], "200 rows cannot make 300"),
 ]  # fmt: skip
 
@@ -233,3 +233,61 @@ def test_wrong_calls(args: list[str], message: str, folder: Path) -> None:
     assert done.code == 2, done.out
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_sweep_goes_on_after_a_run_that_failed(folder: Path) -> None:
+    args = ["sweep", "reviews.csv", "--arch", "cnn", "--epochs", "2", "--threads", "1"]
+    rates = ["--set", "optim.lr=1e30,1e-3", "--set", "optim.clip=0"]
+    done = senti(*args, *rates, "-o", "runs/diverged", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    assert value["best"] == "2"
+    assert list(value["failed"]) == ["1"]
+    assert "lower optim.lr" in value["failed"]["1"]
+    assert value["left"] == 0
+    done = senti(*args, "--set", "optim.lr=1e30,1e31", "--set", "optim.clip=0", "-o", "runs/all", cwd=folder)
+    assert done.code == 1
+    assert "all runs failed; the last: " in done.err
+    done = senti("runs", "runs/all", cwd=folder)
+    assert "unfinished" in done.out
+
+
+# (arguments, part of the message)
+MISTAKES = [
+    (["sweep", "reviews.csv", "--arch", "bow", "--set", "train.seed=1,1"], "has a value twice"),
+    (
+        ["sweep", "reviews.csv", "--arch", "bow", "--set", "train=1,2"],
+        "train: should be a section, as in [train]",
+    ),
+    (["sweep", "reviews.csv", "--set", "arch=bow,nb", "--label-column", "mood"], "no column 'mood'; it has"),
+    (["sweep", "empty", "--set", "arch=bow,nb"], "empty: a folder without"),
+    (["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--label-column", "mood"], "no column 'mood'"),
+    (["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--group-column", "mood"], "no column 'mood'"),
+    (["train", "reviews.csv", "--folds", "500", "--arch", "bow"], "200 rows cannot make 500 folds"),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--group-column", "label"],
+        "no labels; name their column",
+    ),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--test-share", "0.3"],
+        "leave out data.test_share",
+    ),
+    (
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--limit", "3"],
+        "cannot be split: a part would",
+    ),
+    (["train", "reviews.csv", "--arch", "bow", "--set", "data.fold=0"], "data.fold 0: needs data.folds"),
+    (["train", "empty", "--folds", "2", "--arch", "bow"], "empty: a folder without"),
+    (["runs", "empty"], "empty: no run in this folder"),
+    (["runs", "nowhere"], "nowhere: no such folder"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), MISTAKES, ids=[" ".join(args) for args, _ in MISTAKES])
+def test_mistakes_leave_no_run(args: list[str], said: str, folder: Path, tmp_path: Path) -> None:
+    (folder / "empty").mkdir(exist_ok=True)
+    out = [] if args[0] == "runs" else ["-o", str(tmp_path / "made")]
+    done = senti(*args, *out, cwd=folder)
+    assert done.code == 2, done.out
+    assert said in done.err
+    assert not (tmp_path / "made").exists()

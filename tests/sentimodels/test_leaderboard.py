@@ -60,7 +60,7 @@ def test_the_page_keeps_rows_apart(folder: Path) -> None:
     assert re.search(r"^Runs on 12 validation rows$", done.out, re.M)
     assert re.search(r"^ *nb +nb +finished +[01]\.\d{4} +[01]\.\d{4} to [01]\.\d{4} ", done.out, re.M)
     assert re.search(r"^ *begun +nb +unfinished +- ", done.out, re.M)
-    assert "their scores do not compare" in done.out
+    assert "their scores cannot be compared" in done.out
 
 
 def test_quiet_names_the_best(folder: Path) -> None:
@@ -71,7 +71,7 @@ def test_quiet_names_the_best(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("none", "no such folder"), ("reviews.csv", "not a folder"), ("empty", "no run in it")],
+    [("none", "no such folder"), ("reviews.csv", "not a folder"), ("empty", "no run in this folder")],
 )
 def test_folders_without_runs(name: str, message: str, folder: Path) -> None:
     (folder / "empty").mkdir(exist_ok=True)

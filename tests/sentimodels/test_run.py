@@ -434,7 +434,7 @@ def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
     monkeypatch.setattr("sentimodels.runs.tables._NEAR_AT_MOST", 10)
     notes = Tables(config.data).notes
     assert not any("rows of valid are nearly" in note for note in notes)
-    assert any("rows of valid that are nearly training texts were not looked for" in note for note in notes)
+    assert any("near duplicates of training texts in valid were not looked for" in note for note in notes)
 
 
 def test_diverging_leaves_a_run_that_answers(reviews: Path, tmp_path: Path) -> None:

@@ -54,3 +54,34 @@ def test_predict_needs_no_scikit_learn_and_train_says_so(arch: str, tmp_path: Pa
     assert done.returncode == 1
     assert 'install the extra: pip install "sentitok[models]"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# What `senti predict` must start without: each costs a tenth of a second to seconds.
+SLOW_TO_IMPORT = (
+    "pandas", "sklearn", "scipy", "matplotlib", "tomlkit", "rich", "pyarrow", "tokenizers", "transformers",
+    "sympy", "networkx", "tensorboard", "wandb", "torch._dynamo", "torch._inductor", "torch.onnx",
+    "torch.utils.tensorboard", "sentimodels.training.trainer", "sentimodels.runs.train",
+    "sentimodels.evaluation.plots", "sentimodels.evaluation.metrics",
+)  # fmt: skip
+NAME_MODULES = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, sep="\\n", file=sys.stderr))
+from sentimodels.cli import main
+main()
+"""
+
+
+def test_predict_imports_only_what_answers(tmp_path: Path) -> None:
+    from sentimodels.runs.config import resolve
+    from sentimodels.runs.train import train
+
+    data = write(tmp_path / "reviews.csv", 120)
+    train(resolve(tree("bow", data)), tmp_path / "run", baseline=False)
+    done = subprocess.run(
+        [sys.executable, "-c", NAME_MODULES, "predict", str(tmp_path / "run"), "-q"],
+        capture_output=True, text=True, check=True, input="a great lovely film\n",
+    )  # fmt: skip
+    imported = set(done.stderr.split())
+    assert "torch" in imported
+    assert "sentimodels.classifier" in imported
+    assert not imported.intersection(SLOW_TO_IMPORT)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
+from senti_in_process import senti
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
@@ -123,3 +124,19 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     (tmp_path / ".sentitok-labels.json-abcdef").touch()
     write_atomically(tmp_path / "run.json", b"{}")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".sentitok-labels.json-abcdef", "run.json"]
+
+
+@pytest.mark.parametrize(("command", "shown"), [("train", "[default: 3]"), ("predict", "[default: UTF-8]")])
+def test_help_on_a_terminal_shows_defaults(
+    command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There typer reads help as mark-up, in which `[default: 3]` would be a tag of no effect."""
+    for module in ("sentimodels.cli.command", "sentitok.cli.command"):
+        monkeypatch.setattr(f"{module}.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")
+    done = senti(command, "--help", cwd=tmp_path)
+    assert done.code == 0
+    assert "╭" in done.out
+    assert shown in done.out
+    assert "\\[" not in done.out

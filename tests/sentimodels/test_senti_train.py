@@ -120,7 +120,7 @@ def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
     with patch("sentimodels.cli.stopping.Stopper.__call__", lambda _: next(asked) == per_run + 5):
         done = senti(*args, "-o", "runs/parts", cwd=folder)
     assert done.code == 130, done.err
-    assert "go on with senti train --resume runs/parts" in done.err.replace("\\", "/")
+    assert "resume with senti train --resume runs/parts" in done.err.replace("\\", "/")
     assert sorted(path.name for path in (folder / "runs" / "parts").iterdir()) == [
         "group.json", "seed-0", "seed-1",
     ]  # fmt: skip
@@ -225,13 +225,13 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "missing.csv"], 2, "missing.csv"),
     (["train", "missing.csv", "--out", "runs/first"], 2, "missing.csv: No such file"),
     (["train", "reviews.csv", "--test", "missing.csv", "-o", "runs/x"], 2, "missing.csv: No such file"),
-    (["train", "--resume", "runs/first", "--epochs", "9"], 2, "--resume DIR needs nothing else"),
-    (["train", "reviews.csv", "--task", "ranking"], 2, "task.kind 'ranking': no such task; there is"),
-    (["train", "reviews.csv", "--set", "train.mixup=1"], 2, "no such key; did you mean task.mixup?"),
+    (["train", "--resume", "runs/first", "--epochs", "9"], 2, "--resume DIR takes no other settings"),
+    (["train", "reviews.csv", "--task", "ranking"], 2, "task.kind 'ranking': unknown task; expected"),
+    (["train", "reviews.csv", "--set", "train.mixup=1"], 2, "unknown key; did you mean task.mixup?"),
     (["predict", "."], 2, "no model.safetensors; not a run directory"),
     (["train", "reviews.csv", "--patience", "-1"], 2, "-1"),
     (["train", "reviews.csv", "--arch", "lsmt"], 2, "no architecture 'lsmt'; there are tfidf"),
-    (["train", "reviews.csv", "--set", "optim.lrr=1"], 2, "optim.lrr: no such key; did you mean lr?"),
+    (["train", "reviews.csv", "--set", "optim.lrr=1"], 2, "optim.lrr: unknown key; did you mean lr?"),
     (["train", "reviews.csv", "--set", "lr"], 2, "expected section.key=value"),
     (["train", "reviews.csv", "--out", "runs/first"], 2, "holds a run already"),
     (["train", "reviews.csv", "--label-column", "stars"], 2, "stars"),
@@ -241,7 +241,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "--arch", "lstm"], 2, "data.train: name the file"),
     (["train", "--resume", "runs/first"], 2, "has finished; nothing to resume"),
     (["train", "--resume", "runs/none"], 2, "no such folder; give a run directory"),
-    (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR needs nothing else"),
+    (["train", "reviews.csv", "--resume", "runs/first"], 2, "--resume DIR takes no other settings"),
     (["train", "reviews.csv", "--lr", "1e30", "--set", "optim.name=sgd", "--set", "optim.clip=0",
       "--out", "runs/nan", *SMALL], 1, "lower optim.lr"),
     (["train", "reviews.csv", "--class-weights", "heavy"], 2, "none, balanced, numbers as 1,2"),
@@ -255,7 +255,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "high"], 2, "expected a probability"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "1.5"], 2, "expected a probability"),
-    (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "no label 'good'"),
+    (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "unknown label 'good'"),
     (["verify", "."], 2, "not a run directory"),
     (["init", "--arch", "gpt", "--preset", "huge"], 2, "gpt has no preset 'huge'"),
 ]  # fmt: skip
@@ -413,7 +413,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     process.send_signal(sent)
     _, err = process.communicate(timeout=120)
     assert process.returncode == code, err.decode()
-    assert f"go on with senti train --resume {out}".encode() in err
+    assert f"resume with senti train --resume {out}".encode() in err
     assert re.search(rb"^step \d+/6,800: loss .* tok/s, \d+:\d\d:\d\d left$", err, re.M)
     assert (folder / out / "state.safetensors").is_file()
     assert senti("verify", out, cwd=folder).code == 0

@@ -18,7 +18,19 @@ __all__ = ["build", "start"]
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
-_GROUPS = ("train", "sweep", "runs", "evaluate", "predict", "compare", "ensemble", "data", "plot", "inspect")
+_GROUPS = (
+    "train",
+    "sweep",
+    "runs",
+    "evaluate",
+    "submit",
+    "predict",
+    "compare",
+    "ensemble",
+    "data",
+    "plot",
+    "inspect",
+)
 
 
 def _installed(name: str) -> bool:
@@ -41,7 +53,7 @@ def build() -> "typer.Typer":
         rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
         epilog=examples("senti train reviews.csv --out runs/first", "senti archs"),
-        help="Train, judge and run text classifiers, from data to honest numbers.",
+        help="Train, evaluate and run text classifiers.",
     )
 
     def version(wanted: bool) -> None:
@@ -57,7 +69,7 @@ def build() -> "typer.Typer":
             False, "--version", help="Print the version.", callback=version, is_eager=True
         ),
     ) -> None:
-        """Train, judge and run text classifiers, from data to honest numbers."""
+        """Train, evaluate and run text classifiers."""
 
     for name in _GROUPS:
         if find_spec(f"{__package__}.{name}") is not None:

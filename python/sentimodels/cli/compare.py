@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from ..evaluation.predictions import Predictions
 
 Runs = Annotated[
-    list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories, or files of predictions (.npz).")
+    list[Path],
+    typer.Argument(metavar="RUN", help="Two or more run directories, or files of predictions (.npz)."),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FILE", help="The labelled file to ask run directories about."),
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Labelled file to score run directories on; files of predictions need none.",
+    ),
 ]
 
 
@@ -65,8 +70,9 @@ def compare(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Compare runs on the same rows: paired bootstrap by group, and McNemar's test.
+    """Compare runs on the same rows.
 
+    Differences are tested by paired bootstrap, over groups if there are any, and by McNemar's test.
     Each run is compared with the first. p-values of several comparisons are corrected
     by Holm's method. McNemar's test takes rows as independent: where rows have groups,
     trust the bootstrap.

@@ -34,15 +34,20 @@ if TYPE_CHECKING:
     from ..data import Table
     from ..data.leaks import Example
 
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the shuffle.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed of the shuffle.", metavar="N")]
 
 
 def check(
     files: Annotated[
-        list[Path], typer.Argument(metavar="TRAIN [OTHER...]", help="Training file, then those to score on.")
+        list[Path], typer.Argument(metavar="FILE", help="Training file, then files to score on.")
     ],
-    near: Annotated[bool, typer.Option("--near/--no-near", help="Look for near duplicates too.")] = True,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything leaked.")] = False,
+    near: Annotated[
+        bool,
+        typer.Option(
+            "--near/--no-near", help="Also look for near duplicates, which share most of their word triples."
+        ),
+    ] = True,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a text leaked.")] = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     group_column: GroupColumn = None,
@@ -95,7 +100,7 @@ def check(
             "examples": [asdict(example) for example in report.examples],
         })  # fmt: skip
     held_out = [
-        f"{table.source}: nothing may train on it: {table.held_out}" for table in tables[:1] if table.held_out
+        f"{table.source}: refused for training: {table.held_out}" for table in tables[:1] if table.held_out
     ]
     head = ["file", "rows", "exact", "folded", "near", "conflicts", "empty"]
     parts: list[Any] = [grid("Rows that repeat an earlier row of the file", head, rows)]
@@ -118,19 +123,39 @@ def _shown(where: str, found: "list[Example] | tuple[Example, ...]") -> list[lis
 
 
 def split(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where train, valid (test) go.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder to write the parts into: train, valid and perhaps test.",
+        ),
+    ],
     shares: Annotated[
-        str, typer.Option("--shares", help="Shares of train, valid and perhaps test.")
+        str,
+        typer.Option(
+            "--shares", help="Shares of train, valid and, if there are three, test.", metavar="SHARES"
+        ),
     ] = "0.9,0.1",
     by: Annotated[
-        str | None, typer.Option("--by", help="group, hash or row; group where there are groups.")
+        str | None,
+        typer.Option(
+            "--by",
+            help="What stays in one part: group (rows of one group), hash (equal texts, whatever the "
+            "seed) or row. [default: group if there are groups, else row]",
+            metavar="NAME",
+        ),
     ] = None,
     seed: Seed = 42,
     stratify: Annotated[
-        bool, typer.Option("--stratify/--no-stratify", help="Keep the shares of the labels.")
+        bool,
+        typer.Option("--stratify/--no-stratify", help="Keep the shares of the labels equal in all parts."),
     ] = True,
-    write_as: Annotated[str, typer.Option("--as", help="csv, tsv or jsonl.")] = "csv",
+    write_as: Annotated[
+        str, typer.Option("--as", help="Format of the parts: csv, tsv or jsonl.", metavar="FORMAT")
+    ] = "csv",
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     group_column: GroupColumn = None,
@@ -145,7 +170,7 @@ def split(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Divide a file so that no group, or no text, stands on two sides.
+    """Split a file so that no group, or no text, is in two parts.
 
     By group, seed 42 and shares 0.8,0.2 give the split of the Kaggle phrases that the
     reports use. By hash the same text always falls on the same side.
@@ -155,9 +180,9 @@ def split(
     from ..data.writers import write_table
 
     if by not in (None, "group", "hash", "row"):
-        raise UsageError(f"--by {by}: one of group, hash, row")
+        raise UsageError(f"--by {by}: expected one of group, hash, row")
     if write_as not in ("csv", "tsv", "jsonl"):
-        raise UsageError(f"--as {write_as}: one of csv, tsv, jsonl")
+        raise UsageError(f"--as {write_as}: expected one of csv, tsv, jsonl")
     try:
         numbers = [float(share) for share in shares.split(",")]
     except ValueError:
@@ -192,20 +217,34 @@ def split(
 
 
 def sst(
-    trees: Annotated[list[Path], typer.Argument(metavar="TREES...", help="Files of trees, one a line.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv, .tsv or .jsonl file.")],
-    phrases: Annotated[bool, typer.Option("--phrases", help="One row a phrase, not a sentence.")] = False,
-    binary: Annotated[bool, typer.Option("--binary", help="Labels 0 and 1; neutral left out.")] = False,
-    unescape: Annotated[bool, typer.Option("--unescape", help="Write ( for -LRB- and / for \\/.")] = False,
+    trees: Annotated[list[Path], typer.Argument(metavar="FILE", help="Treebank files, one tree a line.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write to: .csv, .tsv or .jsonl.")
+    ],
+    phrases: Annotated[
+        bool,
+        typer.Option("--phrases", help="Write one row for each phrase instead of one for each sentence."),
+    ] = False,
+    binary: Annotated[
+        bool, typer.Option("--binary", help="Write labels 0 and 1, leaving out neutral ones.")
+    ] = False,
+    unescape: Annotated[
+        bool,
+        typer.Option("--unescape", help="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /."),
+    ] = False,
     kaggle_test: Annotated[
         Path | None,
-        typer.Option("--kaggle-test", metavar="TSV", help="Label it from SST dev and test, to score."),
+        typer.Option(
+            "--kaggle-test",
+            metavar="FILE",
+            help="Kaggle test file to label from the sentences of SST dev and test.",
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Turn treebank files into a table, or label the Kaggle test from them.
+    """Convert treebank files to a table, or label the Kaggle test file from them.
 
     What holds sentences of SST dev or test stays refused for training, whatever its format.
     """
@@ -246,7 +285,7 @@ def register(app: typer.Typer) -> None:
         cls=Group,
         no_args_is_help=True,
         rich_markup_mode=app.rich_markup_mode,
-        help="Check, describe and divide labelled files.",
+        help="Check, describe and split labelled files.",
     )
     group.command(
         "check",

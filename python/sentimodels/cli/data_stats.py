@@ -33,19 +33,27 @@ if TYPE_CHECKING:
 
     from ..data import Table
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Labelled files or folders.")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Labelled files or folders.")]
 
 
 def stats(
     files: Files,
     tokenizer_file: Annotated[
-        Path | None, typer.Option("--tokenizer", "-t", help="Count its tokens instead of words.")
+        Path | None,
+        typer.Option(
+            "--tokenizer",
+            "-t",
+            help="Tokenizer file: measure lengths in its tokens instead of words.",
+            metavar="FILE",
+        ),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=1, help="Say how many texts are longer.")
+        int | None,
+        typer.Option("--max-tokens", min=1, help="Report the share of texts longer than N.", metavar="N"),
     ] = None,
     plots: Annotated[
-        Path | None, typer.Option("--plots", help="Folder for labels.png and lengths.png.")
+        Path | None,
+        typer.Option("--plots", help="Folder to draw labels.png and lengths.png into.", metavar="DIR"),
     ] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -61,9 +69,9 @@ def stats(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show how labels and lengths are distributed, as tables, and with --plots as pictures.
+    """Show how labels and lengths are distributed.
 
-    Lengths are in words; in a script without spaces between words, each character counts as one.
+    Lengths are in words; in scripts without spaces between words each character counts as a word.
     """
     output = Output("senti.data.stats/1", as_json=as_json, quiet=quiet)
     unit = "words" if tokenizer_file is None else "tokens"

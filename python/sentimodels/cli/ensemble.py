@@ -1,11 +1,12 @@
-"""`senti ensemble`: several runs as one, weights and temperature fitted on dev.
+"""`senti ensemble`: several runs as one; members, weights and temperature are chosen on dev.
 
 Not for training them. The result is a folder with one JSON file, which every command
 takes where it takes a run.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,13 +14,43 @@ from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, exam
 from .evaluate import EvenIfTrained
 from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
 
+if TYPE_CHECKING:
+    from ..data import Table
+    from ..evaluation.predictions import Predictions
+
+_SHOWN = ("accuracy", "macro_f1", "log_loss", "ece")
+_HEAD = ["run", "weight", "accuracy", "macro-F1", "log loss", "ECE"]
+
 
 def ensemble(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Two or more run directories.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the ensemble to.")],
     dev: Annotated[
-        Path, typer.Option("--dev", metavar="FILE", help="Labelled rows that no run was trained on.")
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The ensemble's folder.")],
+        Path | None,
+        typer.Option(
+            "--dev",
+            metavar="FILE",
+            help="Labelled rows to choose on, which no run was trained on. "
+            "[default: the validation rows of the runs]",
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test",
+            metavar="FILE",
+            help="Labelled rows to judge the ensemble on. [default: the test rows of the runs, if all "
+            "have the same]",
+        ),
+    ] = None,
+    select: Annotated[
+        bool,
+        typer.Option(
+            "--select",
+            help="Choose members among the runs, by greedy forward selection on dev, instead of "
+            "weighting all of them.",
+        ),
+    ] = False,
     even_if_trained: EvenIfTrained = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -31,15 +62,13 @@ def ensemble(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Mix several runs: a weighted mean of their probabilities, weights fitted on dev.
+    """Combine several runs into one predictor.
 
-    The scores printed are those of dev, on which the weights were fitted: score the
-    result on another file.
+    It gives the weighted mean of their probabilities. Weights, temperature and, with --select, members
+    are chosen on dev, so scores on dev are too good; those on test rows are not.
     """
-    from dataclasses import replace
-
-    from ..data import check_trainable
     from ..evaluation.metrics import scores
+    from ..evaluation.selection import crossed
     from ..predictor import load_predictor
     from ..runs.ensemble import Ensemble, members_of
     from ..runs.report import evaluate
@@ -50,39 +79,111 @@ def ensemble(
         if members_of(run) is not None:
             raise UsageError(f"{run}: an ensemble; name its runs instead")
     output = Output("senti.ensemble/1", as_json=as_json, quiet=quiet)
-    table = read(
-        output, dev, text_column=text_column, label_column=label_column, group_column=group_column,
-        format=format, where=where, max_line_bytes=max_line_bytes, blank_labels="drop",
-    )  # fmt: skip
-    check_trainable(table, "fit weights")
-    table.labelled()
+    flags: dict[str, Any] = {
+        "text_column": text_column, "label_column": label_column, "group_column": group_column,
+        "format": format, "max_line_bytes": max_line_bytes, "blank_labels": "drop",
+    }  # fmt: skip
+    choosing, judging = _rows(output, runs, dev, test, where, flags)
     members = [load_predictor(run) for run in runs]
-    found = [
-        evaluate(member, table, run=run, allow_trained=even_if_trained)[0]
-        for member, run in zip(members, runs, strict=True)
-    ]
-    mixed = Ensemble.fit(members, [one.probs for one in found], found[0].truth)
-    together = replace(found[0], probs=mixed.mix([one.probs for one in found]))
-    target = mixed.save(out, runs, table.sha256)
-    listed: list[dict[str, Any]] = [
-        {"run": str(run), "weight": weight, **scores(one)}
-        for run, weight, one in zip(runs, mixed.weights, found, strict=True)
+    pairs = list(zip(members, runs, strict=True))
+    found = [evaluate(one, choosing, run=run, allow_trained=even_if_trained)[0] for one, run in pairs]
+    probs, truth = [one.probs for one in found], found[0].truth
+    if select:
+        mixed, places = Ensemble.select(members, probs, truth)
+    else:
+        mixed, places = Ensemble.fit(members, probs, truth), list(range(len(runs)))
+    kept = [runs[place] for place in places]
+    together = replace(found[0], probs=mixed.mix([probs[place] for place in places]))
+    answered = []
+    if judging is not None:
+        answered = [
+            evaluate(one, judging, run=run, allow_trained=even_if_trained)[0]
+            for one, run in zip(mixed.members, kept, strict=True)
+        ]
+    target = mixed.save(out, kept, choosing.sha256)
+    weights = dict(zip(places, mixed.weights, strict=True))
+    listed = [
+        {"run": str(run), "weight": weights.get(place, 0.0), **scores(one)}
+        for place, (run, one) in enumerate(zip(runs, found, strict=True))
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}
     value = {"file": str(target), "temperature": mixed.temperature, "members": listed, "dev": total}
-    rows = [
+    parts: list[Any] = [grid(f"On dev, {len(choosing):,} rows", _HEAD, _lines([*listed, total]))]
+    if select:
+        value["chosen"] = [str(run) for run in kept]
+        other = scores(replace(found[0], probs=crossed(probs, truth, found[0].groups)))
+        value["dev_crossed"] = other
+        parts.append(
+            f"chosen: {len(kept)} of {len(runs)} runs, by greedy forward selection on dev; each half of dev "
+            f"with the members that the other half chose: accuracy {shown(other['accuracy'])}, "
+            f"macro-F1 {shown(other['macro_f1'])}"
+        )
+    if judging is not None:
+        value["test"], judged = _judged(answered, mixed.mix([one.probs for one in answered]), kept, out)
+        parts += [
+            grid(f"On test, {len(judging):,} rows", _HEAD, judged),
+            "judged on test: nothing was chosen there",
+        ]
+    else:
+        parts.append(f"not judged: dev chose the ensemble; score other rows: senti evaluate {out} FILE")
+    output.result(value, page(*parts, f"wrote {target}"), str(out))
+
+
+def _rows(
+    output: Output,
+    runs: list[Path],
+    dev: Path | None,
+    test: Path | None,
+    where: str | None,
+    flags: dict[str, Any],
+) -> "tuple[Table, Table | None]":
+    """Returns the rows to choose on, and those to judge on, if there are any."""
+    from ..data import check_trainable
+    from ..runs.common_rows import common_rows
+
+    if dev is None:
+        if where is not None:
+            raise UsageError("--where goes with --dev: without it the validation rows of the runs are dev")
+        choosing, judging = common_rows(runs)
+    else:
+        choosing, judging = read(output, dev, where=where, **flags), None
+        check_trainable(choosing, "fit weights")
+    if test is not None:
+        judging = read(output, test, **flags)
+        if _overlap(choosing, judging):
+            raise UsageError(f"--test {test}: holds rows of dev, which choose; give other rows")
+        judging.labelled()
+    choosing.labelled()
+    return choosing, judging
+
+
+def _overlap(one: "Table", other: "Table") -> bool:
+    """Whether rows of one file are in both."""
+    if one.sha256 != other.sha256:
+        return False
+    return one.numbers is None or other.numbers is None or not set(one.numbers).isdisjoint(other.numbers)
+
+
+def _judged(
+    answered: "list[Predictions]", probs: Any, kept: list[Path], out: Path
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """Returns the ensemble's scores on rows that chose nothing, and the lines of the table."""
+    from ..evaluation.metrics import scores
+
+    found = scores(replace(answered[0], probs=probs))
+    listed = [{"run": str(run), **scores(one)} for run, one in zip(kept, answered, strict=True)]
+    return {**found, "members": listed}, _lines([*listed, {"run": str(out), **found}])
+
+
+def _lines(listed: list[dict[str, Any]]) -> list[list[str]]:
+    return [
         [
             one["run"],
-            f"{one['weight']:.3f}",
-            *(shown(one[key]) for key in ("accuracy", "macro_f1", "log_loss", "ece")),
+            f"{one['weight']:.3f}" if "weight" in one else "",
+            *(shown(one[key]) for key in _SHOWN),
         ]
-        for one in [*listed, total]
+        for one in listed
     ]
-    head = ["run", "weight", "accuracy", "macro-F1", "log loss", "ECE"]
-    text = page(
-        grid(f"On dev, {len(table):,} rows", head, rows), f"wrote {target}; next: senti evaluate {out} FILE"
-    )
-    output.result(value, text, str(out))
 
 
 def register(app: typer.Typer) -> None:
@@ -93,6 +194,6 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "senti ensemble runs/lstm runs/gpt --dev valid.csv -o runs/both",
-            "senti ensemble runs/lstm runs/gpt --dev valid.csv -o runs/both --json",
+            "senti ensemble runs/lstm runs/gpt --dev valid.csv --select -o runs/best --json",
         ),
     )(ensemble)

@@ -1,7 +1,8 @@
-"""`senti evaluate`, `senti errors`, `senti submit`: what a run answers to one file.
+"""`senti evaluate`, `senti errors`: how well a run answers one file.
 
-Not for several runs (`compare.py`). `evaluate` may write its predictions to a file,
-from which `compare` and `plot` draw without asking the model again.
+Not for several runs (`compare.py`), nor for answers without scores (`predict.py`, `submit.py`).
+`evaluate` may write its predictions to a file, from which `compare` and `plot` draw without asking the
+model again.
 """
 
 import csv
@@ -13,7 +14,7 @@ import typer
 
 from sentitok.cli.output import number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .tables import (
     Clean,
     Device,
@@ -38,18 +39,28 @@ if TYPE_CHECKING:
     from ..evaluation.phrase_memory import PhraseMemory
     from ..evaluation.predictions import Predictions, Predictor
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A labelled file or folder.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")]
 Memory = Annotated[
     Path | None,
-    typer.Option("--memory", metavar="TRAIN", help="Answer phrases of this training file from memory too."),
+    typer.Option(
+        "--memory",
+        metavar="TRAIN",
+        help="Also report scores with phrases of this training file answered from memory.",
+    ),
 ]
 Replicates = Annotated[
-    int, typer.Option("--bootstrap", min=0, help="Replicates of the intervals; 0 for none.")
+    int,
+    typer.Option(
+        "--bootstrap",
+        min=0,
+        help="Number of bootstrap replicates for the intervals; 0 for no intervals.",
+        metavar="N",
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed of the bootstrap.", metavar="N")]
 EvenIfTrained = Annotated[
-    bool, typer.Option("--even-if-trained", help="Score a file that the run was trained on.")
+    bool, typer.Option("--even-if-trained", help="Score rows even if the run was trained on them.")
 ]
 
 # What the page calls the scores, in its order.
@@ -97,14 +108,28 @@ def evaluate(
     run: Run,
     file: File,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="NPZ", help="Write the predictions here.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write the predictions to (.npz), for senti compare and senti plot.",
+        ),
     ] = None,
     memory: Memory = None,
     binary: Annotated[
-        bool, typer.Option("--binary", help="Score labels 0 to 4 as 0 and 1, neutral left out.")
+        bool,
+        typer.Option(
+            "--binary", help="Score five classes as two: labels 0 and 1 as 0, 3 and 4 as 1, leaving out 2."
+        ),
     ] = False,
     plots: Annotated[
-        Path | None, typer.Option("--plots", help="Folder for confusion.png and .csv, calibration.png.")
+        Path | None,
+        typer.Option(
+            "--plots",
+            help="Folder to write confusion.png, confusion.csv and calibration.png into.",
+            metavar="DIR",
+        ),
     ] = None,
     bootstrap: Replicates = 1000,
     seed: Seed = 0,
@@ -124,8 +149,9 @@ def evaluate(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Score a run on a file: intervals, classes, confusion, calibration, unseen rows, errors.
+    """Score a run on a labelled file.
 
+    The report has intervals, scores by class, the confusion matrix, calibration and errors.
     Rows whose label is blank are left out. A file the run was trained on is refused.
     """
     from ..evaluation.predictions import binary_view
@@ -274,9 +300,14 @@ def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
 def errors(
     run: Run,
     file: File,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many.")] = 20,
-    true: Annotated[str | None, typer.Option("--true", help="Only rows with this label.")] = None,
-    answered: Annotated[str | None, typer.Option("--answered", help="Only rows answered so.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of errors to show.", metavar="N")] = 20,
+    true: Annotated[
+        str | None, typer.Option("--true", help="Show only rows with this label.", metavar="LABEL")
+    ] = None,
+    answered: Annotated[
+        str | None,
+        typer.Option("--answered", help="Show only rows that the run gave this label.", metavar="LABEL"),
+    ] = None,
     even_if_trained: EvenIfTrained = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -288,7 +319,10 @@ def errors(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the worst errors: those whose true label got the lowest probability, worst first."""
+    """Show the worst errors of a run on a labelled file.
+
+    Errors with the lowest probability of the true label come first.
+    """
     from ..evaluation.metrics import worst
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
@@ -319,44 +353,6 @@ def errors(
     output.result({"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top]}, text, str(len(chosen)))
 
 
-def submit(
-    run: Run,
-    file: Annotated[Path, typer.Argument(metavar="TEST", help="The competition's test file.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="CSV", help="The submission file.")],
-    form: Annotated[str, typer.Option("--form", help="movie-reviews or imdb.")] = "movie-reviews",
-    memory: Memory = None,
-    text_column: TextColumn = None,
-    format: Format = None,
-    where: Where = None,
-    max_line_bytes: MaxLineBytes = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
-) -> None:
-    """Write the answers as a Kaggle submission: PhraseId,Sentiment or Id,Category."""
-    from ..data.sst.kaggle import SUBMISSIONS, submission
-    from ..data.writers import write_atomically
-
-    if form not in SUBMISSIONS:
-        raise UsageError(f"--form {form}: one of {', '.join(SUBMISSIONS)}")
-    output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
-    table = read(
-        output,
-        file,
-        text_column=text_column,
-        format=format,
-        where=where,
-        max_line_bytes=max_line_bytes,
-        blank_labels="keep",
-    )
-    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
-    chosen = with_memory or found
-    named = chosen.labels.decode(chosen.predicted.tolist())
-    write_atomically(out, submission(form, table.ids, named).encode())
-    value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
-    output.result(value, f"wrote {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out))
-
-
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
@@ -377,12 +373,3 @@ def register(app: typer.Typer) -> None:
             "senti errors runs/gpt valid.csv --top 5", "senti errors runs/gpt valid.csv --true 1 --json"
         ),
     )(errors)
-    app.command(
-        "submit",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti submit runs/gpt test.csv -o submission.csv",
-            "senti submit runs/gpt test.csv -o submission.csv --form imdb",
-        ),
-    )(submit)

@@ -35,18 +35,28 @@ def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = 
 
 
 def init(
-    arch: Annotated[str, typer.Option("--arch", metavar="NAME", help="Architecture: senti archs.")] = "lstm",
+    arch: Annotated[
+        str, typer.Option("--arch", metavar="NAME", help="Architecture; senti archs lists them.")
+    ] = "lstm",
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="SIZE", help="nano, micro, tiny, ...")
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="SIZE",
+            help="Size of the model, such as nano; senti archs lists them. [default: none]",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of stdout.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to. [default: stdout]")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Write a configuration with all defaults and what they mean, as TOML."""
+    """Write a configuration file with every key and its default.
+
+    The file is TOML; comments say what each key means.
+    """
     from ..data.writers import write_atomically
     from ..runs.config import resolve
 
@@ -64,14 +74,15 @@ def init(
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble's.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Check every file of a run against its manifest, and the tokenizer against the weights.
+    """Check that no file of a run has changed since it was written.
 
-    Of an ensemble, every run it is made of, and that it is still that run.
+    Files are compared with the manifest, and the tokenizer with the weights. Of an ensemble, every
+    run in it is checked, and that it is the run whose weight was fitted.
     """
     from ..runs.directory import verify
     from ..runs.ensemble import members_of, verify_ensemble
@@ -80,10 +91,10 @@ def verify(
     members = members_of(run)
     wrong = verify(run) if members is None else verify_ensemble(run)
     there = [path for folder in members or [run] for path in folder.iterdir() if path.is_file()]
-    text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files as they were written"
+    text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files, none has changed"
     output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))
     if wrong:
-        raise AnswerIsNoError(f"{run}: {len(wrong)} of its files are not as they were written")
+        raise AnswerIsNoError(f"{run}: {len(wrong)} problems")
 
 
 def register(app: typer.Typer) -> None:

@@ -19,11 +19,11 @@ __all__ = ["parameters", "seconds", "tree_of"]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 _MODEL = {
-    "pooling": ("--pooling", "KIND", "How tokens become a text: last, mean, max, mean-max, ..."),
-    "attention": ("--attention", "KIND", "Kind of attention: softmax, linear, ..."),
-    "positions": ("--positions", "KIND", "Kind of positions: none, learned, rotary, alibi, ..."),
+    "pooling": ("--pooling", "KIND", "Pooling of token states: last, mean, max, mean-max, ..."),
+    "attention": ("--attention", "KIND", "Attention: softmax, linear, ..."),
+    "positions": ("--positions", "KIND", "Position encoding: none, learned, rotary, alibi, ..."),
     "char_ngrams": (
-        "--char-ngrams", "LOW,HIGH", "Shortest and longest character n-grams added; 0,0 for none.",
+        "--char-ngrams", "LOW,HIGH", "Shortest and longest character n-grams, such as 3,5; 0,0 for none.",
     ),
 }  # fmt: skip
 
@@ -91,9 +91,9 @@ def _help(key: str, field: Any) -> str:
     varies = any(
         name in tree.get(section, {}) for (_, task), tree in DEFAULTS.items() if task == DEFAULT_TASK
     )
-    if varies or default in (None, "", ()) or isinstance(default, bool):
+    if "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool):
         return str(field.description)
-    return f"{field.description} [default: {default}]"
+    return f"{field.description} [default: {'depends on --arch' if varies else default}]"
 
 
 def tree_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,15 +31,37 @@ def _complete(incomplete: str) -> list[str]:
 def plot(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories; files of predictions; or data files."),
+        typer.Argument(
+            metavar="RUN",
+            help="Run directories, files of predictions (.npz), or data files for labels and lengths.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .png, .svg or .pdf file.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to draw into: .png, .svg or .pdf.")
+    ],
     kind: Annotated[
-        str, typer.Option("--kind", "-k", help=f"One of {', '.join(KINDS)}.", autocompletion=_complete)
+        str,
+        typer.Option(
+            "--kind",
+            "-k",
+            metavar="KIND",
+            help=f"Kind of figure: {', '.join(KINDS)}.",
+            autocompletion=_complete,
+        ),
     ] = "curves",
     data: Data = None,
-    score: Annotated[str, typer.Option("--score", help="The score of the curves.")] = "val_macro_f1",
-    axis: Annotated[str, typer.Option("--axis", help="step, epoch, seconds or tokens.")] = "step",
+    score: Annotated[
+        str,
+        typer.Option(
+            "--score", help="Score that the curves show, a val_ field of metrics.jsonl.", metavar="NAME"
+        ),
+    ] = "val_macro_f1",
+    axis: Annotated[
+        str,
+        typer.Option(
+            "--axis", help="Horizontal axis of the curves: step, epoch, seconds or tokens.", metavar="NAME"
+        ),
+    ] = "step",
     even_if_trained: EvenIfTrained = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -50,13 +72,13 @@ def plot(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Draw curves, rates, confusion matrices, calibration, labels or lengths."""
+    """Draw figures of runs, predictions or data."""
     from ..data.scripts import n_words
     from ..evaluation import plots
     from .data_stats import label_counts
 
     if kind not in KINDS:
-        raise UsageError(f"--kind {kind}: one of {', '.join(KINDS)}")
+        raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column,

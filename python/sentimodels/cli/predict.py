@@ -30,24 +30,35 @@ _AT_ONCE = 4096
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or an ensemble.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Texts: csv, tsv, jsonl, ...; - is stdin, one a line.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="File of texts (csv, tsv, jsonl, ...), or - for stdin with one text a line."
+        ),
     ] = "-",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write: .csv, .tsv or .jsonl.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write to: .csv, .tsv or .jsonl. [default: stdout, as CSV]",
+        ),
     ] = None,
     top_k: Annotated[
         int | None,
-        typer.Option("--top-k", min=1, metavar="K", help="Write the K most probable labels, not all."),
+        typer.Option(
+            "--top-k", min=1, metavar="K", help="Write only the K most probable labels. [default: all]"
+        ),
     ] = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option(
             "--threshold",
             metavar="[LABEL=]P",
-            help="Answer only labels of at least this probability; without one the label is blank. "
-            "For one label: pos=0.8. May be repeated.",
+            help="Minimum probability of an answer, from 0 to 1; below it the label is left blank. "
+            "LABEL=P sets it for one label, such as pos=0.8. Repeatable. [default: 0]",
         ),
     ] = None,
     text_column: TextColumn = None,
@@ -62,9 +73,10 @@ def predict(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Answer texts: a label and the probability of each.
+    """Predict the label of each text.
 
-    With --json one line for each text; with --quiet the labels alone.
+    The probability of every label is written as well. The output is CSV; --json prints one JSON object
+    a line, --quiet only the labels.
     """
     from ..data.writers import write_atomically
     from ..predictor import load_predictor
@@ -114,7 +126,9 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
         if not 0 <= p <= 1:
             raise UsageError(f"--threshold {value}: expected a probability, as in 0.8 or {labels[0]}=0.8")
         if equals and name not in labels.names:
-            raise UsageError(f"--threshold {value}: no label {name!r}; there are {', '.join(labels.names)}")
+            raise UsageError(
+                f"--threshold {value}: unknown label {name!r}; expected one of {', '.join(labels.names)}"
+            )
         for place, label in enumerate(labels.names):
             if not equals or label == name:
                 least[place] = p

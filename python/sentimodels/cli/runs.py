@@ -15,17 +15,17 @@ from .tables import grid, page, shown
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs, at any depth.")] = Path(
-        "runs"
-    ),
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder with run directories, at any depth.")
+    ] = Path("runs"),
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """List the runs of a folder, the best first by validation macro-F1.
+    """List the runs of a folder, best validation macro-F1 first.
 
-    Runs with other validation rows stand in a table of their own: their scores say nothing about
-    each other. With --quiet only the path of the best run is printed.
+    Runs with different validation rows are listed in separate tables, since their scores cannot be
+    compared. --quiet prints only the path of the best run.
     """
     from ..runs.leaderboard import leaderboard
 
@@ -36,8 +36,10 @@ def runs(
         by_rows.setdefault(one["data"], []).append(one)
     parts: list[Any] = [_table(some) for some in by_rows.values()]
     if len(by_rows) > 1:
-        parts.append("Runs of different tables have other validation rows: their scores do not compare.")
-    text = page(*parts, "next: senti compare RUN RUN --data FILE, to tell a difference from chance")
+        parts.append(
+            "Runs of different tables have different validation rows: their scores cannot be compared."
+        )
+    text = page(*parts, "next: senti compare RUN RUN --data FILE, to test a difference")
     best = found[0]["run"]
     output.result({"runs": found}, text, str(folder / best) if best != folder.name else str(folder))
 

@@ -26,6 +26,10 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ("architecture", f"{about['arch']}, {number(about['parameters'])} parameters"),
         ("rows", ", ".join(f"{number(n)} {name}" for name, n in about["rows"].items() if n)),
     ]
+    if chosen := about.get("chosen"):
+        before = f"{number(chosen['rows']['train'])} train, {number(chosen['rows']['valid'])} valid"
+        steps = f"{number(chosen['fit']['best_step'])} steps and " if chosen["fit"]["steps"] else ""
+        pairs.append(("refit", f"of {before}, which chose {steps}temperature {chosen['temperature']:.3f}"))
     if about.get("estimates"):
         tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
         pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
@@ -43,21 +47,38 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     pairs.append(
         ("seconds", ", ".join(f"{value:.1f} {key}" for key, value in seconds.items() if value > 0.05))
     )
-    rows = []
-    for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
-        if name in about:
-            s = about[name]
-            rows.append([called, *(f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece"))])
-    for name, s in about.get("baselines", {}).items():
-        rows.append([name, f"{s['accuracy']:.4f}", f"{s['macro_f1']:.4f}", "", ""])
+    first = about.get("chosen", {})
+    if "judged" in about:  # then the first run's verdict is of the past
+        first = {key: value for key, value in first.items() if key != "baselines"}
+    rows = [*_scores(first, ", before refit"), *_scores(about)]
     text = lines(pairs)
     if rows:
         text += "\n\n" + table(["", "accuracy", "macro F1", "log loss", "ECE"], rows)
         text += "\n" + verdict(about)
     if about.get("judged") in JUDGED:
         text += f"\njudged on {JUDGED[about['judged']]}"
+    elif first:
+        if said := verdict({"arch": about["arch"], **first}):
+            text += f"before refit, {said}"
+        text += (
+            "\nthe refitted model is not judged, since it was trained on the validation rows; "
+            "--test-share 0.1 holds out rows to judge it on"
+        )
     ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
+
+
+def _scores(about: dict[str, Any], when: str = "") -> list[list[str]]:
+    """Returns the rows of the table of scores: parts of the data, then baselines."""
+    rows = []
+    for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
+        if name in about and not (when and name == "test"):
+            s = about[name]
+            scores = [f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece")]
+            rows.append([f"{called}{when}", *scores])
+    for name, s in about.get("baselines", {}).items():
+        rows.append([f"{name}{when}", f"{s['accuracy']:.4f}", f"{s['macro_f1']:.4f}", "", ""])
+    return rows
 
 
 def _counted(counts: dict[str, int]) -> str:
@@ -105,7 +126,7 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
     """Writes the runs of a sweep, the best first."""
     runs = found["runs"]
     if not runs:
-        return f"no run has ended\n\nwritten  {folder}"
+        return f"no run has finished\n\nwritten  {folder}"
     keys = list(runs[0]["values"])
     rows = [
         [one["run"], *(one["values"].get(key, "") for key in keys), f"{one['macro_f1']:.4f}",
@@ -116,8 +137,10 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
     head = ["run", *keys, "macro F1", "accuracy", "log loss", "parameters", "CPU s"]
     text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {found['spent']:.0f} s of CPU"
     if found["left"] and not found["stopped"]:
-        text += f"; {number(found['left'])} combinations are not tried: the budget is used up"
-    text += "\nThe best of several looks better on the rows that chose it than it is."
+        text += f"; {number(found['left'])} combinations were not tried: the budget is used up"
+    for name, why in found["failed"].items():
+        text += f"\nrun {name} failed: {why}"
+    text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."
     best = folder / found["best"]
     return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])
 

@@ -18,15 +18,17 @@ from .train import say_group, settled, trees, watched
 
 def sweep(
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="File or folder of labelled texts.")
+        str | None, typer.Argument(metavar="DATA", help="File or folder of labelled texts.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the runs.")] = Path(
-        "runs/sweep"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the runs to.")
+    ] = Path("runs/sweep"),
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUES", help="A key and its values, as optim.lr=1e-3,3e-3; repeatable."
+            "--set",
+            metavar="KEY=VALUES",
+            help="A key and the values to try, such as optim.lr=1e-3,3e-3; repeatable.",
         ),
     ] = None,
     budget: Annotated[
@@ -34,22 +36,23 @@ def sweep(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="CPU time of all runs, as 90s, 10m or 2h; no limit without it.",
+            help="CPU time of all runs together, such as 90s, 10m or 2h. [default: no limit]",
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; senti init writes one."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
     **given: Any,
 ) -> None:
-    """Train a run for each combination of values, and rank them by validation macro-F1.
+    """Train a run for each combination of settings, and rank them.
 
-    No run begins that would go beyond the budget if it took as long as those before it. A stopped
-    sweep goes on with senti train --resume DIR. Test rows are not read: score the best on them
-    afterwards.
+    The ranking is by validation macro-F1. With a budget, the sweep ends before a run that would exceed
+    it, judging by the mean time so far. Resume a stopped sweep with senti train --resume DIR. Test rows
+    are not read: score the best run on them afterwards with senti evaluate.
     """
     from ..runs.config import merge
     from ..runs.group import refuse
@@ -84,7 +87,7 @@ _OWN = [
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD
 ]
 # What a run of a sweep does not have: rows to test on, a budget of its own, a baseline.
-_LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline"}
+_LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 
 def register(app: typer.Typer) -> None:

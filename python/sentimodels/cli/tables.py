@@ -1,7 +1,7 @@
 """`SOURCE` arguments and column flags that the commands share, and how reports are laid out.
 
 Not for reading (`sentimodels.data`). The flags are those of `read_table`; what was
-guessed is said on stderr.
+guessed is reported on stderr.
 """
 
 from pathlib import Path
@@ -18,24 +18,74 @@ if TYPE_CHECKING:
 
     from ..data import Table
 
-TextColumn = Annotated[str | None, typer.Option("--text-column", help="The column of the texts.")]
-LabelColumn = Annotated[str | None, typer.Option("--label-column", help="The column of the labels.")]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column",
+        help="Column of the texts. [default: guessed if only one column fits]",
+        metavar="NAME",
+    ),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--label-column",
+        help="Column of the labels. [default: guessed if only one column fits]",
+        metavar="NAME",
+    ),
+]
 GroupColumn = Annotated[
-    str | None, typer.Option("--group-column", help="Rows with one value stay on one side of a split.")
+    str | None,
+    typer.Option(
+        "--group-column",
+        help="Column that names the group of a row, such as a sentence id; groups are kept whole.",
+        metavar="NAME",
+    ),
 ]
-Format = Annotated[str | None, typer.Option("--format", help="Format of the file; recognised without it.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Read the first so many rows.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Format of the file: csv, jsonl, phrases, ... [default: recognised by name and content]",
+        metavar="NAME",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Maximum number of rows to read. [default: all]", metavar="N"),
+]
 Where = Annotated[
-    str | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Keep rows, as in split=test.")
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="COLUMN=VALUE",
+        help="Read only rows where a column has this value, such as split=test.",
+    ),
 ]
-Skip = Annotated[int, typer.Option("--skip", min=0, help="Leave out the first so many rows.")]
-Clean = Annotated[bool, typer.Option("--clean", help="Write <br /> as a space.")]
-Unescape = Annotated[bool, typer.Option("--unescape", help="Write ( for -LRB- and / for \\/.")]
-Device = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, ...")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of the text; UTF-8 without it.")]
+Skip = Annotated[
+    int,
+    typer.Option("--skip", min=0, help="Number of rows to skip at the beginning of the file.", metavar="N"),
+]
+Clean = Annotated[bool, typer.Option("--clean", help="Replace <br /> with a space.")]
+Unescape = Annotated[
+    bool, typer.Option("--unescape", help="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /.")
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device", help="Device to compute on: auto, cpu, cuda, ... [default: cpu]", metavar="NAME"
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Text encoding of the file. [default: UTF-8]", metavar="NAME")
+]
 MaxLineBytes = Annotated[
     str | None,
-    typer.Option("--max-line-bytes", metavar="SIZE", help="Refuse longer lines and rows. [256M]"),
+    typer.Option(
+        "--max-line-bytes",
+        metavar="SIZE",
+        help="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+    ),
 ]
 
 

@@ -32,44 +32,58 @@ __all__ = ["register", "say_group", "settled", "trees", "watched"]
 
 def train(
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="File or folder of labelled texts.")
+        str | None, typer.Argument(metavar="DATA", help="File or folder of labelled texts.")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="The run directory. [default: runs/ARCH, of folds ARCH-folds]"
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Run directory to write. [default: runs/ARCH; with --folds runs/ARCH-folds]",
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="TOML file, as senti init writes it.")
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; senti init writes one."),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any key, as optim.lr=3e-4; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+        ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.")
+        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.", metavar="N")
     ] = 1,
     resume: Annotated[
         Path | None,
         typer.Option(
-            "--resume", metavar="DIR", help="Go on with a stopped run, seeds, folds or sweep, as begun."
+            "--resume",
+            metavar="DIR",
+            help="Resume the stopped run, seeds, folds or sweep of this directory, with the same settings.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be trained on what.")
+        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
     **given: Any,
 ) -> None:
-    """Train a classifier on labelled texts."""
-    output = Output("senti.train/1", as_json=as_json, quiet=quiet)
+    """Train a classifier on labelled texts.
+
+    A validation part, and of 10,000 rows or more a test part, are held out. The best step by
+    validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR goes on.
+    """
+    output = _output(as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
         if data or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR needs nothing else: the run's own configuration is used")
+            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
         _resume(output, resume, baseline)
         return
     flags = tree_of({**given, "data__train": data})
@@ -80,12 +94,27 @@ def train(
     folder = out or Path("runs") / resolved.arch
     if resolved.data.folds is not None and resolved.data.fold is None:
         if seeds > 1:
-            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 is one fold")
+            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
     elif seeds == 1:
         _run(output, folder, None, resolved, tables)
     else:
         _run_seeds(output, folder, resolved, seeds, tables)
+
+
+class _Unheard(Output):
+    """What the processes beside the first print: nothing."""
+
+    def result(self, value: dict[str, Any], text: str, only: str) -> None:
+        """Prints nothing."""
+
+
+def _output(*, as_json: bool, quiet: bool) -> Output:
+    from ..runs.processes import is_first
+
+    if is_first():
+        return Output("senti.train/1", as_json=as_json, quiet=quiet)
+    return _Unheard("senti.train/1", as_json=False, quiet=True)
 
 
 # Its own parameters, without those that the configuration brings.
@@ -114,10 +143,12 @@ def settled(
     from ..runs.auto import AUTO, choose, without_architecture
     from ..runs.config import merge, resolve
     from ..runs.group import refuse
+    from ..runs.processes import check_alone
     from ..runs.tables import check_files, read_tables
 
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
+    check_alone("arch auto", "name an architecture: --arch gpt")
     data = without_architecture(*given)
     check_files(data)
     if out is not None:
@@ -182,7 +213,7 @@ def _run(
     tables: "Tables | None" = None,
 ) -> None:
     """Trains one run, or goes on with one, and prints its summary."""
-    from ..runs import train as run
+    from ..runs import run
 
     stopper = Stopper()
     with watched(output, stopper) as more:
@@ -190,7 +221,8 @@ def _run(
             about = run.resume(folder, **more, baseline=baseline)
         else:
             about = run.train(config, folder, **more, baseline=baseline, tables=tables)
-    output.result({"run": str(folder), **about}, summary(about, folder), str(folder))
+    text = summary(about, folder) if output.human else ""
+    output.result({"run": str(folder), **about}, text, str(folder))
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
 
 
@@ -217,7 +249,7 @@ def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
 def say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
     """Ends a command that was stopped, with what to type to go on."""
     if stopped:
-        print(f"senti: stopped; go on with senti train --resume {folder}", file=sys.stderr)
+        print(f"senti: stopped; resume with senti train --resume {folder}", file=sys.stderr)
         raise typer.Exit(stopper.code)
 
 

@@ -15,139 +15,155 @@ Leaks = Literal["tell", "drop", "fail"]
 class DataConfig(Section):
     """What is read, and how texts become ids."""
 
-    train: str = Field(default="", description="File or folder of the training texts.")
+    train: str = Field(default="", description="File or folder of training texts.")
     valid: str | None = Field(
         default=None,
-        description="File of validation texts, to stop on; without it a share of train is held out.",
+        description="File of validation texts, which decide when to stop. [default: hold out a share of "
+        "the training rows]",
         json_schema_extra=flag("--valid", "FILE"),
     )
     test: str | None = Field(
         default=None,
-        description="File of test texts, scored at the end.",
+        description="File of test texts, scored once training has ended.",
         json_schema_extra=flag("--test", "FILE"),
     )
     format: str | None = Field(
         default=None,
-        description="Reader, when the name does not tell: csv, jsonl, phrases, ...",
+        description="Format of the files: csv, jsonl, phrases, ... [default: recognised by name and content]",
         json_schema_extra=flag("--format", "NAME"),
     )
     text_column: str | None = Field(
         default=None,
-        description="Column of the text; guessed when unambiguous.",
+        description="Column of the texts. [default: guessed if only one column fits]",
         json_schema_extra=flag("--text-column", "NAME"),
     )
     label_column: str | None = Field(
         default=None,
-        description="Column of the label; guessed when unambiguous.",
+        description="Column of the labels. [default: guessed if only one column fits]",
         json_schema_extra=flag("--label-column", "NAME"),
     )
     group_column: str | None = Field(
         default=None,
-        description="Column whose rows must not be split, as a sentence id.",
+        description="Column that names the group of a row, such as a sentence id; groups are never split "
+        "between parts.",
         json_schema_extra=flag("--group-column", "NAME"),
     )
     where: str | None = Field(
         default=None,
-        description="Keep training rows where a column has a value, as in split=train.",
+        description="Train only on rows where a column has this value, such as split=train.",
         json_schema_extra=flag("--where", "COLUMN=VALUE"),
     )
     valid_where: str | None = Field(
         default=None,
-        description="Validation rows kept, as in split=dev; of train without a valid file.",
+        description="Validate on rows where a column has this value, such as split=dev; of the training "
+        "file if --valid is not given.",
         json_schema_extra=flag("--valid-where", "COLUMN=VALUE"),
     )
     test_where: str | None = Field(
         default=None,
-        description="Test rows kept, as in split=test; of train without a test file.",
+        description="Test on rows where a column has this value, such as split=test; of the training "
+        "file if --test is not given.",
         json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
     )
     encoding: str | None = Field(
         default=None,
-        description="Encoding of the files; UTF-8 without it.",
+        description="Text encoding of the files. [default: UTF-8]",
         json_schema_extra=flag("--encoding", "NAME"),
     )
     max_line_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Longest line or row; 256M without it.",
+        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
     )
     limit: int | None = Field(
-        default=None, ge=1, description="Training rows read at most.", json_schema_extra=flag("--limit")
+        default=None,
+        ge=1,
+        description="Maximum number of training rows to read. [default: all]",
+        json_schema_extra=flag("--limit", "N"),
     )
     skip: int = Field(
         default=0,
         ge=0,
-        description="Training rows left out at the beginning.",
-        json_schema_extra=flag("--skip"),
+        description="Number of training rows to skip at the beginning of the file.",
+        json_schema_extra=flag("--skip", "N"),
     )
     clean: bool = Field(
-        default=False, description="Write <br /> as a space.", json_schema_extra=flag("--clean")
+        default=False, description="Replace <br /> with a space.", json_schema_extra=flag("--clean")
     )
     unescape: bool = Field(
         default=False,
-        description="Undo the escapes of treebanks, as in -LRB-.",
+        description="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /.",
         json_schema_extra=flag("--unescape"),
     )
     valid_share: float = Field(
-        default=0.1, ge=0, lt=1, description="Share held out when there is no valid file."
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="Share of the training rows held out for validation if there is no validation file.",
     )
     test_share: float | None = Field(
         default=None,
         ge=0,
         lt=1,
-        description="Share held out to judge on when there is no test file; without it 0.1 of 10,000 rows "
-        "or more, and none of fewer rows or with a valid file, whose halves then judge each other.",
+        description="Share of the training rows held out for testing if there is no test file. [default: "
+        "0.1 of 10,000 rows or more; 0 of fewer rows or with a validation file]",
         json_schema_extra=flag("--test-share", "SHARE"),
     )
     folds: int | None = Field(
         default=None,
         ge=2,
-        description="Cross-validation: train N runs, each tested on the rows that it leaves out.",
+        description="Cross-validation: train N runs, each tested on the fold that it leaves out.",
         json_schema_extra=flag("--folds", "N"),
     )
     fold: int | None = Field(
-        default=None, ge=0, description="Fold, from 0, that is the test part of this run."
+        default=None, ge=0, description="Fold that this run is tested on, counted from 0."
     )
     leaks: Leaks = Field(
         default="tell",
-        description="Training texts that are in valid or test too, but for case and spacing: tell of them, "
-        "drop them from training, or fail.",
+        description="Training texts that also occur in the validation or test part, ignoring case and "
+        "spacing: report them (tell), remove them from training (drop), or stop (fail).",
         json_schema_extra=flag("--leaks", "tell|drop|fail"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Seed of that split, and of the folds.")
+    split_seed: int = Field(default=42, ge=0, description="Seed of the split into parts, and of the folds.")
     tokenizer: str | None = Field(
         default=None,
-        description="Tokenizer file; without it one is trained from train.",
+        description="Tokenizer file. [default: build a vocabulary from the training texts]",
         json_schema_extra=flag("--tokenizer", "FILE"),
     )
     vocab_size: int = Field(
         default=16_000,
         ge=257,
-        description="Size of a tokenizer trained here, at most; of words, the most frequent.",
+        description="Maximum size of the vocabulary built from the training texts, in tokens.",
     )
     tokenizer_model: Literal["words", "bpe", "wordpiece", "unigram"] = Field(
         default="words",
-        description="What is made here without a tokenizer: words, whole ones, any other by its character "
-        "n-grams; or a tokenizer of subwords: bpe, wordpiece, unigram.",
+        description="Vocabulary to build if there is no tokenizer file: words (unknown words are "
+        "composed from character n-grams), or the subwords of bpe, wordpiece or unigram.",
     )
     pre_tokenizer: str | None = Field(
-        default=None, description="Where a tokenizer trained here cuts text; without it as suits its model."
+        default=None,
+        description="Pre-tokenizer of a tokenizer trained here. [default: the usual one of its model]",
     )
     lowercase: bool | None = Field(
         default=None,
-        description="Whether texts are lower-cased; by default only for a tokenizer trained here.",
+        description="Lowercase the texts. [default: true for a vocabulary built here, false for a "
+        "tokenizer file]",
     )
     max_tokens: int = Field(
         default=256,
         ge=1,
-        description="Longest row a model sees, in tokens.",
-        json_schema_extra=flag("--max-len"),
+        description="Maximum length of a text, in tokens; data.long says how longer texts are cut.",
+        json_schema_extra=flag("--max-len", "N"),
     )
-    long: Long = Field(default="truncate", description="Longer texts: truncate, head-tail or windows.")
-    stride: int = Field(default=0, ge=0, description="Tokens that neighbouring windows share.")
+    long: Long = Field(
+        default="truncate",
+        description="Texts longer than max_tokens: truncate keeps the beginning, head-tail the beginning "
+        "and the end, windows all of it in several rows.",
+    )
+    stride: int = Field(default=0, ge=0, description="Number of tokens that neighbouring windows share.")
     vectors: str | None = Field(
         default=None,
-        description="Word vectors (GloVe text) that embeddings start from.",
+        description="File of word vectors, in GloVe's text format, to initialise the embeddings with.",
         json_schema_extra=flag("--vectors", "FILE"),
     )

@@ -13,48 +13,64 @@ class OptimConfig(Section):
     """How weights move."""
 
     name: Literal["adamw", "muon", "sgd"] = Field(
-        default="adamw", description="adamw; muon: for matrices between layers, adamw for the rest; sgd."
+        default="adamw",
+        description="Optimizer: adamw, sgd, or muon (for matrices between layers; adamw for the rest).",
     )
     lr: float = Field(
-        default=1.5e-3, gt=0, description="Learning rate, peak.", json_schema_extra=flag("--lr")
+        default=1.5e-3, gt=0, description="Learning rate, peak.", json_schema_extra=flag("--lr", "RATE")
     )
     muon_lr: float = Field(
-        default=0.02, gt=0, description="Learning rate, peak, of the matrices that muon moves."
+        default=0.02, gt=0, description="Learning rate, peak, of the matrices that muon updates."
     )
     weight_decay: float = Field(
-        default=0.01, ge=0, description="Decay of matrices; embeddings and biases have none."
+        default=0.01, ge=0, description="Weight decay of matrices; embeddings and biases have none."
     )
-    betas: tuple[float, float] = Field(default=(0.9, 0.98), description="Decay of the two moments.")
-    eps: float = Field(default=1e-8, gt=0, description="Added to the root of the second moment.")
+    betas: tuple[float, float] = Field(
+        default=(0.9, 0.98), description="Decay rates of the two moment estimates of adamw."
+    )
+    eps: float = Field(default=1e-8, gt=0, description="Constant added to the denominator of adamw.")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum of sgd.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="cosine", description="Course of the rate."
+        default="cosine", description="Learning-rate schedule after warmup: constant, linear or cosine."
     )
-    warmup: float = Field(default=0.06, ge=0, lt=1, description="Share of all steps in which the rate rises.")
+    warmup: float = Field(
+        default=0.06,
+        ge=0,
+        lt=1,
+        description="Share of the steps in which the learning rate rises to its peak.",
+    )
     min_lr_ratio: float = Field(
-        default=0.05, ge=0, le=1, description="Rate at the end, as a share of the highest."
+        default=0.05, ge=0, le=1, description="Learning rate at the end, as a share of the peak."
     )
-    clip: float = Field(default=1.0, ge=0, description="Largest norm of all gradients together; 0 for none.")
+    clip: float = Field(
+        default=1.0,
+        ge=0,
+        description="Maximum norm of the gradients of all parameters together; 0 for no clipping.",
+    )
     sparse_embeddings: bool = Field(
-        default=True, description="Move only the embedding rows that a step has met."
+        default=True, description="Update only the embedding rows that occur in the batches of a step."
     )
     embedding_lr_scale: float = Field(
         default=4.0,
         gt=0,
-        description="Rate of the rows that sparse_embeddings moves, as a multiple: they move only when met.",
+        description="Factor of the learning rate of the rows that sparse_embeddings updates: they are "
+        "updated less often than other weights.",
     )
     layer_decay: float = Field(
-        default=1.0, gt=0, le=1, description="Factor of the rate for each layer further down."
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Factor of the learning rate from each layer to the one below it.",
     )
     freeze: tuple[str, ...] = Field(
         default=(),
-        description="Parameters whose names begin so are not trained.",
+        description="Freeze parameters whose names begin with PREFIX; repeatable.",
         json_schema_extra=flag("--freeze", "PREFIX"),
     )
     unfreeze_at: int | None = Field(
         default=None,
         ge=1,
-        description="Step at which frozen parameters are unfrozen.",
+        description="Step at which frozen parameters are unfrozen. [default: never]",
         json_schema_extra=flag("--unfreeze-at", "STEP"),
     )
 
@@ -62,5 +78,5 @@ class OptimConfig(Section):
     @classmethod
     def _below_one(cls, betas: tuple[float, float]) -> tuple[float, float]:
         if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas {list(betas)}: from 0 to below 1")
+            raise ValueError(f"betas {list(betas)}: expected two numbers of at least 0 and below 1")
         return betas

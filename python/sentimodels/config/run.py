@@ -30,23 +30,26 @@ class RunConfig(Section):
 
     arch: str = Field(
         default="auto",
-        description="Architecture (senti archs); auto: the best for the texts that fits the budget.",
+        description="Architecture; senti archs lists them. auto takes the one expected to do best within "
+        "the budget.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(
         default=None,
-        description="Size of the architecture by name, as nano; [model] goes on from it.",
+        description="Size of the model, such as nano; settings of [model] override it.",
         json_schema_extra=flag("--preset", "SIZE"),
     )
     budget: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds of CPU that a run of arch auto may take, as estimated; 60 without it.",
+        description="CPU time that a run of --arch auto may take, by estimate: seconds, or as an option "
+        "5m or 2h. [default: 60s]",
         json_schema_extra=flag("--budget", "TIME"),
     )
     estimates: dict[str, float] = Field(
         default={},
-        description="Seconds of CPU that arch auto estimated for the architectures it tried; written by it.",
+        description="CPU time in seconds that --arch auto estimated for the architectures it tried; "
+        "senti train writes it.",
     )
     data: DataConfig
     model: SerializeAsAny[Section]

@@ -23,30 +23,45 @@ class ClassificationConfig(Section):
 
     kind: Literal["classification"] = Field(
         default="classification",
-        description="What the model is trained for.",
+        description="Task that the model is trained for.",
         json_schema_extra=flag("--task", "KIND"),
     )
     label_smoothing: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of each label spread over all."
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the probability of each label that is spread evenly over all classes.",
     )
-    focal_gamma: float = Field(default=0.0, ge=0, description="Focal loss: weight (1 - p)^gamma of each row.")
+    focal_gamma: float = Field(
+        default=0.0,
+        ge=0,
+        description="Gamma of the focal loss, which weights each row by (1 - p)^gamma; 0 for cross entropy.",
+    )
     focal_alpha: float = Field(
         default=1.0,
         gt=0,
-        description="Factor of the loss of every row, the alpha of the focal loss; by class: class_weights.",
+        description="Alpha of the focal loss, a factor of the loss of every row; class_weights has one "
+        "for each class.",
     )
     class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
         default="none",
-        description="Weights of classes in the loss: none, balanced, one for each class in the order of "
-        "the labels, or by label; as an option also a file of them.",
+        description="Weights of classes in the loss: none, balanced, or numbers, either in the order of "
+        "the labels (1,2) or by label; as an option also a file of them.",
         json_schema_extra=flag("--class-weights", "KIND"),
     )
     sampler: Literal["shuffle", "balanced"] = Field(
-        default="shuffle", description="shuffle, or balanced: draw every class equally often."
+        default="shuffle",
+        description="Order of the training rows: shuffle, or balanced, which draws every class equally "
+        "often.",
     )
-    r_drop: float = Field(default=0.0, ge=0, description="Weight of the distance between two dropout passes.")
+    r_drop: float = Field(
+        default=0.0,
+        ge=0,
+        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
+        "0 for none.",
+    )
     mixup: float = Field(
-        default=0.0, ge=0, description="Alpha of the Beta that mixes embeddings; 0 for none."
+        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
     )
 
     @field_validator("class_weights", mode="before")
@@ -83,7 +98,7 @@ def _positive_weights(weights: Any) -> Any:
     if isinstance(values, (list, tuple)):
         good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
         if not good or not all(good):
-            raise ValueError(f"class_weights {list(values)}: one positive number for each class")
+            raise ValueError(f"class_weights {list(values)}: expected one positive number for each class")
         return weights if isinstance(weights, Mapping) else tuple(weights)
     if not isinstance(weights, str):
         raise ValueError(_EXPECTED)

@@ -18,73 +18,102 @@ class TrainConfig(Section):
 
     init_from: str | None = Field(
         default=None,
-        description="Run directory or safetensors file whose weights the model starts from, where they fit.",
+        description="Run directory or safetensors file to initialise the weights from, where name and "
+        "shape fit.",
         json_schema_extra=flag("--init", "RUN"),
     )
     init_map: dict[str, str] = Field(
         default={},
-        description="Beginnings of names in init_from, and what they are called here; "
-        'as in {"encoder." = "transformer."}.',
+        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
+        'them, as in {"encoder." = "transformer."}.',
     )
     baseline: bool = Field(
         default=True,
-        description="Train TF-IDF on the same rows, as a baseline.",
+        description="Train TF-IDF with logistic regression on the same rows, as a baseline. [default: "
+        "baseline]",
         json_schema_extra=flag("--baseline/--no-baseline"),
+    )
+    refit: bool = Field(
+        default=False,
+        description="Train again on training and validation rows together, with the number of steps and "
+        "the temperature that the validation rows chose.",
+        json_schema_extra=flag("--refit"),
     )
     seed: int = Field(
         default=0,
         ge=0,
-        description="Seed of weights, order of rows and dropout.",
-        json_schema_extra=flag("--seed"),
+        description="Random seed of the initial weights, the order of the rows and dropout.",
+        json_schema_extra=flag("--seed", "N"),
     )
     epochs: int | None = Field(
         default=None,
         ge=0,
-        description="Passes over the training rows; without it 2, and more where rows are few.",
-        json_schema_extra=flag("--epochs"),
+        description="Number of passes over the training rows. [default: 2 to 20, more for fewer rows; 0 "
+        "for tfidf, nb and bow]",
+        json_schema_extra=flag("--epochs", "N"),
     )
-    max_steps: int | None = Field(default=None, ge=1, description="Steps at most, whatever the epochs.")
+    max_steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum number of steps, whatever the number of epochs. [default: no limit]",
+    )
     batch_size: int | None = Field(
         default=None,
         ge=1,
-        description="Rows of a batch; without it 128, and fewer where rows are few.",
-        json_schema_extra=flag("--batch-size"),
+        description="Number of rows in a batch. [default: 16 to 128, fewer for fewer rows]",
+        json_schema_extra=flag("--batch-size", "N"),
     )
-    accumulate: int = Field(default=1, ge=1, description="Batches a step.")
-    ema: float = Field(default=0.999, ge=0, lt=1, description="Decay of the averaged weights; 0 for none.")
-    evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: once an epoch.")
+    accumulate: int = Field(
+        default=1, ge=1, description="Number of batches whose gradients are added up for one step."
+    )
+    ema: float = Field(
+        default=0.999,
+        ge=0,
+        lt=1,
+        description="Decay of the exponential moving average of the weights; 0 for none.",
+    )
+    evaluate_every: int = Field(
+        default=0, ge=0, description="Number of steps between evaluations; 0 for once an epoch."
+    )
     patience: int = Field(
         default=3,
         ge=0,
-        description="Stop after N evaluations without improvement; 0: never.",
+        description="Stop after N evaluations without improvement; 0 for never.",
         json_schema_extra=flag("--patience", "N"),
     )
-    save_every: int = Field(default=0, ge=0, description="Steps between saved states; 0: at each evaluation.")
-    log_every: int = Field(default=20, ge=1, description="Steps between lines of metrics.jsonl.")
+    save_every: int = Field(
+        default=0, ge=0, description="Number of steps between saved states; 0 for at each evaluation."
+    )
+    log_every: int = Field(default=20, ge=1, description="Number of steps between lines of metrics.jsonl.")
     track: Literal["none", "tensorboard", "wandb"] = Field(
         default="none",
-        description="Also told of the run: none, tensorboard or wandb (the extra track); "
-        "metrics.jsonl is always written.",
+        description="Send metrics to this tracker as well: none, tensorboard or wandb (both need the "
+        "extra track).",
         json_schema_extra=flag("--track", "NAME"),
     )
     device: str = Field(
         default="auto",
-        description="auto, cpu, cuda, cuda:1, mps, ...",
+        description="Device to train on: auto, cpu, cuda, cuda:1, mps, ...",
         json_schema_extra=flag("--device", "NAME"),
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="auto: bfloat16 on GPUs that have it, else float32.",
+        description="Floating-point format: float32, bfloat16, or auto (bfloat16 on GPUs that support it).",
         json_schema_extra=flag("--precision", "KIND"),
     )
-    compile: bool = Field(default=False, description="torch.compile, with lengths padded to a multiple of 8.")
+    compile: bool = Field(
+        default=False,
+        description="Compile the model with torch.compile; batches are padded to a multiple of 8 tokens.",
+    )
     threads: int | None = Field(
         default=None,
         ge=1,
-        description="Threads of torch; by default its own choice.",
-        json_schema_extra=flag("--threads"),
+        description="Number of CPU threads of torch. [default: chosen by torch]",
+        json_schema_extra=flag("--threads", "N"),
     )
-    deterministic: bool = Field(default=False, description="Refuse kernels whose result may vary (GPU).")
+    deterministic: bool = Field(
+        default=False, description="Refuse GPU kernels whose results can differ from run to run."
+    )
 
     def course(self, n_rows: int, world: int = 1) -> "Course":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.

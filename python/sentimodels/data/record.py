@@ -6,6 +6,7 @@ ones. Rows of one file are told apart by their places in it, so its parts may be
 and scored on. Two files: `training_data.json` and `training_texts.npz` (no pickle).
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -111,6 +112,16 @@ class TrainingRecord:
         if exact.dtype != np.uint64 or folded.dtype != np.uint64:
             raise CheckpointError(f"{folder}: {TEXTS_NAME} holds {exact.dtype}, expected uint64")
         return cls(sources, np.sort(exact), np.sort(folded), rows)
+
+    def identity(self, role: str) -> str | None:
+        """Returns what is the same for runs with the same rows in a role; `None` without rows in it."""
+        source = next((one for one in self.sources if one.role == role), None)
+        if source is None:
+            return None
+        places = self.rows.get(role)
+        digest = hashlib.sha256(f"{source.sha256} {source.rows} ".encode())
+        digest.update(b"" if places is None else places.tobytes())
+        return digest.hexdigest()[:12]
 
     def trained_on(self, table: Table) -> Source | None:
         """Returns the training source that has rows of this table, if one has."""

@@ -151,7 +151,10 @@ def _cut(
         rest, part = train_test_split(units, test_size=share, random_state=seed, stratify=strata)
     except ValueError as error:
         if strata is None:
-            raise DataError(f"{where}: {len(units)} units cannot be split so ({error})") from error
+            raise DataError(
+                f"{where}: {len(units)} units cannot be split: a part would have no row; give more rows, or "
+                "another share"
+            ) from error
         if _NOT_STRATIFIED not in notes:
             notes.append(_NOT_STRATIFIED)
         return _cut(units, share, seed, None, notes, where)

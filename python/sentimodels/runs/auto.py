@@ -112,7 +112,7 @@ def choose(
     given = merge(trees)
     budget = float(given.get("budget") or BUDGET)
     texts = Texts.of(tables.train)
-    say(f"arch auto: the best for {texts} within {_said(budget)} (--budget)")
+    say(f"arch auto: choosing the best for {texts} within {_said(budget)} (--budget)")
     refused: ConfigError | None = None
     estimates: dict[str, float] = {}
     for names in _candidates(given, texts):
@@ -125,7 +125,7 @@ def choose(
                 continue
             estimates[name] = round(seconds, 1)
             fits = seconds <= budget
-            say(f"{name}: about {_said(seconds)}{', taken' if fits else ': too long'}")
+            say(f"{name}: about {_said(seconds)}{', chosen' if fits else ', over the budget'}")
             if fits:
                 return _chosen(given, name, budget, estimates)
         if estimates:
@@ -134,7 +134,7 @@ def choose(
         assert refused is not None
         raise refused
     quickest = min(estimates, key=lambda name: estimates[name])
-    say(f"none is within {_said(budget)}: {quickest}, the quickest, is taken")
+    say(f"none fits within {_said(budget)}; choosing {quickest}, the fastest")
     return _chosen(given, quickest, budget, estimates)
 
 

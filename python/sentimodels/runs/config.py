@@ -26,7 +26,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Reads a configuration file.
 
     Raises:
-        ConfigError: if it is no TOML.
+        ConfigError: if it is not valid TOML.
     """
     try:
         return tomllib.loads(read_small(path))
@@ -47,7 +47,7 @@ def set_value(tree: dict[str, Any], assignment: str) -> None:
     for parent in parents:
         tree = tree.setdefault(parent, {})
         if not isinstance(tree, dict):
-            raise ConfigError(f"--set {assignment}: {parent} is no section")
+            raise ConfigError(f"--set {assignment}: {parent} is not a section")
     try:
         tree[key] = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -63,7 +63,7 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     given = merge(trees)
     name = given.get("arch", RunConfig.model_fields["arch"].default)
     if name == "auto":
-        raise ConfigError('arch "auto": chosen for texts; give one of the architectures (senti archs) here')
+        raise ConfigError('arch "auto": needs texts to choose by; name an architecture (senti archs)')
     row = architecture(name)
     preset = given.get("preset")
     if preset is not None and preset not in row.presets:
@@ -79,7 +79,9 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     checked = _checked(RunConfig, full, "")
     assert isinstance(checked, RunConfig)
     if checked.budget is not None and not checked.estimates:
-        raise ConfigError(f"budget {checked.budget:g}: only arch auto has one; leave out arch {name}, or it")
+        raise ConfigError(
+            f"budget {checked.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
+        )
     _reached(checked)
     return checked
 
@@ -91,7 +93,7 @@ def _kind(given: Mapping[str, Any]) -> str:
         raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{DEFAULT_TASK}"')
     kind = task.get("kind", DEFAULT_TASK)
     if kind not in TASKS:
-        raise ConfigError(f"task.kind {kind!r}: no such task; there is {', '.join(TASKS)}")
+        raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(TASKS)}")
     return str(kind)
 
 
@@ -136,7 +138,9 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
     path = [str(part) for part in item["loc"]]
     where = (prefix + ".".join(path)).rstrip(".")
     if item["type"] != "extra_forbidden":
-        message = str(item["msg"]).removeprefix("Value error, ")
+        message = str(item["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+        if item["type"] in ("model_type", "dict_type"):
+            message = f"should be a section, as in [{where}]"
         given = item.get("input")
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = _keys(kind, path[:-1])
@@ -149,7 +153,7 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
         hint = f"did you mean {near[0]}?"
     else:
         hint = f"there are {', '.join(known)}"
-    return f"{where}: no such key; {hint}"
+    return f"{where}: unknown key; {hint}"
 
 
 _SECTIONS: dict[str, type[Section]] = {

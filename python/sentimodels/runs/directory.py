@@ -11,6 +11,7 @@
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
 | `state.safetensors` | only while unfinished: what `--resume` goes on from |
 | `manifest.json` | size and SHA-256 of every other file |
+| `first/` | with `train.refit`: the run directory of the run that chose the number of steps |
 
 A run directory is data: no pickle is written or read. Every file is written under another
 name and renamed; `manifest.json` comes last, so a directory with one is whole.
@@ -44,17 +45,22 @@ from .git_state import git_state
 __all__ = [
     "Loaded",
     "begin_run",
+    "begun",
     "check_there",
     "finish_run",
+    "finished",
     "from_anywhere",
     "load_config",
     "load_run",
     "manifest_hash",
+    "refuse_begun",
     "refuse_run",
     "verify",
     "versions",
 ]
 
+# In a run directory with `train.refit`: the run that chose the number of steps.
+FIRST = "first"
 WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
 METRICS = "metrics.jsonl"
@@ -93,13 +99,33 @@ def versions() -> dict[str, str]:
 
 
 def refuse_run(folder: Path) -> None:
-    """Raises if the folder holds a run.
+    """Raises if the folder itself holds a run.
 
     Raises:
         CheckpointError: naming it.
     """
     if (folder / "config.toml").exists():
         raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+
+
+def begun(folder: Path) -> bool:
+    """Whether a folder holds a run, or the first run of a refit."""
+    return (folder / "config.toml").exists() or (folder / FIRST / "config.toml").exists()
+
+
+def refuse_begun(folder: Path) -> None:
+    """Raises if the folder holds a run, or the first run of a refit.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if begun(folder):
+        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run directory is whole."""
+    return (folder / MANIFEST).is_file() and not (folder / STATE).is_file()
 
 
 def from_anywhere(config: RunConfig) -> RunConfig:
@@ -259,9 +285,9 @@ def check_there(folder: Path) -> None:
         CheckpointError: naming it.
     """
     if not folder.exists():
-        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train made it")
+        raise CheckpointError(f"{folder}: no such folder; give a run directory, as senti train writes it")
     if not folder.is_dir():
-        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train made it")
+        raise CheckpointError(f"{folder}: not a folder; give a run directory, as senti train writes it")
 
 
 def load_run(folder: Path) -> Loaded:

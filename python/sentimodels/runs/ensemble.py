@@ -1,9 +1,9 @@
 """`Ensemble`: a weighted mean of several models' probabilities, weights fitted on dev.
 
-Not for training members together. The weights are those of a mixture, fitted by
-expectation maximisation on the log loss of dev, which is convex in them; then one
-temperature. On disk it is one JSON file that names its members, with the hash of each
-one's manifest; nothing is copied.
+Not for training members together. The weights are those of a mixture, fitted by expectation
+maximisation on the log loss of dev, which is convex in them; then one temperature. Or members are
+chosen as well, by greedy forward selection (`evaluation/selection.py`). On disk it is one JSON file
+that names its members, with the hash of each one's manifest; nothing is copied.
 """
 
 import json
@@ -22,6 +22,7 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
 from ..evaluation.predictions import Predictor
+from ..evaluation.selection import select
 from .directory import manifest_hash, verify
 
 FILE = "ensemble.json"
@@ -105,6 +106,23 @@ class Ensemble:
         plain = cls(tuple(members), tuple(weights.tolist()))
         return cls(plain.members, plain.weights, fit_temperature(log_probs(plain.mix(probs)), truth))
 
+    @classmethod
+    def select(
+        cls, members: Sequence[Predictor], probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]
+    ) -> tuple["Ensemble", list[int]]:
+        """Chooses members, weights and temperature on dev, by greedy forward selection.
+
+        Returns:
+            The ensemble of the chosen models, and their places among those given.
+        """
+        chosen = select(probs, truth)
+        made = cls(
+            tuple(members[place] for place in chosen.members),
+            tuple(chosen.weights[place] for place in chosen.members),
+            chosen.temperature,
+        )
+        return made, chosen.members
+
     def save(self, folder: Path, runs: Sequence[Path], dev: str) -> Path:
         """Writes the file; members are named relative to the folder."""
         value = {
@@ -160,7 +178,7 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads(read_small(folder / FILE))
         if value["schema"] != SCHEMA:
-            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}, expected {SCHEMA}")
+            raise CheckpointError(f"{folder / FILE}: written as {value['schema']}; expected {SCHEMA}")
         for member in value["members"]:
             float(member["weight"]), str(member["run"]), member["manifest_sha256"]
         float(value["temperature"])

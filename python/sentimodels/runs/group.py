@@ -15,12 +15,14 @@ from typing import Any
 from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.writers import write_atomically
-from ..errors import CheckpointError
+from ..errors import CheckpointError, TrainingError
 from ..training.trainer import Record
 from .config import resolve
-from .directory import MANIFEST, STATE, from_anywhere, refuse_run
+from .directory import begun, finished, from_anywhere, refuse_begun
+from .processes import check_alone
+from .run import resume, train
 from .tables import Tables, read_tables
-from .train import resume, train, with_baseline
+from .train import with_baseline
 
 __all__ = ["Done", "Group", "begin", "is_group", "load", "run_all"]
 
@@ -62,11 +64,13 @@ class Done:
         group: the group, with what was spent.
         runs: by name, in the order of the group.
         stopped: whether somebody stopped it.
+        failed: why runs of a sweep failed, by name; the others go on.
     """
 
     group: Group
     runs: dict[str, dict[str, Any]]
     stopped: bool
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_group(folder: Path) -> bool:
@@ -88,6 +92,7 @@ def begin(
     Raises:
         CheckpointError: if the folder holds runs already.
     """
+    check_alone("a group of runs")
     refuse(folder)
     trees = {name: from_anywhere(config).tree() for name, config in runs.items()}
     group = Group(kind, trees, _hashes(tables), values or {}, budget)
@@ -102,7 +107,7 @@ def refuse(folder: Path) -> None:
     Raises:
         CheckpointError: naming it.
     """
-    refuse_run(folder)
+    refuse_begun(folder)
     if is_group(folder):
         raise CheckpointError(
             f"{folder}: holds a group of runs already; give another --out, or --resume {folder}"
@@ -119,7 +124,7 @@ def load(folder: Path) -> Group:
     try:
         value = json.loads(read_small(path))
         if value.pop("format") != _FORMAT:
-            raise CheckpointError(f"{path}: written by another version, expected {_FORMAT}")
+            raise CheckpointError(f"{path}: written by another version; expected {_FORMAT}")
         group = Group(**value)
         for tree in group.runs.values():
             resolve(tree)
@@ -156,7 +161,9 @@ def run_all(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_alone("a group of runs")
     found: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
     for name, tree in group.runs.items():
         run = folder / name
         if finished(run):
@@ -172,16 +179,25 @@ def run_all(
         more: dict[str, Any] = {"on_record": on_record, "on_note": on_note, "should_stop": should_stop}
         on_note = None
         began = time.process_time()
-        if (run / "config.toml").is_file():
-            found[name] = resume(run, **more, baseline=config.train.baseline)
-        else:
-            found[name] = train(config, run, tables=rows, **more)
+        try:
+            if begun(run):
+                found[name] = resume(run, **more, baseline=config.train.baseline)
+            else:
+                found[name] = train(config, run, tables=rows, **more)
+        except TrainingError as error:
+            if group.kind != "sweep":
+                raise
+            failed[name] = str(error)  # other settings may do
+            if finished(run):  # with the best weights before it failed
+                found[name] = json.loads(read_small(run / "run.json"))
         took = group.spent.get(name, 0.0) + time.process_time() - began
         group = replace(group, spent={**group.spent, name: round(took, 3)})
         group.write(folder)
-        if found[name]["fit"]["stop"] == "stopped":
-            return Done(group, found, stopped=True)
-    return Done(group, found, stopped=False)
+        if name in found and found[name]["fit"]["stop"] == "stopped":
+            return Done(group, found, stopped=True, failed=failed)
+    if failed and not found:
+        raise TrainingError(f"all runs failed; the last: {list(failed.values())[-1]}")
+    return Done(group, found, stopped=False, failed=failed)
 
 
 def _has_room(group: Group) -> bool:
@@ -190,11 +206,6 @@ def _has_room(group: Group) -> bool:
         return True
     spent = sum(group.spent.values())
     return spent + spent / len(group.spent) <= group.budget
-
-
-def finished(run: Path) -> bool:
-    """Whether a run directory is whole."""
-    return (run / MANIFEST).is_file() and not (run / STATE).is_file()
 
 
 def _hashes(tables: Tables) -> dict[str, str]:

@@ -4,7 +4,6 @@ Not for a comparison on the same rows with a test of the difference (`senti comp
 validation rows, so runs are ranked among those with the same ones; the interval is that of these rows.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
-from .directory import MANIFEST, STATE, check_there, load_config
+from .directory import FIRST, MANIFEST, STATE, check_there, load_config
 
 __all__ = ["leaderboard"]
 
@@ -37,7 +36,9 @@ def leaderboard(folder: Path) -> list[dict[str, Any]]:
     check_there(folder)
     found = [_entry(folder, run) for run in _runs(folder, _DEPTH)]
     if not found:
-        raise CheckpointError(f"{folder}: no run in it; give a folder of runs, as senti train makes them")
+        raise CheckpointError(
+            f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
+        )
     score = MONITOR.removeprefix("val_")
     return sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
 
@@ -59,15 +60,17 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
         state = "stopped"
     entry: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
-        "arch": config.arch, "seed": config.train.seed, "state": state, "data": _data(run),
+        "arch": config.arch, "seed": config.train.seed, "state": state,
+        "data": _data(run / FIRST if (run / FIRST).is_dir() else run),
     }  # fmt: skip
     if not (run / "run.json").is_file():
         return entry
     about = _json(run / "run.json")
     score = MONITOR.removeprefix("val_")
-    valid, test = about.get("valid"), about.get("test")
+    # Of a refitted run, the validation rows that chose its steps.
+    valid, test = about.get("chosen", about).get("valid"), about.get("test")
     entry |= {
-        "parameters": about.get("parameters"), "rows": about.get("rows"),
+        "parameters": about.get("parameters"), "rows": about.get("chosen", about).get("rows"),
         "seconds": round(sum(about.get("seconds", {}).values()), 1),
     }  # fmt: skip
     if valid is not None:
@@ -81,16 +84,9 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
 def _data(run: Path) -> str | None:
     """Returns what is the same for runs with the same validation rows: of their file, and their places."""
     try:
-        record = TrainingRecord.load(run)
+        return TrainingRecord.load(run).identity("valid")
     except CheckpointError:
         return None
-    source = next((one for one in record.sources if one.role == "valid"), None)
-    if source is None:
-        return None
-    places = record.rows.get("valid")
-    digest = hashlib.sha256(f"{source.sha256} {source.rows} ".encode())
-    digest.update(b"" if places is None else places.tobytes())
-    return digest.hexdigest()[:12]
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ passes over more rows), and the temperature is that of the first run. What comes
 that neither run has seen.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from ..config import RunConfig
 from ..data.table import Table
 from ..errors import ConfigError
 from .tables import Tables
-from .train import train
+from .train import resume, train
 
-__all__ = ["joined", "refit", "settled"]
+__all__ = ["joined", "refit", "resume_refit", "settled"]
 
 
 def joined(train: Table, dev: Table) -> Table:
@@ -48,7 +47,9 @@ def settled(config: RunConfig, about: dict[str, Any], n_train: int, n_all: int) 
         ConfigError: if the first run had nothing to choose on.
     """
     if "valid" not in about:
-        raise ConfigError("the first run had no dev part, so nothing was chosen; train with data.valid_share")
+        raise ConfigError(
+            "the first run had no validation rows, so nothing was chosen; train with data.valid_share"
+        )
     steps, best = int(about["fit"]["steps"]), int(about["fit"]["best_step"])
     if not steps:  # it learns by itself
         return config
@@ -68,7 +69,9 @@ def refit(
     tables: Tables,
     out: Path,
     *,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
+    judge: bool = False,
+    baseline: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Trains a recipe again on train and dev.
 
@@ -77,7 +80,9 @@ def refit(
         about: its `run.json`.
         tables: its tables.
         out: the new run directory.
-        on_record: as `train` has it.
+        judge: whether its test rows judge the new run.
+        baseline: whether TF-IDF is trained on the same rows, where test rows judge.
+        more: `on_record`, `on_note`, `should_stop`, as `train` has them.
 
     Returns:
         What the new `run.json` holds.
@@ -87,9 +92,28 @@ def refit(
     """
     if tables.valid is None:
         raise ConfigError("no dev part to train on as well")
-    both = joined(tables.train, tables.valid)
-    asked = settled(config, about, len(tables.train), len(both))
-    temperature = float(about["temperature"])
-    return train(
-        asked, out, tables=Tables.of(both), on_record=on_record, baseline=False, temperature=temperature
-    )
+    rows = _rows(tables, judge)
+    asked = settled(config, about, len(tables.train), len(rows.train))
+    return train(asked, out, tables=rows, baseline=baseline, **_chosen(about), **more)
+
+
+def resume_refit(
+    about: dict[str, Any], tables: Tables, out: Path, *, baseline: bool, **more: Any
+) -> dict[str, Any]:
+    """Goes on with a refit that was stopped; the arguments are those of `refit`."""
+    return resume(out, tables=_rows(tables, judge=True), baseline=baseline, **_chosen(about), **more)
+
+
+def _rows(tables: Tables, judge: bool) -> Tables:
+    """Returns train and dev as one table to train on, and the test rows if they are to judge."""
+    assert tables.valid is not None
+    return Tables.of(joined(tables.train, tables.valid), test=tables.test if judge else None)
+
+
+def _chosen(about: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the first run chose, as keywords of `train`."""
+    kept = ("rows", "fit", "temperature", "valid", "crossed", "judged", "baselines")
+    return {
+        "temperature": float(about["temperature"]),
+        "chosen": {key: about[key] for key in kept if key in about},
+    }

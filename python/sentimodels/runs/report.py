@@ -56,7 +56,7 @@ def evaluate(
         if trained and not allow_trained:
             raise DataError(
                 f"{table.source}: the run was trained on {trained:,} of these {len(table):,} rows; scores on "
-                "them say nothing. Give other rows (--where), another file, or --even-if-trained"
+                "them would be too good. Give other rows (--where), another file, or --even-if-trained"
             )
     temperature = float(getattr(predictor, "temperature", 1.0))
     found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)

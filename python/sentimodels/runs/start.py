@@ -73,7 +73,9 @@ def start_from(module: nn.Module, config: RunConfig, encoder: TextEncoder) -> li
                 shape = tuple(source.get_slice(name).get_shape())
                 reason = _why_not(here, shape, expected, same_ids)
                 if reason is None and here in used:
-                    raise ConfigError(f"train.init_map: two tensors of {file} are {here} here, one is {name}")
+                    raise ConfigError(
+                        f"train.init_map: two tensors of {file} are renamed to {here}; one is {name}"
+                    )
                 if reason is None:
                     used[here] = source.get_tensor(name)
                 else:

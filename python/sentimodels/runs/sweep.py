@@ -49,7 +49,9 @@ def combinations(assignments: Sequence[str]) -> list[dict[str, str]]:
         section, _, name = key.partition(".")
         parts = _divided(text)
         if len(parts) > 1 and (key == "budget" or (section == "data" and name not in _OF_TEXT)):
-            raise ConfigError(f"--set {key}: all runs of a sweep have the same rows; give it one value")
+            raise ConfigError(f"--set {key}: all runs of a sweep use the same rows; give it one value")
+        if len(set(parts)) < len(parts):
+            raise ConfigError(f"--set {assignment}: has a value twice; give each once")
         values[key] = parts
     n = 1
     for parts in values.values():
@@ -129,6 +131,11 @@ def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Ru
     config = resolve(*trees, tree)
     if config.data.test or config.data.test_where or config.data.folds:
         raise ConfigError("a sweep chooses on validation rows; score its best on the test rows afterwards")
+    if config.train.refit:
+        raise ConfigError(
+            "train.refit: a sweep ranks runs by their validation rows, which a refit trains on; train its "
+            "best again with --refit afterwards"
+        )
     if not (config.data.valid or config.data.valid_where or config.data.valid_share):
         raise ConfigError("data.valid_share 0: a sweep chooses on validation rows")
     return config.model_copy(update={"train": config.train.model_copy(update={"baseline": False})})
@@ -139,8 +146,8 @@ def about_sweep(done: group.Done) -> dict[str, Any]:
 
     Returns:
         `monitor`, the score that decides; `runs`, for each its name, the values it sets, scores on
-        the validation rows, parameters and seconds of CPU; `best`, a name; `left`, how many
-        combinations were not tried; `spent`; `stopped`.
+        the validation rows, parameters and seconds of CPU; `best`, a name; `failed`, why runs
+        failed, by name; `left`, how many combinations were not tried; `spent`; `stopped`.
     """
     score = MONITOR.removeprefix("val_")
     runs = [
@@ -159,7 +166,8 @@ def about_sweep(done: group.Done) -> dict[str, Any]:
         "monitor": score,
         "runs": runs,
         "best": runs[0]["run"] if runs else None,
-        "left": len(done.group.runs) - len(done.runs),
+        "failed": dict(done.failed),
+        "left": len(done.group.runs) - len(done.runs.keys() | done.failed.keys()),
         "spent": round(sum(done.group.spent.values()), 1),
         "budget": done.group.budget,
         "stopped": done.stopped,

@@ -44,7 +44,7 @@ class Tables:
         self.labels = Labels.from_values(whole.labelled())
         if len(self.labels) < 2:
             raise DataError(
-                f"{data.train}: every row has the label {self.labels[0]!r}; nothing to tell apart"
+                f"{data.train}: every row has the label {self.labels[0]!r}; train on two labels or more"
             )
         n_rows = len(whole)
         self.valid: Table | None = None
@@ -148,8 +148,12 @@ def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:
     """Returns the rows of all other folds, and those of the fold, which nothing is chosen by."""
     if data.test is not None or data.test_where is not None:
         raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test")
+    if data.test_share:
+        raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test_share")
+    if data.folds is None and data.fold is not None:
+        raise ConfigError(f"data.fold {data.fold}: needs data.folds, how many folds there are")
     if data.folds is None or data.fold is None or data.fold >= data.folds:
-        raise ConfigError(f"data.fold {data.fold}: there are {data.folds or 'no'} folds, counted from 0")
+        raise ConfigError(f"data.fold {data.fold}: there are {data.folds} folds, counted from 0")
     rows = folds(whole, data.folds, data.split_seed)
     others = sorted(row for fold, some in enumerate(rows) if fold != data.fold for row in some)
     return whole.take(others), whole.take(rows[data.fold])
@@ -173,8 +177,8 @@ def _leaks(train: Table, other: Table, name: str) -> list[str]:
     said = leaks(train, other, near=near).lines(name)
     if not near:
         said.append(
-            f"rows of {name} that are nearly training texts were not looked for, there being more than "
-            f"{_NEAR_AT_MOST:,} rows: senti data check does"
+            f"near duplicates of training texts in {name} were not looked for: there are more than "
+            f"{_NEAR_AT_MOST:,} rows; senti data check looks for them"
         )
     return said
 
@@ -184,10 +188,7 @@ def check_files(config: RunConfig) -> None:
 
     Raises:
         FileNotFoundError: naming the first.
-        ConfigError: if several processes would write one run.
     """
-    if (world := os.environ.get("WORLD_SIZE", "1")) != "1":
-        raise ConfigError(f"WORLD_SIZE={world}: a run is written by one process; start it without torchrun")
     data, start = config.data, config.train.init_from
     for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, start):
         if path and not Path(path).exists():

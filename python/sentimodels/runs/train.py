@@ -6,12 +6,14 @@
     metrics  temperature on the validation texts, scores, the baselines beside them
     save     the run directory
 
-No branch on the architecture. Not for printing: what happens is told through `on_record`.
+No branch on the architecture. Not for printing: what happens is told through `on_record`. A run that
+is trained twice, the second time on its validation rows too, is `twice.py`.
 """
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from ..models import Fits, build
 from ..tasks.class_weights import settled
 from ..tasks.classification import Classification, evaluation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
+from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.progress import write_record
 from ..training.state import load_state
@@ -42,6 +45,7 @@ from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
+from .processes import check_together
 from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
 
@@ -61,8 +65,11 @@ def train(
     baseline: bool | None = None,
     tables: Tables | None = None,
     temperature: float = 1.0,
+    chosen: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Trains a model and writes its run directory.
+    """Trains a model once and writes its run directory.
+
+    Where `torchrun` has started several processes, each calls this; the first one writes.
 
     Args:
         config: the run.
@@ -73,15 +80,19 @@ def train(
         baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
         tables: the tables, if they are read already.
         temperature: of the model where no validation texts fit one.
+        chosen: what an earlier run on validation texts chose, for `run.json`.
 
     Returns:
-        What `run.json` holds.
+        What `run.json` holds; of a process that is not the first, the course of training alone.
 
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_files(config)
-    refuse_run(out)  # before minutes are spent on it
+    check_together(config)
+    processes = Distributed.start(config.train.device)
+    if processes.main:  # others may come here once the first has begun the run
+        refuse_run(out)  # before minutes are spent on it
     check_tracker(config.train.track)
     found = tables or read_tables(config)
     encoder = encoder_of_start(config) or encoder_for(config, found.train.texts)
@@ -90,8 +101,22 @@ def train(
     task = config.task.model_copy(update={"class_weights": weights})
     config = config.model_copy(update={"data": encoder.data, "task": task})
     config = with_baseline(config, baseline)
-    with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, False, told, on_note, should_stop, temperature)
+    with _heard(processes, config, out, on_record) as told:
+        return _train(
+            config, out, found, encoder, processes, False, told, on_note, should_stop, temperature, chosen
+        )
+
+
+@contextmanager
+def _heard(
+    processes: Distributed, config: RunConfig, out: Path, on_record: Callable[[Record], None] | None
+) -> Iterator[Callable[[Record], None] | None]:
+    """Yields what hears the records of this process, and leaves the others at the end."""
+    try:
+        with tracking(config, out, on_record) if processes.main else nullcontext() as told:
+            yield told
+    finally:
+        processes.end()
 
 
 def resume(
@@ -101,8 +126,13 @@ def resume(
     on_note: Callable[[str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     baseline: bool | None = None,
+    tables: Tables | None = None,
+    temperature: float = 1.0,
+    chosen: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Goes on with a stopped run; the result is that of a run that was not stopped.
+
+    The arguments are those of `train`.
 
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
@@ -110,16 +140,29 @@ def resume(
     config = with_baseline(load_config(out), baseline)
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
-    found = read_tables(config)
+    check_together(config)
+    processes = Distributed.start(config.train.device)
+    found = tables or read_tables(config)
+    check_same(out, found)
+    encoder = load_encoder(out, config)
+    with _heard(processes, config, out, on_record) as told:
+        return _train(
+            config, out, found, encoder, processes, True, told, on_note, should_stop, temperature, chosen
+        )
+
+
+def check_same(out: Path, tables: Tables) -> None:
+    """Refuses rows that are not those a run began with.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
     then = TrainingRecord.load(out)
-    for source in TrainingRecord.of(found.train, valid=found.valid, test=found.test).sources:
+    for source in TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test).sources:
         if (source.sha256, source.rows) not in {(old.sha256, old.rows) for old in then.sources}:
             raise CheckpointError(
                 f"{source.source}: has changed since the run began, or is divided otherwise; start a new one"
             )
-    encoder = load_encoder(out, config)
-    with tracking(config, out, on_record) as told:
-        return _train(config, out, found, encoder, True, told, on_note, should_stop)
 
 
 def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
@@ -134,13 +177,15 @@ def _train(
     out: Path,
     tables: Tables,
     encoder: TextEncoder,
+    processes: Distributed,
     resumed: bool,
     on_record: Callable[[Record], None] | None,
     on_note: Callable[[str], None] | None,
     should_stop: Callable[[], bool] | None,
-    temperature: float = 1.0,
+    temperature: float,
+    chosen: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    say = on_note or (lambda _: None)
+    say = on_note if on_note is not None and processes.main else (lambda _: None)
     for note in tables.notes:
         say(note)
     if config.train.threads is not None:
@@ -156,7 +201,9 @@ def _train(
         valid_labels = tables.labels.encode(tables.valid.labelled())
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
-    trainer = Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
+    trainer = Trainer(
+        config.optim, config.train, distributed=processes, on_record=on_record, should_stop=should_stop
+    )
     check_possible(module, config.optim)
     crossed = None
     if tables.valid is not None and valid_labels is not None and not tables.judged_on_test:
@@ -168,12 +215,12 @@ def _train(
     task.check(module)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
-    if resumed and not goes_on:
+    if resumed and not goes_on and processes.main:
         (out / METRICS).unlink(missing_ok=True)
     if config.train.init_from is not None and not goes_on:
         for note in start_from(module, config, encoder):
             say(note)
-    if not resumed:  # once nothing of the data or the settings can be refused any more
+    if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
@@ -190,6 +237,10 @@ def _train(
         if error.fit is None:
             raise
         fit, failed = error.fit, error
+    if not processes.main:
+        if failed is not None:
+            raise failed
+        return {"arch": config.arch, "fit": asdict(fit)}
     about: dict[str, Any] = {
         "arch": config.arch,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
@@ -205,6 +256,7 @@ def _train(
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
         "temperature": temperature,
+        **({"chosen": dict(chosen)} if chosen else {}),
     }
     if valid is not None and valid_labels is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)

@@ -40,14 +40,20 @@ def _default_texts() -> list[str]:
 
 def bench(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE...", help="Texts; without any Python's own sources.")
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE", help="Text files. [default: the sources of Python's standard library]"
+        ),
     ] = None,
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
     rival: Annotated[
-        list[str] | None, typer.Option("--rival", metavar="NAME", help="Only this library; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--rival", metavar="NAME", help="Compare only with this library; repeatable. [default: all]"
+        ),
     ] = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, metavar="N", help="Threads of each library.")
+        int, typer.Option("--threads", min=1, metavar="N", help="Number of threads of each library.")
     ] = 1,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
@@ -55,7 +61,7 @@ def bench(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Compare ids with tokenizers, tiktoken and sentencepiece, then the speed."""
+    """Compare ids and speed with tokenizers, tiktoken and sentencepiece."""
     # Here, not above: other commands start without it.
     import tempfile
 

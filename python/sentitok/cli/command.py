@@ -24,9 +24,11 @@ from ..messages import told
 from .process import complain, drop_stdout, to_stdout
 from .signals import INTERRUPTED, working
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path or the number.")]
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error came from.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only the main result, such as a path or a number.")
+]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show the Python traceback of an error.")]
 
 
 class UsageError(Exception):
@@ -138,6 +140,11 @@ def _quick_flags(params: list[Any]) -> list[Any]:
     return params
 
 
+def _literal(text: str | None) -> str | None:
+    """Writes a text so that its brackets are no mark-up."""
+    return None if text is None else text.replace("[", r"\[")
+
+
 class Group(TyperGroup):
     """The commands together."""
 
@@ -161,11 +168,21 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
+        if on_terminal():
+            self._keep_brackets()
         readers = _plain_readers(self.callback) if self.callback is not None else {}
         params: list[Any] = list(self.params)
         for param in params:
             if param.name in readers:
                 param.process_value = _reading(param, readers[param.name])
+
+    def _keep_brackets(self) -> None:
+        """Has `[default: 8]` in a help text show: on a terminal typer reads it as mark-up, and drops it."""
+        self.help = _literal(self.help)
+        self.epilog = _literal(self.epilog)
+        for param in self.params:
+            if hasattr(param, "help"):
+                param.help = _literal(param.help)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Gives the parameters, with quick readers of flags."""

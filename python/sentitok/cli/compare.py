@@ -40,13 +40,18 @@ _BATCH = 4096
 
 def evaluate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then texts.")
+        list[Path], typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files.")
     ],
     tokenizers: Annotated[
         list[Path] | None,
-        typer.Option("--tokenizer", "-t", metavar="FILE", help="A tokenizer; then all FILEs are text."),
+        typer.Option(
+            "--tokenizer",
+            "-t",
+            metavar="FILE",
+            help="Tokenizer to measure; then every FILE is text. Repeatable.",
+        ),
     ] = None,
-    per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file by itself.")] = False,
+    per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file separately.")] = False,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
@@ -54,7 +59,7 @@ def evaluate(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Measure tokenizers on text, side by side; docs/eval.md defines the measures."""
+    """Measure tokenizers on text; docs/eval.md defines the measures."""
     import sentitok
     from sentitok.documents import documents
     from sentitok.evaluate import evaluate as measure
@@ -108,27 +113,33 @@ def _table(found: list[dict[str, Any]], per_file: bool) -> str:
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="A", help="The tokenizer to read.")],
+    source: Annotated[Path, typer.Argument(metavar="A", help="Tokenizer to read.")],
     target: Annotated[
-        Path, typer.Argument(metavar="B", help="The tokenizer to write; its name says the format.")
+        Path, typer.Argument(metavar="B", help="Tokenizer to write; the file name gives the format.")
     ],
     verify: Annotated[
         list[str] | None,
-        typer.Option("--verify", metavar="FILE", help="Prove equal ids on this text; repeatable."),
+        typer.Option(
+            "--verify", metavar="FILE", help="Compare the ids of both tokenizers on this text; repeatable."
+        ),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="The format to write, if the name does not say."),
+        typer.Option("--to", metavar="FORMAT", help="Format to write. [default: by file name]"),
     ] = None,
     pattern: Annotated[
         str | None,
-        typer.Option("--pattern", metavar="NAME", help="How text is cut, for .tiktoken: cl100k, ..."),
+        typer.Option(
+            "--pattern", metavar="NAME", help="Pre-tokenizer of a .tiktoken file: cl100k, o200k, ..."
+        ),
     ] = None,
     special: Annotated[
         list[str] | None,
-        typer.Option("--special", metavar="TOKEN=ID", help="A special token, for .tiktoken."),
+        typer.Option("--special", metavar="TOKEN=ID", help="Special token of a .tiktoken file; repeatable."),
     ] = None,
-    cased: Annotated[bool, typer.Option("--cased", help="For vocab.txt: text is not lowered first.")] = False,
+    cased: Annotated[
+        bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")
+    ] = False,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
@@ -136,7 +147,7 @@ def convert(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Convert a tokenizer; with --verify prove on text that nothing changed."""
+    """Convert a tokenizer to another format; --verify compares the ids of both on text."""
     import sentitok
     from sentitok.documents import documents
 

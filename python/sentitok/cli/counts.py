@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The first word of a counts file.
 COUNTS_MAGIC = b"#sentitok-counts"
 
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The counts file to write.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Counts file to write.")]
 
 
 def _totals(totals: dict[str, int]) -> list[tuple[str, str]]:
@@ -44,7 +44,8 @@ def count(
     src: Sources = None,
     out: Out = Path("all.counts"),
     shard_text: Annotated[
-        str | None, typer.Option("--shard", metavar="i/n", help="Count part i of n, from 0/n to n-1/n.")
+        str | None,
+        typer.Option("--shard", metavar="i/n", help="Count only part i of n of the text, from 0/n to n-1/n."),
     ] = None,
     pre_tokenizer_name: PreTokenizerName = None,
     pattern: Pattern = None,
@@ -55,12 +56,12 @@ def count(
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Count even if the file is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Count even if the counts file exists.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Count the pieces of text files into a file that trains as the text would."""
+    """Count the pieces of text files; training from the counts equals training on the text."""
     import sentitok
 
     output = Output("sentitok.count/1", as_json=as_json, quiet=quiet)
@@ -103,7 +104,7 @@ def count(
 
 
 def _changed(out: Path) -> list[tuple[str, str]]:
-    """What reading changed; it is said even if it is little."""
+    """What reading changed; it is reported even if it is little."""
     totals = counts_header(out).get("totals", {})
     kept = ("documents", "bytes", "pieces")
     return _totals({name: value for name, value in totals.items() if value and name not in kept})
@@ -137,7 +138,10 @@ def counts_header(path: Path) -> dict[str, Any]:
 
 
 def merge_counts(
-    parts: Annotated[list[Path], typer.Argument(metavar="PART...", help="Counts files of one pipeline.")],
+    parts: Annotated[
+        list[Path],
+        typer.Argument(metavar="PART", help="Counts files to merge; their pre-tokenizers must agree."),
+    ],
     out: Out = Path("all.counts"),
     as_json: AsJson = False,
     quiet: Quiet = False,

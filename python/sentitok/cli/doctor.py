@@ -1,6 +1,6 @@
 """`sentitok doctor` and `sentitok prune`: useless tokens, and a vocabulary without them.
 
-Not for judging quality (`sentitok eval`). What no text can become follows from
+Not for judging quality (`sentitok eval`). Which tokens are unreachable follows from
 the tokenizer alone (`Tokenizer.doctor`); what a text does not use, from the text.
 """
 
@@ -33,9 +33,9 @@ _MEANING = {
 
 
 def doctor(
-    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="The tokenizer to look at.")],
+    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to examine.")],
     texts: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Texts: which tokens do they use?")
+        list[Path] | None, typer.Argument(metavar="FILE", help="Text files to look for unused tokens in.")
     ] = None,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
@@ -44,7 +44,7 @@ def doctor(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """List tokens that no text can become and, given texts, those they never use."""
+    """List unreachable tokens and, given text files, unused ones."""
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
@@ -99,21 +99,31 @@ def _frequency(
 
 
 def prune(
-    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="The tokenizer to prune.")],
-    texts: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts whose tokens stay.")],
+    tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to prune.")],
+    texts: Annotated[list[Path], typer.Argument(metavar="FILE", help="Text files whose tokens are kept.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Where the smaller tokenizer goes.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the pruned tokenizer to.")
     ] = Path("tokenizer.pruned.json"),
     vocab: Annotated[
         int | None,
-        typer.Option("--vocab", min=1, metavar="N", help="Keep at most N tokens, the most frequent first."),
+        typer.Option(
+            "--vocab",
+            min=1,
+            metavar="N",
+            help="Maximum number of tokens to keep, the most frequent first. [default: all that are used]",
+        ),
     ] = None,
     min_count: Annotated[
-        int, typer.Option("--min-count", min=1, metavar="N", help="Keep tokens that stand at least N times.")
+        int,
+        typer.Option("--min-count", min=1, metavar="N", help="Keep only tokens that occur at least N times."),
     ] = 1,
     id_map: Annotated[
         Path | None,
-        typer.Option("--id-map", metavar="FILE", help="Where the map of ids goes; default OUT.ids.npy."),
+        typer.Option(
+            "--id-map",
+            metavar="FILE",
+            help="File to write the map from old to new ids to. [default: OUT.ids.npy]",
+        ),
     ] = None,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
@@ -122,7 +132,7 @@ def prune(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Take out tokens that texts do not use; writes the map of ids for the embeddings."""
+    """Remove tokens that texts do not use; write a map from old to new ids, for embeddings."""
     from io import BytesIO
 
     import numpy as np

@@ -21,10 +21,17 @@ if TYPE_CHECKING:
     from sentitok import Tokenizer
 
 TokenizerFile = Annotated[
-    Path, typer.Option("--tokenizer", "-t", metavar="FILE", help="The tokenizer; any format sentitok reads.")
+    Path,
+    typer.Option("--tokenizer", "-t", metavar="FILE", help="Tokenizer, in any format that sentitok reads."),
 ]
 Specials = Annotated[
-    str, typer.Option("--specials", metavar="WHAT", help="Special tokens in the text: none, all or raise.")
+    str,
+    typer.Option(
+        "--specials",
+        metavar="WHAT",
+        help="How to treat special tokens inside a text: none (as plain text), all (as tokens) or "
+        "raise (an error).",
+    ),
 ]
 
 # What is read of a manifest; the extension refuses a longer one.
@@ -36,27 +43,49 @@ _DECODE_IDS = 1 << 16
 def encode(
     src: Sources = None,
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Encode this text.")] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Text to encode, instead of files.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the token shards go.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder to write token shards to.")
     ] = None,
     layout: Annotated[
-        str, typer.Option("--layout", metavar="NAME", help="sentitok, nanogpt, megatron or text.")
+        str,
+        typer.Option(
+            "--layout", metavar="NAME", help="Layout of the shards: sentitok, nanogpt, megatron or text."
+        ),
     ] = "sentitok",
     separator: Annotated[
-        str | None, typer.Option("--separator", metavar="TOKEN", help="A token after each document.")
+        str | None,
+        typer.Option(
+            "--separator", metavar="TOKEN", help="Token to add after each document. [default: none]"
+        ),
     ] = None,
     shard_text: Annotated[
-        str | None, typer.Option("--shard", metavar="i/n", help="Encode part i of n, from 0/n to n-1/n.")
+        str | None,
+        typer.Option(
+            "--shard", metavar="i/n", help="Encode only part i of n of the text, from 0/n to n-1/n."
+        ),
     ] = None,
     shard_tokens: Annotated[
         int | None,
-        typer.Option("--shard-tokens", min=1, metavar="N", help="Begin a new file after N tokens."),
+        typer.Option(
+            "--shard-tokens",
+            min=1,
+            metavar="N",
+            help="Maximum size of a shard file, in tokens. [default: no limit]",
+        ),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Do not go on from what is there.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start again instead of continuing an unfinished encoding.")
+    ] = False,
     specials: Specials = "none",
     add_special_tokens: Annotated[
-        bool, typer.Option("--add-special-tokens", help="Put the template's tokens around the text.")
+        bool,
+        typer.Option(
+            "--add-special-tokens",
+            help="Add the special tokens of the tokenizer's template around each text.",
+        ),
     ] = False,
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
@@ -66,7 +95,7 @@ def encode(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Encode files into token shards, or one text (--text, stdin) into ids."""
+    """Encode files into token shards, or one text (--text or stdin) into ids."""
     import sentitok
 
     if text is not None and src:
@@ -164,7 +193,8 @@ def _report(
 
 def decode(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID...", help="Ids, or a directory of shards; else stdin.")
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Ids, or a folder of token shards. [default: ids from stdin]"),
     ] = None,
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
     skip_special_tokens: Annotated[
@@ -174,7 +204,7 @@ def decode(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Decode ids, or a directory of token shards, into text."""
+    """Decode ids, or a folder of token shards, into text."""
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)

@@ -68,14 +68,14 @@ def paint(spelled: list[str], *, in_colour: bool) -> str:
 
 
 def show(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text; without it stdin.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Text to show. [default: stdin]")] = None,
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
     specials: Specials = "none",
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the tokens of a text: coloured, white space visible, ids below."""
+    """Show the tokens of a text, with their ids below."""
     import sentitok
 
     check_specials(specials)
@@ -125,12 +125,12 @@ def _ids(ids: list[int], in_colour: bool) -> str:
 
 
 def info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A tokenizer, or a counts file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tokenizer or counts file.")],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Say what a tokenizer or a counts file is."""
+    """Describe a tokenizer or a counts file."""
     output = Output("sentitok.info/1", as_json=as_json, quiet=quiet)
     value = _info(file)
     pairs = [("file", str(file)), *_flat(value)]

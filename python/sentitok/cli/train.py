@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 # Flags shared with `count`, so that both commands mean the same by them.
 Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SRC...", help="Text files, plain or gz, zst, xz, bz2; - is stdin."),
+    typer.Argument(metavar="SRC", help="Text files, plain or compressed (gz, zst, xz, bz2); - for stdin."),
 ]
 PreTokenizerName = Annotated[
     str | None,
     typer.Option(
-        "--pre-tokenizer", metavar="NAME", help="Where text is cut: gpt2, cl100k, o200k, ...; else gpt2."
+        "--pre-tokenizer", metavar="NAME", help="Pre-tokenizer: gpt2, cl100k, o200k, ... [default: gpt2]"
     ),
 ]
 Pattern = Annotated[
@@ -36,61 +36,112 @@ Pattern = Annotated[
     typer.Option(
         "--pattern",
         metavar="REGEX",
-        help=r"Cut by this pattern instead; \w, \b and classes as in tokenizers.",
+        help="Regular expression that splits text into pieces, instead of a pre-tokenizer; \\w, \\b "
+        "and character classes mean what they do in Hugging Face tokenizers.",
     ),
 ]
-LookAround = Annotated[bool, typer.Option("--look-around", help=r"Allow look-around and \b in the pattern.")]
+LookAround = Annotated[bool, typer.Option("--look-around", help="Allow look-around and \\b in --pattern.")]
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="FORMAT", help="lines, text, jsonl:FIELD, csv:COLUMN, tsv:COLUMN; else by name."
+        "--format",
+        metavar="FORMAT",
+        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN or "
+        "tsv:COLUMN. [default: by file name]",
     ),
 ]
-InvalidUtf8 = Annotated[str, typer.Option("--invalid-utf8", metavar="WHAT", help="error, replace or bytes.")]
+InvalidUtf8 = Annotated[
+    str,
+    typer.Option(
+        "--invalid-utf8",
+        metavar="WHAT",
+        help="What to do with bytes that are not UTF-8: error, replace (with U+FFFD) or bytes (keep them).",
+    ),
+]
 MaxLineBytes = Annotated[
     str | None,
     typer.Option(
-        "--max-line-bytes", metavar="SIZE", help="Refuse longer lines, rows and piped texts. [256M]"
+        "--max-line-bytes",
+        metavar="SIZE",
+        help="Maximum size of a line, row or piped text, such as 512M or 2G; a longer one is an "
+        "error. [default: 256M]",
     ),
 ]
 MaxMemory = Annotated[
     str | None,
-    typer.Option("--max-memory", metavar="SIZE", help="Spill counts to disk above this, as in 512M or 2G."),
+    typer.Option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Maximum memory for counts, such as 512M or 2G; beyond it counts go to disk. "
+        "[default: no limit]",
+    ),
 ]
 MaxPieceBytes = Annotated[
-    int | None, typer.Option("--max-piece-bytes", min=1, metavar="N", help="Cut longer pieces, and say so.")
+    int | None,
+    typer.Option(
+        "--max-piece-bytes",
+        min=1,
+        metavar="N",
+        help="Maximum size of a piece, in bytes; longer ones are cut and reported. [default: no limit]",
+    ),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, metavar="N", help="Threads; the result is the same for any.")
+    int | None,
+    typer.Option(
+        "--threads",
+        min=1,
+        metavar="N",
+        help="Number of threads; the result does not depend on it. [default: all cores]",
+    ),
 ]
 
 Counts = Annotated[
-    list[Path] | None, typer.Option("--counts", metavar="FILE", help="Train from counts; repeatable.")
+    list[Path] | None,
+    typer.Option(
+        "--counts", metavar="FILE", help="Counts file to train from, as sentitok count writes it; repeatable."
+    ),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the tokenizer goes.")]
-Vocab = Annotated[int, typer.Option("--vocab", min=1, metavar="N", help="Size, never exceeded.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the tokenizer to.")]
+Vocab = Annotated[
+    int, typer.Option("--vocab", min=1, metavar="N", help="Maximum size of the vocabulary, in tokens.")
+]
 MinFrequency = Annotated[
-    int, typer.Option("--min-frequency", min=0, metavar="N", help="Merge no rarer pair.")
+    int,
+    typer.Option("--min-frequency", min=0, metavar="N", help="Merge only pairs that occur at least N times."),
 ]
 NormalizerName = Annotated[
     str | None,
     typer.Option(
         "--normalizer",
         metavar="NAME",
-        help="What text becomes first: nfkc, lowercase, hf-bert, ..., several with + between, or none.",
+        help="Normalizer: nfkc, lowercase, hf-bert, ..., several joined with +, or none. "
+        "[default: the usual one of the model]",
     ),
 ]
 LimitAlphabet = Annotated[
-    int | None, typer.Option("--limit-alphabet", min=1, metavar="N", help="Keep the N most frequent.")
+    int | None,
+    typer.Option(
+        "--limit-alphabet",
+        min=1,
+        metavar="N",
+        help="Maximum size of the alphabet: keep the N most frequent characters. [default: no limit]",
+    ),
 ]
 MaxTokenLength = Annotated[
-    int | None, typer.Option("--max-token-length", min=1, metavar="N", help="Make no longer token.")
+    int | None,
+    typer.Option(
+        "--max-token-length",
+        min=1,
+        metavar="N",
+        help="Maximum length of a token, in characters. [default: no limit]",
+    ),
 ]
 ByteFallback = Annotated[
-    bool, typer.Option("--byte-fallback", help="Spell unknown characters as bytes <0x00> to <0xFF>.")
+    bool, typer.Option("--byte-fallback", help="Encode unknown characters as byte tokens, <0x00> to <0xFF>.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only estimate: files, bytes, distinct pieces, memory.")
+    bool,
+    typer.Option("--dry-run", help="Estimate files, bytes, distinct pieces and memory without training."),
 ]
 
 # What a tokenizer's file may end in; without a suffix it is a directory.

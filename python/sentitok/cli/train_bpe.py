@@ -51,7 +51,8 @@ def train_bpe(
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
     extend: Annotated[
-        Path | None, typer.Option("--extend", metavar="FILE", help="Go on from this tokenizer; its ids stay.")
+        Path | None,
+        typer.Option("--extend", metavar="FILE", help="Tokenizer to extend; its tokens keep their ids."),
     ] = None,
     normalizer: NormalizerName = None,
     pre_tokenizer_name: Annotated[
@@ -59,47 +60,80 @@ def train_bpe(
         typer.Option(
             "--pre-tokenizer",
             metavar="NAME",
-            help="Where text is cut: gpt2, cl100k, o200k, ...; else as the counts or the base were, or gpt2.",
+            help="Pre-tokenizer: gpt2, cl100k, o200k, ... [default: that of --counts or --extend, else gpt2]",
         ),
     ] = None,
     pattern: Pattern = None,
     look_around: LookAround = False,
     special: Annotated[
-        list[str] | None, typer.Option("--special", metavar="TOKEN", help="A special token; repeatable.")
+        list[str] | None, typer.Option("--special", metavar="TOKEN", help="Special token to add; repeatable.")
     ] = None,
     min_frequency: MinFrequency = 0,
     initial_alphabet: Annotated[
         str | None,
-        typer.Option("--initial-alphabet", metavar="WHAT", help="bytes, none, or the characters."),
+        typer.Option(
+            "--initial-alphabet",
+            metavar="WHAT",
+            help="Alphabet to start from: bytes, none, or a list of characters. [default: bytes; with "
+            "--unit chars none]",
+        ),
     ] = None,
     limit_alphabet: LimitAlphabet = None,
     max_token_length: MaxTokenLength = None,
     continuing_subword_prefix: Annotated[
-        str | None, typer.Option("--continuing-subword-prefix", metavar="TEXT", help="Such as ##.")
+        str | None,
+        typer.Option(
+            "--continuing-subword-prefix",
+            metavar="TEXT",
+            help="Prefix of tokens that continue a word, such as ##. [default: none]",
+        ),
     ] = None,
     end_of_word_suffix: Annotated[
-        str | None, typer.Option("--end-of-word-suffix", metavar="TEXT", help="Such as </w>.")
+        str | None,
+        typer.Option(
+            "--end-of-word-suffix",
+            metavar="TEXT",
+            help="Suffix of tokens that end a word, such as </w>. [default: none]",
+        ),
     ] = None,
     byte_fallback: ByteFallback = False,
     unit: Annotated[
-        str | None, typer.Option("--unit", metavar="UNIT", help="What is merged: bytes or chars.")
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="UNIT",
+            help="Unit to merge: bytes or chars. [default: chars with metaspace, --byte-fallback, or "
+            "a base of characters; else bytes]",
+        ),
     ] = None,
     unk_token: Annotated[
-        str | None, typer.Option("--unk-token", metavar="TOKEN", help="Stands for unknown characters.")
+        str | None,
+        typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters. [default: none]"),
     ] = None,
     tie_break: Annotated[
-        str | None, typer.Option("--tie-break", metavar="RULE", help="huggingface, bytes or sentencepiece.")
+        str | None,
+        typer.Option(
+            "--tie-break",
+            metavar="RULE",
+            help="Which of equally frequent pairs to merge first, by the rule of huggingface, bytes "
+            "or sentencepiece. [default: huggingface]",
+        ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option("--method", metavar="NAME", help="merges, or sentencepiece for a .model of its kind."),
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="Training method: merges (as Hugging Face), or sentencepiece, which gives a .model file.",
+        ),
     ] = "merges",
     character_coverage: Annotated[
         float | None,
         typer.Option(
             "--character-coverage",
             metavar="SHARE",
-            help="With --method sentencepiece: characters covered; the rarest go. [0.9995]",
+            help="With --method sentencepiece: share of the text whose characters get tokens; the "
+            "rarest are left out. [default: 0.9995]",
         ),
     ] = None,
     max_piece_length: Annotated[
@@ -108,12 +142,14 @@ def train_bpe(
             "--max-piece-length",
             min=1,
             metavar="N",
-            help="With --method sentencepiece: characters of a piece at most. [16]",
+            help="With --method sentencepiece: maximum length of a piece, in characters. [default: 16]",
         ),
     ] = None,
     split_digits: Annotated[
         bool,
-        typer.Option("--split-digits", help="With --method sentencepiece: each digit is its own piece."),
+        typer.Option(
+            "--split-digits", help="With --method sentencepiece: make each digit a piece of its own."
+        ),
     ] = False,
     user_defined: Annotated[
         list[str] | None,
@@ -134,7 +170,7 @@ def train_bpe(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Train a BPE tokenizer, byte-level or as SentencePiece has it, on text or from counts."""
+    """Train a BPE tokenizer, byte-level or SentencePiece's, on text or from counts."""
     import sentitok
 
     output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)

@@ -37,50 +37,76 @@ def train_unigram(
     normalizer: NormalizerName = None,
     pre_tokenizer: Annotated[
         str | None,
-        typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: bert, metaspace, ..."),
+        typer.Option(
+            "--pre-tokenizer",
+            metavar="NAME",
+            help="Pre-tokenizer: metaspace, bert, ... [default: as SentencePiece, a piece begins at "
+            "each space]",
+        ),
     ] = None,
     special: Annotated[
         list[str] | None,
-        typer.Option("--special", metavar="TOKEN", help="A special token beside <s> and </s>; repeatable."),
+        typer.Option("--special", metavar="TOKEN", help="Special token to add to <s> and </s>; repeatable."),
     ] = None,
     user_defined: Annotated[
         list[str] | None,
         typer.Option("--user-defined", metavar="TEXT", help="Text that is always one token; repeatable."),
     ] = None,
     unk_token: Annotated[
-        str, typer.Option("--unk-token", metavar="TOKEN", help="What unknown characters become.")
+        str, typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters.")
     ] = "<unk>",
     byte_fallback: ByteFallback = False,
     character_coverage: Annotated[
         float,
-        typer.Option("--character-coverage", metavar="SHARE", help="Characters covered; the rarest go."),
+        typer.Option(
+            "--character-coverage",
+            metavar="SHARE",
+            help="Share of the text whose characters get tokens; the rarest are left out.",
+        ),
     ] = 0.9995,
     required_chars: Annotated[
-        str, typer.Option("--required-chars", metavar="CHARS", help="Characters that are always pieces.")
+        str, typer.Option("--required-chars", metavar="CHARS", help="Characters that are always tokens.")
     ] = "",
     max_piece_length: Annotated[
-        int, typer.Option("--max-piece-length", min=1, metavar="N", help="Characters of a piece at most.")
+        int,
+        typer.Option(
+            "--max-piece-length", min=1, metavar="N", help="Maximum length of a piece, in characters."
+        ),
     ] = 16,
     split_by_script: Annotated[
         bool,
-        typer.Option("--split-by-script/--join-scripts", help="Whether a piece is of one script."),
+        typer.Option(
+            "--split-by-script/--join-scripts",
+            help="Keep characters of different scripts in different pieces, or allow both in one.",
+        ),
     ] = True,
     split_by_number: Annotated[
         bool,
-        typer.Option("--split-by-number/--join-numbers", help="Whether digits stand apart from letters."),
+        typer.Option(
+            "--split-by-number/--join-numbers",
+            help="Keep digits and letters in different pieces, or allow both in one.",
+        ),
     ] = True,
     split_by_whitespace: Annotated[
         bool,
-        typer.Option("--split-by-whitespace/--join-words", help="Whether a piece is of one word."),
+        typer.Option(
+            "--split-by-whitespace/--join-words",
+            help="Keep words in different pieces, or allow several in one.",
+        ),
     ] = True,
     split_digits: Annotated[
-        bool, typer.Option("--split-digits", help="Each digit is a piece of its own.")
+        bool, typer.Option("--split-digits", help="Make each digit a piece of its own.")
     ] = False,
     hard_vocab_limit: Annotated[
-        bool, typer.Option("--hard-vocab-limit", help="A size that cannot be reached is an error.")
+        bool, typer.Option("--hard-vocab-limit", help="Fail if --vocab cannot be reached.")
     ] = False,
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="full, or sentencepiece for its very pieces.")
+        str,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="Training method: full, or sentencepiece, which gives the very pieces of SentencePiece.",
+        ),
     ] = "full",
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
@@ -93,7 +119,7 @@ def train_unigram(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Train a Unigram tokenizer, as SentencePiece has, on text or from counts."""
+    """Train a Unigram tokenizer, as SentencePiece does, on text or from counts."""
     import sentitok
 
     output = Output("sentitok.train-unigram/1", as_json=as_json, quiet=quiet)

@@ -40,22 +40,29 @@ def train_wordpiece(
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
     score: Annotated[
-        str, typer.Option("--score", metavar="NAME", help="frequency (Hugging Face's), likelihood or pmi.")
+        str,
+        typer.Option(
+            "--score",
+            metavar="NAME",
+            help="Score of pairs, the highest merged first: frequency (as Hugging Face), likelihood or pmi.",
+        ),
     ] = "frequency",
     lowercase: Annotated[
-        bool, typer.Option("--lowercase/--cased", help="Lower letters, drop accents.")
+        bool, typer.Option("--lowercase/--cased", help="Lowercase text and remove accents, or keep both.")
     ] = True,
     normalizer: NormalizerName = None,
     pre_tokenizer: Annotated[
         str | None,
-        typer.Option("--pre-tokenizer", metavar="NAME", help="Where text is cut: bert, metaspace, ..."),
+        typer.Option(
+            "--pre-tokenizer", metavar="NAME", help="Pre-tokenizer: bert, metaspace, ... [default: bert]"
+        ),
     ] = None,
     special: Annotated[
         list[str] | None,
-        typer.Option("--special", metavar="TOKEN", help="A special token beside BERT's five; repeatable."),
+        typer.Option("--special", metavar="TOKEN", help="Special token to add to BERT's five; repeatable."),
     ] = None,
     unk_token: Annotated[
-        str, typer.Option("--unk-token", metavar="TOKEN", help="What a word without pieces becomes.")
+        str, typer.Option("--unk-token", metavar="TOKEN", help="Token for words that no tokens make up.")
     ] = "[UNK]",
     min_frequency: MinFrequency = 0,
     initial_alphabet: Annotated[
@@ -65,7 +72,9 @@ def train_wordpiece(
     max_token_length: MaxTokenLength = None,
     continuing_subword_prefix: Annotated[
         str,
-        typer.Option("--continuing-subword-prefix", metavar="TEXT", help="What goes on with a word has it."),
+        typer.Option(
+            "--continuing-subword-prefix", metavar="TEXT", help="Prefix of tokens that continue a word."
+        ),
     ] = "##",
     format: Format = None,
     invalid_utf8: InvalidUtf8 = "error",
@@ -78,7 +87,7 @@ def train_wordpiece(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Train a WordPiece tokenizer, as BERT has, on text or from counts."""
+    """Train a WordPiece tokenizer, as for BERT, on text or from counts."""
     import sentitok
 
     output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)

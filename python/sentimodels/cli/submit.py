@@ -1,0 +1,73 @@
+"""`senti submit`: answers in the form that a Kaggle competition takes.
+
+Not for scores (`evaluate.py`), nor for other forms of answers (`predict.py`).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentitok.cli.output import number
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .evaluate import Memory, Run, answers
+from .tables import Format, MaxLineBytes, TextColumn, Where, read
+
+
+def submit(
+    run: Run,
+    file: Annotated[Path, typer.Argument(metavar="TEST", help="Test file of the competition.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Submission file to write.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--form",
+            help="Columns to write: movie-reviews (PhraseId,Sentiment) or imdb (Id,Category).",
+            metavar="NAME",
+        ),
+    ] = "movie-reviews",
+    memory: Memory = None,
+    text_column: TextColumn = None,
+    format: Format = None,
+    where: Where = None,
+    max_line_bytes: MaxLineBytes = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write predictions as a Kaggle submission."""
+    from ..data.sst.kaggle import SUBMISSIONS, submission
+    from ..data.writers import write_atomically
+
+    if form not in SUBMISSIONS:
+        raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")
+    output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output,
+        file,
+        text_column=text_column,
+        format=format,
+        where=where,
+        max_line_bytes=max_line_bytes,
+        blank_labels="keep",
+    )
+    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
+    chosen = with_memory or found
+    named = chosen.labels.decode(chosen.predicted.tolist())
+    write_atomically(out, submission(form, table.ids, named).encode())
+    value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
+    output.result(value, f"wrote {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "submit",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti submit runs/gpt test.csv -o submission.csv",
+            "senti submit runs/gpt test.csv -o submission.csv --form imdb",
+        ),
+    )(submit)

@@ -1,0 +1,75 @@
+"""`torchrun -m sentimodels train`: two processes train what one does with the double batch, one writes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from labelled_reviews import write
+from senti_in_process import senti
+
+# Without dropout, which each process draws for itself.
+ARGS = (
+    "train reviews.csv --arch encoder --preset nano --epochs 2 --no-baseline --threads 1 "
+    "--set task.mixup=0 --set model.dropout=0 --set model.embedding_dropout=0 --set model.head_dropout=0"
+)
+
+
+def torchrun(args: str, cwd: Path, packages: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the command in two processes."""
+    call = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*call, "-m", "sentimodels", *args.split()],
+        cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
+    import sentimodels
+
+    packages = Path(sentimodels.__file__).resolve().parent.parent
+    write(tmp_path / "reviews.csv", 200)
+    one = senti(*f"{ARGS} --batch-size 16 -o one".split(), cwd=tmp_path)
+    assert one.code == 0, one.err
+    two = torchrun(f"{ARGS} --batch-size 8 -o two", tmp_path, packages)
+    assert two.returncode == 0, two.stderr
+    assert two.stdout.count("written  two") == 1
+    assert two.stderr.count("validation loss") == 2
+    alone, both = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    assert set(alone) == set(both)
+    for name, value in alone.items():
+        torch.testing.assert_close(both[name], value, atol=2e-4, rtol=1e-3, msg=name)
+    abouts = [json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("one", "two")]
+    assert abouts[0]["fit"]["steps"] == abouts[1]["fit"]["steps"]
+    assert abouts[1]["valid"]["log_loss"] == pytest.approx(abouts[0]["valid"]["log_loss"], abs=1e-3)
+    done = senti("verify", "two", cwd=tmp_path)
+    assert done.code == 0, done.out
+
+
+# (arguments, what is said)
+REFUSED = [
+    ("--arch bow", "WORLD_SIZE=2: bow, which is not trained by steps, needs one process"),
+    ("", "WORLD_SIZE=2: arch auto needs one process; name an architecture: --arch"),
+    ("--arch cnn --folds 3", "WORLD_SIZE=2: a group of runs needs one process"),
+    ("--arch cnn --seeds 2", "WORLD_SIZE=2: a group of runs needs one process"),
+    ("--arch cnn --refit", "WORLD_SIZE=2: train.refit needs one process"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), REFUSED)
+def test_what_needs_one_process(
+    args: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "reviews.csv", 60)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    done = senti("train", "reviews.csv", *args.split(), "-o", "run", cwd=tmp_path)
+    assert done.code == 2
+    assert said in done.err
+    assert not (tmp_path / "run").exists()
