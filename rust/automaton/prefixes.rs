@@ -1,14 +1,14 @@
 //! `Prefixes`: where in a text one of very many strings may begin.
 //!
-//! A bit for the hash of each string's first bytes: at most places of a text none
-//! of them is set, and nobody need look there. Where no string is short, only each few
+//! A few bits for the hash of each string's first bytes: at most places of a text not
+//! all of one hash are set, and nobody need look there. Where no string is short, only each few
 //! bytes of a text are looked at first, and whether what stands there stands in the
 //! beginning of a string, anywhere in it (as in Wu & Manber 1994). It never passes over a
 //! place where a string stands; strings may be chosen so that it holds nearly
 //! everywhere, which costs some looks a place.
 
-/// Bits for each string: one place in thirty-two holds by chance.
-const BITS: usize = 32;
+/// Bits for each string, of which it sets up to three: one place in 200 holds by chance.
+const BITS: usize = 16;
 
 /// The most of them: 1 MiB.
 const MOST_BITS: usize = 1 << 23;
@@ -32,10 +32,11 @@ pub(crate) struct Prefixes {
     stride: usize,
 }
 
-/// A set of the first bytes of words, by their hashes.
+/// A set of the first bytes of words, by their hashes: a Bloom filter whose bits for a word
+/// lie in one place of memory (Putze et al. 2007).
 struct Words {
     bits: Box<[u64]>,
-    /// Which bits of a hash say where its own is.
+    /// Which bits of a hash say where its own are.
     shift: u32,
     /// The bytes of a word that count.
     mask: u64,
@@ -43,29 +44,33 @@ struct Words {
 
 impl Words {
     fn new(len: usize, n: usize) -> Self {
-        let n_bits = (n * BITS).next_power_of_two().clamp(64, MOST_BITS);
+        let n_bits = (n * BITS).next_power_of_two().clamp(128, MOST_BITS);
         Self {
             bits: vec![0; n_bits / 64].into_boxed_slice(),
-            shift: u64::BITS - n_bits.trailing_zeros(),
+            shift: u64::BITS - (n_bits / 64).trailing_zeros(),
             mask: u64::MAX >> (64 - 8 * len),
         }
     }
 
+    /// Where the bits of a word are, and which.
     #[inline(always)]
-    fn bit(&self, word: u64) -> usize {
+    fn place(&self, word: u64) -> (usize, u64) {
         // The multiplier of Fibonacci hashing; high bits are the best mixed.
-        ((word & self.mask).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        let hash = (word & self.mask).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let bit = |shift: u32| 1 << (hash >> shift & 63);
+        // The place has at most the 17 highest.
+        ((hash >> self.shift) as usize, bit(41) | bit(35) | bit(29))
     }
 
     fn insert(&mut self, word: u64) {
-        let bit = self.bit(word);
-        self.bits[bit / 64] |= 1 << (bit % 64);
+        let (at, bits) = self.place(word);
+        self.bits[at] |= bits;
     }
 
     #[inline(always)]
     fn holds(&self, word: u64) -> bool {
-        let bit = self.bit(word);
-        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+        let (at, bits) = self.place(word);
+        self.bits[at] & bits == bits
     }
 }
 

@@ -8,9 +8,9 @@
 //! of the whole piece in one thread. The units are those that a worker finds.
 
 use super::viterbi::{Margin, or_reset};
-use super::worker::{COUNT, LIMIT, Output, Scratch, WITH_UNKNOWN, Worker, key};
+use super::worker::{COUNT, LIMIT, Output, Scratch, WITH_UNKNOWN, Worker, kept_path, key, total_after};
 use super::{Precision, Unigram};
-use crate::piece_table::hash;
+use crate::piece_table::{Key, hash};
 use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
@@ -164,8 +164,14 @@ impl Scratch {
                 output.ids.extend_from_slice(&draft.ids[copied..from]);
                 copied = to;
                 let total = or_reset::<SINGLE>(sum.total());
+                let key = key(&draft.text, start, end);
                 // Of the certain units before this one none holds what is unknown.
-                let total = self.search::<SINGLE>(model, &draft.text, start, end, total, None, &mut output);
+                let total = if let Some(path) = key.and_then(|key| self.kept_with_unknown(key, total)) {
+                    output.follow(model, &draft.text, start, path.clone());
+                    total_after::<SINGLE>(model, total, path)
+                } else {
+                    self.search::<SINGLE>(model, &draft.text, start, end, total, None, &mut output)
+                };
                 output.end_unknown(model, &draft.text, end);
                 sum = S::of(total);
             }
@@ -176,6 +182,22 @@ impl Scratch {
         draft.ids.clear();
         self.spare = draft;
         sum.total()
+    }
+}
+
+impl Scratch {
+    /// The way through a unit that holds unknown characters, if it is kept and certain
+    /// behind this sum.
+    #[inline]
+    fn kept_with_unknown(
+        &self,
+        key: Key,
+        total: f64,
+    ) -> Option<impl Iterator<Item = (TokenId, u32)> + Clone + '_> {
+        let value = self.memo.get(key, hash(key))?;
+        let is_certain = total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT));
+        let is_kept = value[LIMIT] & COUNT == WITH_UNKNOWN && is_certain;
+        is_kept.then(|| kept_path(&self.long, value))
     }
 }
 

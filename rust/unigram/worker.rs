@@ -61,7 +61,7 @@ impl<'a> Output<'a> {
 
     /// Takes the steps of a path that begins at `start`; ids that are [`Unigram::unknown_mark`]
     /// are unknown characters.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         model: &Unigram,
         text: &[u8],
@@ -302,7 +302,10 @@ impl Scratch {
 }
 
 /// The steps of a path with unknown characters: ids and lengths.
-fn kept_path<'a>(long: &'a [TokenId], value: &Value) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
+pub(super) fn kept_path<'a>(
+    long: &'a [TokenId],
+    value: &Value,
+) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
     let start = value[0] as usize;
     long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
 }
@@ -315,7 +318,7 @@ fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
 }
 
 /// The score after a path, summed as the search sums it.
-fn total_after<const SINGLE: bool>(
+pub(super) fn total_after<const SINGLE: bool>(
     model: &Unigram,
     total: f64,
     path: impl Iterator<Item = (TokenId, u32)>,
