@@ -2,10 +2,11 @@
 //!
 //! `aho-corasick` makes the quickest automaton by itself for few strings, in time
 //! quadratic in one that repeats itself; so long ones get the next best. Where
-//! there are thousands, which begin in many ways, its automaton leaves the
-//! processor's caches at each byte: it walks only from places where one may begin
-//! ([`Prefixes`]), and only until it is back at its start, so each byte is seen once
-//! by each.
+//! there are thousands, its automaton takes long to make and leaves the processor's
+//! caches at each byte. If none is long, the longest that begins at a place is found
+//! in a trie instead, at places where one may begin ([`Beginnings`]): a look takes no
+//! more steps than a string has bytes. If some are, the automaton walks from such
+//! places, and only until it is back at its start, so each byte is seen once by each.
 
 mod prefixes;
 
@@ -16,6 +17,7 @@ use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, MatchKind};
 
 use self::prefixes::Prefixes;
+use crate::trie::Trie;
 
 /// Bytes of strings of which the quickest automaton is made at once.
 const QUICK_BYTES: usize = 1 << 12;
@@ -34,11 +36,47 @@ fn n_bytes<S: AsRef<[u8]>>(strings: &[S]) -> usize {
     strings.iter().map(|string| string.as_ref().len()).sum()
 }
 
+/// The longest string, in bytes, that is looked for in a trie from each place where it may begin.
+const MOST_LOOKED_UP: usize = 48;
+
+/// Where one of many strings may begin.
+pub(crate) enum Beginnings {
+    /// At one of a few bytes.
+    Bytes(Vec<u8>),
+    /// Where their prefixes stand.
+    Prefixes(Prefixes),
+}
+
+impl Beginnings {
+    /// The first such place from `at` on.
+    #[inline]
+    fn next(&self, text: &[u8], at: usize) -> Option<usize> {
+        let rest = text.get(at..)?;
+        let found = match self {
+            Self::Prefixes(prefixes) => return prefixes.next(text, at),
+            Self::Bytes(bytes) => match bytes[..] {
+                [one] => memchr::memchr(one, rest),
+                [one, two] => memchr::memchr2(one, two, rest),
+                [one, two, three] => memchr::memchr3(one, two, three, rest),
+                _ => rest.iter().position(|byte| bytes.contains(byte)),
+            },
+        };
+        found.map(|found| at + found)
+    }
+}
+
 /// What finds any number of strings, none of them empty.
 pub(crate) enum Strings {
-    /// Few, or few ways to begin.
+    /// Few, or long ones with few ways to begin.
     Whole(AhoCorasick),
-    /// Many.
+    /// Many, none of them long.
+    LookedUp {
+        /// The strings.
+        trie: Trie,
+        /// Says where one may begin.
+        beginnings: Beginnings,
+    },
+    /// Many, some of them long.
     Walked {
         /// Walks from where one may begin.
         automaton: Box<NFA>,
@@ -50,20 +88,34 @@ pub(crate) enum Strings {
 impl Strings {
     /// What finds these strings.
     pub(crate) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Result<Self, BuildError> {
-        let mut first = [false; 256];
-        strings.iter().filter_map(|string| string.as_ref().first()).for_each(|&byte| {
-            first[usize::from(byte)] = true;
-        });
-        let is_few = first.iter().filter(|&&is_first| is_first).count() <= FEW_FIRST_BYTES;
-        if !is_few
-            && n_bytes(strings) > QUICK_BYTES
-            && let Some(prefixes) = Prefixes::new(strings)
-        {
-            let automaton =
-                NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)?;
-            return Ok(Self::Walked { automaton: Box::new(automaton), prefixes });
+        if n_bytes(strings) <= QUICK_BYTES {
+            return leftmost_longest(strings).map(Self::Whole);
         }
-        leftmost_longest(strings).map(Self::Whole)
+        let mut is_first = [false; 256];
+        strings.iter().filter_map(|string| string.as_ref().first()).for_each(|&byte| {
+            is_first[usize::from(byte)] = true;
+        });
+        let first: Vec<u8> = (0..=u8::MAX).filter(|&byte| is_first[usize::from(byte)]).collect();
+        let few = first.len() <= FEW_FIRST_BYTES;
+        let prefixes = if few { None } else { Prefixes::new(strings) };
+        let longest = strings.iter().map(|string| string.as_ref().len()).max().unwrap_or(0);
+        if longest <= MOST_LOOKED_UP && (few || prefixes.is_some()) {
+            let keys = strings.iter().map(AsRef::as_ref).zip(0..).collect();
+            // A trie refuses more strings than an automaton does.
+            if let Ok(trie) = Trie::new(keys) {
+                let beginnings = prefixes.map_or(Beginnings::Bytes(first), Beginnings::Prefixes);
+                return Ok(Self::LookedUp { trie, beginnings });
+            }
+            return leftmost_longest(strings).map(Self::Whole);
+        }
+        match prefixes {
+            None => leftmost_longest(strings).map(Self::Whole),
+            Some(prefixes) => {
+                let automaton =
+                    NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)?;
+                Ok(Self::Walked { automaton: Box::new(automaton), prefixes })
+            }
+        }
     }
 
     /// The strings that stand in a text, by their places among the strings, from
@@ -74,6 +126,11 @@ impl Strings {
             whole = Some(automaton.find_iter(text));
         }
         std::iter::from_fn(move || match (self, &mut whole) {
+            (Self::LookedUp { trie, beginnings }, _) => {
+                let found = look_up(trie, beginnings, text.as_bytes(), at)?;
+                at = found.1.end;
+                Some(found)
+            }
             (Self::Walked { automaton, prefixes }, _) => {
                 let found = walk(automaton, prefixes, text.as_bytes(), at)?;
                 at = found.1.end;
@@ -82,6 +139,22 @@ impl Strings {
             (_, Some(found)) => found.next().map(|found| (found.pattern().as_usize(), found.range())),
             _ => None,
         })
+    }
+}
+
+/// The leftmost longest string from `at` on.
+fn look_up(
+    trie: &Trie,
+    beginnings: &Beginnings,
+    text: &[u8],
+    mut at: usize,
+) -> Option<(usize, Range<usize>)> {
+    loop {
+        at = beginnings.next(text, at)?;
+        if let Some((len, string)) = trie.longest(&text[at..]) {
+            return Some((string as usize, at..at + len));
+        }
+        at += 1;
     }
 }
 
@@ -135,13 +208,20 @@ mod tests {
             (0..len).map(|_| letters[below(letters.len())]).collect()
         };
         let letters = ["a", "b", "c", "d", "é"];
-        for least in [3, 5, 9] {
+        for least in [3, 5, 8, 9, 12, 20] {
             let mut strings: Vec<String> = (0..800).map(|n| word(&letters, least + n % 7)).collect();
-            strings.sort();
-            strings.dedup();
-            let many = Strings::new(&strings).unwrap();
-            assert!(matches!(many, Strings::Walked { .. }), "{least}");
+            // Of strings that are there twice the first is found.
+            strings.push(strings[3].clone());
+            // One long string more, and the automaton walks.
+            let long = [&strings[..], &["x".repeat(MOST_LOOKED_UP + 1)]].concat();
+            let [looked_up, walked] = [&strings, &long].map(|strings| Strings::new(strings).unwrap());
+            assert!(matches!(looked_up, Strings::LookedUp { beginnings: Beginnings::Prefixes(_), .. }));
+            assert!(matches!(walked, Strings::Walked { .. }), "{least}");
+            let framed: Vec<String> = strings.iter().map(|string| format!("a{string}")).collect();
+            let by_byte = Strings::new(&framed).unwrap();
+            assert!(matches!(by_byte, Strings::LookedUp { beginnings: Beginnings::Bytes(_), .. }));
             let few = leftmost_longest(&strings).unwrap();
+            let few_framed = leftmost_longest(&framed).unwrap();
             let mut n = 0;
             let mut parts = vec!["a", "b", "c", "d", "é", " ", "xyz, "];
             // Some whole, and some that lack their last characters.
@@ -152,7 +232,11 @@ mod tests {
                 let expected: Vec<_> =
                     few.find_iter(&text).map(|found| (found.pattern().as_usize(), found.range())).collect();
                 n += expected.len();
-                assert_eq!(many.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
+                assert_eq!(looked_up.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
+                assert_eq!(walked.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
+                let framed: Vec<_> =
+                    few_framed.find_iter(&text).map(|m| (m.pattern().as_usize(), m.range())).collect();
+                assert_eq!(by_byte.find_iter(&text).collect::<Vec<_>>(), framed, "{text}");
             }
             assert!(n > 1000, "{least}: {n} strings found");
         }

@@ -294,6 +294,11 @@ impl Bpe {
         self.unk_id
     }
 
+    /// Whether a piece may be cut before each `▁` that no other stands before.
+    pub(crate) fn cuts_words(&self) -> bool {
+        self.cuts_words
+    }
+
     /// The tokens `<0xNN>` of byte fallback.
     pub(crate) fn fallback_tokens(&self) -> impl Iterator<Item = TokenId> {
         self.fallback_ids.iter().flat_map(|ids| ids.iter().copied()).filter(|&id| id != TokenId::MAX)

@@ -10,7 +10,7 @@ use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
-use crate::unigram::{self, Unigram};
+use crate::unigram::{self, Draft, Unigram};
 use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{self, WordPiece};
 
@@ -114,6 +114,21 @@ impl Model {
             Self::Bpe(model) => model.options().dropout.filter(|&p| p > 0.0),
             Self::WordPiece(_) | Self::Unigram(_) => None,
         }
+    }
+
+    /// Whether a piece may be cut before a `▁` that stands behind this letter: each part
+    /// becomes what it is in the piece, or its draft does ([`Model::sums_go_on`]).
+    pub(crate) fn may_cut_behind(&self, letter: u8) -> bool {
+        match self {
+            Self::Bpe(model) => model.cuts_words(),
+            Self::WordPiece(_) => false,
+            Self::Unigram(model) => model.may_cut_behind(letter),
+        }
+    }
+
+    /// Whether what is before a part of a piece decides of its ids: see [`Worker::draft`].
+    pub(crate) fn sums_go_on(&self) -> bool {
+        matches!(self, Self::Unigram(_))
     }
 
     /// Whether the bytes that tokens cover are the lengths of the tokens.
@@ -269,6 +284,28 @@ impl Worker<'_> {
         }
     }
 
+    /// Encodes a part of a piece as far as that can be done without what is before it.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Model::sums_go_on`] says that there is no such thing.
+    pub(crate) fn draft(&mut self, part: Vec<u8>) -> Result<Draft> {
+        match self {
+            Self::Unigram(worker) => Ok(worker.draft(part)),
+            Self::Bpe(_) | Self::WordPiece(_) => Err(no_drafts()),
+        }
+    }
+
+    /// Appends the ids of a draft behind what has this sum; returns that of both.
+    ///
+    /// # Errors
+    /// As [`Worker::draft`].
+    pub(crate) fn settle(&mut self, draft: Draft, sum: f64, ids: &mut Vec<TokenId>) -> Result<f64> {
+        match self {
+            Self::Unigram(worker) => Ok(worker.settle(draft, sum, ids)),
+            Self::Bpe(_) | Self::WordPiece(_) => Err(no_drafts()),
+        }
+    }
+
     /// Appends the ids of a piece and the bytes that each covers.
     pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         match self {
@@ -277,4 +314,8 @@ impl Worker<'_> {
             Self::Unigram(worker) => worker.encode_with_lens(piece, ids, lens),
         }
     }
+}
+
+fn no_drafts() -> Error {
+    Error::Internal("a model of which parts are encoded by themselves makes no drafts".into())
 }

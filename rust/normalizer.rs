@@ -16,6 +16,7 @@ mod named;
 mod point_map;
 mod precompiled;
 mod reordering;
+pub(crate) mod seams;
 mod sentencepiece;
 
 use alignment::Plain;
@@ -155,7 +156,20 @@ impl Normalizer {
     /// long as it was and 64 bytes, or all steps read more than 128 times the text
     /// and 1 KiB.
     pub fn normalize(&self, text: &str) -> Result<Option<Aligned>> {
-        let (mut growth, work) = (Growth::of_aligned(text.len())?, Work::of(text.len()));
+        self.normalize_within(text, Growth::of_aligned(text.len())?)
+    }
+
+    /// As [`Normalizer::normalize`], of a part of a text, which may become `times` as long: if
+    /// all parts do, so does the text.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn normalize_part(&self, part: &str, times: usize) -> Result<Option<Aligned>> {
+        self.normalize_within(part, Growth::of_part(part.len(), times))
+    }
+
+    fn normalize_within(&self, text: &str, mut growth: Growth) -> Result<Option<Aligned>> {
+        let work = Work::of(text.len());
         let mut result: Option<Aligned> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
@@ -178,7 +192,19 @@ impl Normalizer {
     /// # Errors
     /// As [`Normalizer::normalize`].
     pub fn normalize_text(&self, text: &str) -> Result<Option<String>> {
-        let (mut growth, work) = (Growth::of(text.len()), Work::of(text.len()));
+        self.normalize_text_within(text, Growth::of(text.len()))
+    }
+
+    /// [`Normalizer::normalize_part`] without the way back.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn normalize_part_text(&self, part: &str, times: usize) -> Result<Option<String>> {
+        self.normalize_text_within(part, Growth::of_part(part.len(), times))
+    }
+
+    fn normalize_text_within(&self, text: &str, mut growth: Growth) -> Result<Option<String>> {
+        let work = Work::of(text.len());
         let mut result: Option<String> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_deref().unwrap_or(text);

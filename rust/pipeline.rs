@@ -4,6 +4,8 @@
 //! split by different rules. Count files carry it; its SHA-256 decides whether
 //! two counts may be added.
 
+pub(crate) mod seams;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

@@ -13,6 +13,7 @@ mod blanks;
 pub(crate) mod chunks;
 mod cl100k;
 mod contraction;
+mod cuts;
 mod google_bert;
 mod gpt2;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
 pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
@@ -39,9 +41,6 @@ use crate::pattern::Work;
 
 /// Bytes of a text from which on windows are quicker than characters.
 const WINDOW_PAYS: usize = 32;
-
-/// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
-const LOOK_BACK: usize = 64 << 10;
 
 /// Where a text is split.
 ///
@@ -276,32 +275,6 @@ impl PreTokenizer {
         Ok(pieces)
     }
 
-    /// A place at or before `near` where the text may be cut into two that are split apart.
-    ///
-    /// The pieces of `text[..cut]` and those of `text[cut..]` together are those
-    /// of `text`, also of any longer text that begins with `text[..=cut]`; each
-    /// family proves that beside its rule, which sees the two characters around
-    /// the cut. The greatest such place within 64 KiB is found; `None` if there
-    /// is none, and always for [`PreTokenizer::Bytes`] and
-    /// [`PreTokenizer::Regex`], of which nothing can be said.
-    pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
-        match self {
-            Self::Bytes | Self::Regex(_) | Self::Sequence { .. } | Self::Metaspace { split: false, .. } => {
-                None
-            }
-            Self::Gpt2 { .. } => last_cut(text, near, gpt2::cut_between),
-            Self::Cl100k { .. } => last_cut(text, near, cl100k::cut_between),
-            Self::O200k | Self::Tekken => last_cut(text, near, o200k::cut_between),
-            Self::Whitespace => last_cut(text, near, whitespace::cut_between),
-            Self::WhitespaceSplit => last_cut(text, near, whitespace::cut_between_blank_free),
-            Self::Bert => last_cut(text, near, bert::cut_between),
-            Self::GoogleBert => last_cut(text, near, google_bert::cut_between),
-            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => {
-                last_cut(text, near, metaspace::cut_between)
-            }
-        }
-    }
-
     /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
     /// then not those of the pieces.
     pub fn rewrites(&self) -> bool {
@@ -367,30 +340,4 @@ fn between_blanks<E>(
         debug_assert!(start < end && text.is_char_boundary(end));
         f(start..end)?;
     }
-}
-
-/// The last place at or before `near` that lies before a U+0020.
-pub(crate) fn cut_before_blank(text: &str, near: usize) -> Option<usize> {
-    last_cut(text, near, |_, after| after == ' ')
-}
-
-/// The last place at or before `near`, and before the end, that lies between two such characters.
-fn last_cut(text: &str, near: usize, cut_between: impl Fn(char, char) -> bool) -> Option<usize> {
-    let mut cut = near.min(text.len());
-    let least = cut.saturating_sub(LOOK_BACK);
-    while !text.is_char_boundary(cut) {
-        cut -= 1;
-    }
-    let mut after = text[cut..].chars().next();
-    for before in text[..cut].chars().rev() {
-        if cut < least {
-            break;
-        }
-        if after.is_some_and(|after| cut_between(before, after)) {
-            return Some(cut);
-        }
-        after = Some(before);
-        cut -= before.len_utf8();
-    }
-    None
 }

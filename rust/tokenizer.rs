@@ -5,12 +5,14 @@
 
 mod batch;
 mod blanks;
+mod chain;
 mod decode;
 mod doctor;
 mod encode;
 mod finder;
 mod ids;
 mod input;
+mod jobs;
 mod made;
 mod malformed;
 mod output;

@@ -77,14 +77,17 @@ impl Trie {
 
     /// The length of the longest key that `text` begins with.
     pub(crate) fn longest_prefix(&self, text: &[u8]) -> Option<usize> {
+        self.longest(text).map(|(len, _)| len)
+    }
+
+    /// The length and the value of the longest key that `text` begins with.
+    pub(crate) fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
         let mut base = self.root;
         let mut longest = None;
         for (at, &byte) in text.iter().enumerate() {
             let Some(step) = self.step(base, byte) else { break };
             base = step.base();
-            if step.value().is_some() {
-                longest = Some(at + 1);
-            }
+            longest = step.value().map(|value| (at + 1, value)).or(longest);
         }
         longest
     }
@@ -280,7 +283,7 @@ mod tests {
             for text in texts.iter().chain(all.keys()) {
                 let naive: Vec<_> =
                     (1..=text.len()).filter_map(|end| Some((end, *all.get(&text[..end])?))).collect();
-                prop_assert_eq!(trie.longest_prefix(text), naive.last().map(|(end, _)| *end));
+                prop_assert_eq!(trie.longest(text), naive.last().copied());
                 prop_assert_eq!(prefixes(&trie, text), naive);
             }
         }

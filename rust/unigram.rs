@@ -9,6 +9,7 @@
 //! Sources: Kudo 2018, "Subword Regularization"; google/sentencepiece 0.2.3;
 //! huggingface/tokenizers 0.23.3.
 
+mod draft;
 mod lattice;
 mod n_best;
 mod pieces;
@@ -23,6 +24,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use draft::Draft;
 pub use lattice::Lattice;
 pub use n_best::{NBest, Path};
 pub use sample::Random;

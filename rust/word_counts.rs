@@ -10,9 +10,11 @@
 mod count;
 mod file;
 mod options;
+mod ranges;
 mod run;
 mod table;
 mod totals;
+mod worker;
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@
 //! `precompiled`'s affair.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -38,6 +38,8 @@ struct Inner {
     inert: AsciiSet,
     /// A bit for each of the first 65,536 characters: see [`Charsmap::may_begin`].
     beginnings: Vec<u64>,
+    /// See [`Charsmap::inner`]; found when it is asked for.
+    inner: OnceLock<AsciiSet>,
 }
 
 /// A set of ASCII bytes.
@@ -52,6 +54,7 @@ impl Default for Inner {
             replacements: String::new(),
             inert: std::array::from_fn(|byte| byte < 128),
             beginnings: Vec::new(),
+            inner: OnceLock::new(),
         }
     }
 }
@@ -157,6 +160,11 @@ impl Charsmap {
         &self.inner.inert
     }
 
+    /// The bytes that rules have behind their first.
+    pub(super) fn inner(&self) -> &AsciiSet {
+        self.inner.inner.get_or_init(|| self.inner.find_inner())
+    }
+
     /// Whether a rule may begin with the character; certain when it is `false`.
     #[inline]
     pub(super) fn may_begin(&self, c: char) -> bool {
@@ -237,6 +245,32 @@ impl Inner {
         let Some(place) = self.child(root, byte) else { return true };
         let unit = self.units[place];
         !has_value(unit) && (0..128).all(|next| self.child(place ^ offset(unit), next).is_none())
+    }
+
+    /// The bytes that lead on from any unit to which a byte leads.
+    fn find_inner(&self) -> AsciiSet {
+        let mut inner = [false; 256];
+        let mut is_seen = vec![false; self.units.len()];
+        let mut lead = |base: usize, waiting: &mut Vec<usize>, found: &mut dyn FnMut(u8)| {
+            for byte in 0..=u8::MAX {
+                let Some(place) = self.child(base, byte) else { continue };
+                found(byte);
+                // Units may share what follows, and a file's may go round in a ring.
+                let next = place ^ offset(self.units[place]);
+                if is_seen.get(next) == Some(&false) {
+                    is_seen[next] = true;
+                    waiting.push(next);
+                }
+            }
+        };
+        let mut waiting = Vec::new();
+        if let Some(&root) = self.units.first() {
+            lead(offset(root), &mut waiting, &mut |_| {});
+        }
+        while let Some(base) = waiting.pop() {
+            lead(base, &mut waiting, &mut |byte| inner[usize::from(byte)] = true);
+        }
+        inner
     }
 
     /// A bit for each character of up to three bytes: whether a rule begins

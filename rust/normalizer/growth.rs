@@ -48,6 +48,17 @@ impl Growth {
         }
     }
 
+    /// The bound for a part of a text, which may become `times` as long, and nothing on
+    /// top: of parts within theirs the text is within its own.
+    pub(super) fn of_part(original: usize, times: usize) -> Self {
+        Self {
+            original,
+            bytes: original.saturating_mul(times.min(TIMES)),
+            to_read: original.saturating_mul(TIMES_READ),
+            stopped: false,
+        }
+    }
+
     /// The bound for a text whose places are kept in 32 bits.
     pub(super) fn of_aligned(original: usize) -> Result<Self> {
         let limit = u32::MAX as usize;

@@ -7,10 +7,13 @@
 //!
 //! Not the reading of the same rules by Hugging Face: that is `precompiled`.
 
+mod pass;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::pass::Pass;
 use super::alignment::Plain;
 use super::charsmap::{AsciiSet, Charsmap};
 use super::growth::Growth;
@@ -53,6 +56,11 @@ impl Default for SentencePieceOptions {
 }
 
 impl SentencePieceOptions {
+    /// What a space is written as.
+    fn mark(&self) -> &'static str {
+        if self.escape_whitespaces { MARK } else { " " }
+    }
+
     /// The name of the rules, as files have it.
     pub fn rules_name(&self) -> &'static str {
         if self.charsmap.is_empty() { "identity" } else { "user_defined" }
@@ -72,6 +80,10 @@ pub struct SentencePiece {
     plain: AsciiSet,
     /// Whether no rule touches a space between such bytes.
     spaces_are_plain: bool,
+    /// Whether a text it gets begins where the whole does, and ends there: else it gets
+    /// parts, cut before a space that stands behind a letter.
+    begins: bool,
+    ends: bool,
 }
 
 impl SentencePiece {
@@ -89,7 +101,41 @@ impl SentencePiece {
             std::array::from_fn(|byte| inert[byte] && byte != usize::from(b' ') && !begins_symbol[byte]);
         let space = usize::from(b' ');
         let spaces_are_plain = inert[space] && !begins_symbol[space];
-        Ok(Self { options, symbols: Arc::new(symbols), begins_symbol, plain, spaces_are_plain })
+        Ok(Self {
+            options,
+            symbols: Arc::new(symbols),
+            begins_symbol,
+            plain,
+            spaces_are_plain,
+            begins: true,
+            ends: true,
+        })
+    }
+
+    /// This one for parts of a text, each but the first cut off before a space, behind
+    /// one of [`SentencePiece::copied_by_themselves`].
+    pub(super) fn part(&self, begins: bool, ends: bool) -> Self {
+        Self { begins, ends, ..self.clone() }
+    }
+
+    /// Whether a space between letters is written as [`SentencePiece::mark`].
+    pub(super) fn keeps_spaces(&self) -> bool {
+        self.spaces_are_plain
+    }
+
+    /// What a space is written as.
+    pub(super) fn mark(&self) -> &'static str {
+        self.options.mark()
+    }
+
+    /// The bytes that are copied as they are if ASCII follows, whatever stands before
+    /// them: no rule, and no string of the user's, begins with one or goes on with one.
+    pub(super) fn copied_by_themselves(&self) -> AsciiSet {
+        let inner = self.options.charsmap.inner();
+        let mut copied = std::array::from_fn(|byte| self.plain[byte] && !inner[byte]);
+        let strings = self.options.user_defined.iter().filter_map(|text| text.as_bytes().get(1..));
+        strings.flatten().for_each(|&byte| copied[usize::from(byte)] = false);
+        copied
     }
 
     /// What it does.
@@ -136,9 +182,14 @@ impl SentencePiece {
         }
         // A space is a mark of three bytes; in English every sixth byte is one.
         out.reserve(text.len() + text.len() / 2);
-        let mut pass = Pass::new(&self.options, out);
+        let begin = if self.begins { Pass::new } else { Pass::inside };
+        let mut pass = begin(&self.options, out);
         self.feed(text, &mut pass);
-        pass.finish();
+        if self.ends {
+            pass.finish()
+        } else {
+            pass.release()
+        }
         true
     }
 
@@ -238,130 +289,5 @@ impl Eq for SentencePiece {}
 impl std::fmt::Debug for SentencePiece {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.options.fmt(f)
-    }
-}
-
-/// Bytes of the old text that become marks, or nothing.
-#[derive(Clone, Copy)]
-struct Held {
-    old_len: usize,
-    marks: usize,
-}
-
-/// One text on its way: what is known of the output so far.
-struct Pass<'a, R> {
-    options: &'a SentencePieceOptions,
-    out: &'a mut R,
-    mark: &'static str,
-    /// Whether anything but leading spaces was seen.
-    started: bool,
-    after_space: bool,
-    /// Spaces at the end so far: they go if nothing follows.
-    held: Vec<Held>,
-}
-
-impl<'a, R: Rewrite> Pass<'a, R> {
-    fn new(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
-        let mark = if options.escape_whitespaces { MARK } else { " " };
-        Self { options, out, mark, started: false, after_space: false, held: Vec::new() }
-    }
-
-    /// Takes text over that holds neither spaces nor marks.
-    fn copy(&mut self, text: &str) {
-        self.release();
-        self.out.copy(text);
-        self.after_space = false;
-    }
-
-    /// Puts text that holds neither spaces nor marks in the place of `old_len` bytes.
-    fn text_in_place(&mut self, old_len: usize, text: &str) {
-        self.release();
-        self.out.replace(old_len, text);
-        self.after_space = false;
-    }
-
-    /// Puts `new` in the place of `old_len` bytes.
-    fn replace(&mut self, old_len: usize, new: &str) {
-        if !self.started && new == " " && self.options.remove_extra_whitespaces {
-            self.out.replace(old_len, "");
-            return;
-        }
-        self.start();
-        let rest = if self.after_space { new.trim_start_matches(' ') } else { new };
-        if !rest.is_empty() {
-            self.after_space = self.options.remove_extra_whitespaces && rest.ends_with(' ');
-        }
-        let is_mark = |c: char| c == ' ' || self.options.escape_whitespaces && c == '▁';
-        let body = rest.trim_end_matches(is_mark);
-        let marks = rest[body.len()..].chars().count();
-        if body.is_empty() {
-            self.hold(old_len, marks);
-            return;
-        }
-        self.release();
-        if self.options.escape_whitespaces && body.contains(' ') {
-            self.out.replace(old_len, &body.replace(' ', MARK));
-        } else {
-            self.out.replace(old_len, body);
-        }
-        self.hold(0, marks);
-    }
-
-    /// Puts the space in front of the first text.
-    fn start(&mut self) {
-        if self.started {
-            return;
-        }
-        self.started = true;
-        self.after_space = self.options.remove_extra_whitespaces;
-        if self.options.add_dummy_prefix && !self.options.treat_whitespace_as_suffix {
-            self.hold(0, 1);
-        }
-    }
-
-    fn hold(&mut self, old_len: usize, marks: usize) {
-        match self.held.last_mut() {
-            Some(last) if marks == 0 && last.marks == 0 => last.old_len += old_len,
-            _ if old_len > 0 || marks > 0 => self.held.push(Held { old_len, marks }),
-            _ => {}
-        }
-    }
-
-    /// Writes what was held back.
-    #[inline]
-    fn release(&mut self) {
-        if !self.started || !self.held.is_empty() {
-            self.release_held();
-        }
-    }
-
-    fn release_held(&mut self) {
-        self.start();
-        for Held { old_len, marks } in self.held.drain(..) {
-            match marks {
-                0 => self.out.replace(old_len, ""),
-                1 => self.out.replace(old_len, self.mark),
-                _ => self.out.replace(old_len, &self.mark.repeat(marks)),
-            }
-        }
-    }
-
-    fn finish(&mut self) {
-        let ends_in_space = self.options.add_dummy_prefix && self.options.treat_whitespace_as_suffix;
-        if !self.started {
-            return;
-        }
-        if self.options.remove_extra_whitespaces {
-            let dropped = self.held.drain(..).map(|held| held.old_len).sum();
-            if ends_in_space {
-                self.out.insert(self.mark);
-            }
-            self.out.replace(dropped, "");
-        } else {
-            self.release();
-            if ends_in_space {
-                self.out.insert(self.mark);
-            }
-        }
     }
 }

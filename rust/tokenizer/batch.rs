@@ -1,25 +1,26 @@
 //! Many texts to ids: work cut by bytes, shared among threads, put together in
 //! order.
 //!
-//! A job is a run of short texts or a part of a long one, cut where
-//! the pre-tokenizer proves that nothing changes. Threads take jobs by an
-//! atomic counter and share nothing else.
+//! Threads take jobs by an atomic counter and share nothing else, but for what
+//! parts of a long piece leave to each other ([`Chain`]).
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::chain::Chain;
 use super::finder::Finder;
 use super::input::Input;
+use super::jobs::{Cutting, Job, Seamed, Stretch};
 use super::made::{self, Made};
 use super::output::Output;
+use super::rewritten::Rewritten;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::Section;
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
+use crate::pipeline::seams::Part;
 use crate::progress::{Progress, Stage};
 use crate::resting::{Owner, Resting};
 use crate::vocab::TokenId;
@@ -27,10 +28,6 @@ use crate::vocab::TokenId;
 /// Below this many bytes a batch is encoded by the calling thread: starting
 /// threads costs as much as encoding about 10 KiB.
 const INLINE_BYTES: usize = 32 << 10;
-/// Short texts are handed out in runs of about this many bytes.
-const UNIT_BYTES: usize = 64 << 10;
-/// Texts longer than this are cut.
-pub(super) const LONG_BYTES: usize = 256 << 10;
 
 /// A model and what its workers left behind: their caches live on between calls.
 ///
@@ -79,27 +76,13 @@ impl Workers {
     }
 }
 
-/// A piece of work, and what of the batch it becomes.
-enum Job<'a> {
-    /// Whole texts: as many rows.
-    Texts(Range<usize>),
-    /// A part of one text: a part of a row.
-    Part { stretch: Stretch<'a>, first: bool, last: bool },
-}
-
-/// A part of a text that is cut.
-enum Stretch<'a> {
-    /// From a place on, free of added tokens.
-    Text(usize, &'a str),
-    /// An added token.
-    Token { id: TokenId, span: Span },
-}
-
 /// How the texts of one call are encoded.
 struct Settings<'a> {
     room: Option<usize>,
     finder: Finder<'a>,
     options: EncodeOptions<'a>,
+    cutting: Cutting,
+    chain: Chain,
     /// Whether ids are only counted.
     counts: bool,
     /// What the template puts around a text.
@@ -178,66 +161,22 @@ impl Tokenizer {
         let finder = self.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long =
-            n_threads > 1 && room.is_none() && self.model.dropout().is_none() && self.pipeline.can_be_cut();
-        let jobs = self.jobs(texts, cut_long, &finder)?;
-        let settings = Settings { room, finder, options, counts, before, after };
-        self.run_jobs(texts, &jobs, n_threads, &settings, progress)
-    }
-
-    fn jobs<'a>(&self, texts: &[Input<'a>], cut_long: bool, finder: &Finder<'_>) -> Result<Vec<Job<'a>>> {
-        let mut jobs = Vec::new();
-        let mut first = 0;
-        let mut bytes = 0;
-        for (number, text) in texts.iter().enumerate() {
-            let long = if cut_long && text.len() > LONG_BYTES { text.text() } else { None };
-            if long.is_some() || bytes >= UNIT_BYTES {
-                if first < number {
-                    jobs.push(Job::Texts(first..number));
-                }
-                first = number;
-                bytes = 0;
-            }
-            match long {
-                Some(long) => {
-                    self.cut(long, finder, &mut jobs)?;
-                    first = number + 1;
-                }
-                None => bytes += text.len(),
-            }
-        }
-        if first < texts.len() {
-            jobs.push(Job::Texts(first..texts.len()));
-        }
-        Ok(jobs)
-    }
-
-    /// Cuts a long text at added tokens and at safe places.
-    fn cut<'a>(&self, text: &'a str, finder: &Finder<'_>, jobs: &mut Vec<Job<'a>>) -> Result<()> {
-        let from = jobs.len();
-        let mut push = |stretch: Stretch<'a>| {
-            jobs.push(Job::Part { stretch, first: jobs.len() == from, last: false });
+        let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let cutting = match n_threads {
+            1 => Cutting::Never,
+            _ => self.cutting(longest, &finder, &options),
         };
-        finder.raw(text, |Section { range, token }| {
-            if let Some(token) = token {
-                push(Stretch::Token { id: token.id, span: [range.start as u64, range.end as u64] });
-                return Ok(());
-            }
-            let mut start = range.start;
-            // Tokens looked for after normalization may lie across any cut.
-            while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
-                let rest = &text[start..range.end];
-                let Some(cut) = self.pipeline.safe_cut(rest, LONG_BYTES) else { break };
-                push(Stretch::Text(start, &rest[..cut]));
-                start += cut;
-            }
-            push(Stretch::Text(start, &text[start..range.end]));
-            Ok::<(), Error>(())
-        })?;
-        if let Some(Job::Part { last, .. }) = jobs.last_mut() {
-            *last = true;
+        let mut settings =
+            Settings { room, finder, options, cutting, chain: Chain::default(), counts, before, after };
+        let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
+        let made = self.run_jobs(texts, &jobs, n_threads, &settings, progress)?;
+        if settings.cutting.seams().is_some() && made.iter().any(Made::is_beyond_limits) {
+            // The whole may be within the limit that a part is not.
+            settings.cutting = Cutting::Never;
+            let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
+            return self.run_jobs(texts, &jobs, n_threads, &settings, progress);
         }
-        Ok(())
+        Ok(made)
     }
 
     fn run_jobs(
@@ -255,12 +194,12 @@ impl Tokenizer {
                 let mut made = Made::default();
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(number) else { break };
-                    let done = self.run_job(texts, job, settings, worker, &mut made);
-                    let done = done.and_then(|()| tick(number));
-                    let failed = done.is_err();
-                    made.end_unit(number, done);
-                    if failed {
+                    if number >= jobs.len() {
+                        break;
+                    }
+                    let done = self.run_job(texts, (number, jobs), settings, worker, &mut made);
+                    if let Err(error) = done.and_then(|()| tick(number)) {
+                        made.fail(number, error);
                         // All jobs before this one are taken by now, and will be done.
                         stopped.store(true, Ordering::Relaxed);
                         break;
@@ -278,33 +217,43 @@ impl Tokenizer {
             .collect()
     }
 
+    /// Does the job of a number, and ends its unit, or leaves that to whoever settles its draft.
     fn run_job(
         &self,
         texts: &[Input<'_>],
-        job: &Job<'_>,
+        (number, jobs): (usize, &[Job<'_>]),
         settings: &Settings<'_>,
         worker: &mut Worker<'_>,
         made: &mut Made,
     ) -> Result<()> {
-        match job {
+        match &jobs[number] {
+            Job::Part { stretch: Stretch::Seamed(seamed), .. } if settings.makes_drafts() => {
+                return self.run_draft(seamed, (number, jobs), settings, worker, made);
+            }
             Job::Part { stretch, first, last } => {
-                if *first {
-                    settings.put_in(&settings.before, [0, 0], made);
-                }
-                match stretch {
-                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made),
+                settings.in_row(*first, *last, made, |made| match stretch {
+                    Stretch::Token { id, span } => {
+                        settings.put_in(&[*id], *span, made);
+                        Ok(())
+                    }
                     Stretch::Text(start, part) => {
                         worker.set_dropout(None);
                         settings.encode(made, |output| {
                             output.begin(part.len());
                             finished(self.encode_section(part, *start, &settings.finder, worker, output))
-                        })?;
+                        })
                     }
-                }
-                if *last {
-                    settings.put_in(&settings.after, [0, 0], made);
-                    made.end_row();
-                }
+                    Stretch::Seamed(seamed) => {
+                        worker.set_dropout(None);
+                        settings.encode(made, |output| {
+                            output.begin(seamed.text.len());
+                            let normalized = settings.normalized(seamed, output.spans.is_some())?;
+                            let Seamed { text, start, .. } = *seamed;
+                            let finder = &settings.finder;
+                            finished(self.encode_normalized(text, &normalized, start, finder, worker, output))
+                        })
+                    }
+                })?
             }
             Job::Texts(range) => {
                 for number in range.clone() {
@@ -312,19 +261,94 @@ impl Tokenizer {
                     let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
                     worker.set_dropout(self.dropout(settings.options.seed.wrapping_add(seed)));
                     let text = texts[number];
-                    settings.put_in(&settings.before, [0, 0], made);
-                    settings
-                        .encode(made, |output| self.encode_input(text, &settings.finder, worker, output))?;
-                    settings.put_in(&settings.after, [0, 0], made);
-                    made.end_row();
+                    settings.in_row(true, true, made, |made| {
+                        settings
+                            .encode(made, |output| self.encode_input(text, &settings.finder, worker, output))
+                    })?;
                 }
             }
+        }
+        made.end_unit(number);
+        Ok(())
+    }
+
+    /// Makes a draft of a part, and settles what can be settled then.
+    fn run_draft(
+        &self,
+        seamed: &Seamed<'_>,
+        (number, jobs): (usize, &[Job<'_>]),
+        settings: &Settings<'_>,
+        worker: &mut Worker<'_>,
+        made: &mut Made,
+    ) -> Result<()> {
+        let normalized = settings.normalized(seamed, false)?;
+        let text = normalized.text(seamed.text);
+        let rewritten: Option<String> = self.pipeline.pre_tokenizer.rewrite(text, seamed.start == 0);
+        let draft =
+            worker.draft(rewritten.unwrap_or_else(|| normalized.into_text(seamed.text)).into_bytes())?;
+        let mut next = match seamed.part {
+            Part::First => Some((draft, 0.0)),
+            Part::Inner | Part::Last => settings.chain.draft(number, draft),
+        };
+        let mut number = number;
+        while let Some((draft, sum)) = next {
+            let Some(Job::Part { stretch: Stretch::Seamed(seamed), first, last }) = jobs.get(number) else {
+                return Err(Error::Internal(format!("job {number} has a draft and is no part")));
+            };
+            let mut sum = sum;
+            settings.in_row(*first, *last, made, |made| {
+                settings.encode(made, |output| {
+                    sum = worker.settle(draft, sum, &mut output.ids)?;
+                    finished(output.room_left())
+                })
+            })?;
+            made.end_unit(number);
+            if seamed.part == Part::Last {
+                break;
+            }
+            number += 1;
+            next = settings.chain.sum(number, sum);
         }
         Ok(())
     }
 }
 
 impl Settings<'_> {
+    /// Whether what is before a part of a text decides of its ids.
+    fn makes_drafts(&self) -> bool {
+        self.cutting.seams().is_some_and(|seams| seams.joined) && self.finder.model().sums_go_on()
+    }
+
+    /// What the normalizer makes of a part.
+    fn normalized(&self, seamed: &Seamed<'_>, with_spans: bool) -> Result<Rewritten> {
+        let Seamed { text, part, times, .. } = *seamed;
+        let seams = self.cutting.seams();
+        Rewritten::new(
+            with_spans,
+            || seams.map_or(Ok(None), |seams| seams.normalize(part, text, times)),
+            || seams.map_or(Ok(None), |seams| seams.normalize_text(part, text, times)),
+        )
+    }
+
+    /// Puts what stands around a text before the part that begins it, and behind that which ends it.
+    fn in_row(
+        &self,
+        begins: bool,
+        ends: bool,
+        made: &mut Made,
+        work: impl FnOnce(&mut Made) -> Result<()>,
+    ) -> Result<()> {
+        if begins {
+            self.put_in(&self.before, [0, 0], made);
+        }
+        work(made)?;
+        if ends {
+            self.put_in(&self.after, [0, 0], made);
+            made.end_row();
+        }
+        Ok(())
+    }
+
     /// Appends ids that have one place in the text.
     fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) {
         made.n_ids += ids.len();

@@ -1,8 +1,8 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
-use super::batch::LONG_BYTES;
 use super::finder::Finder;
 use super::input::Input;
+use super::jobs::LONG_BYTES;
 use super::output::Output;
 use super::rewritten::{Origin, Rewritten};
 use super::walk::{Walk, finished};

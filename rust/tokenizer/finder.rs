@@ -47,9 +47,16 @@ impl Choices {
         let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
         let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
         let is_plain = |at: usize| !added.tokens()[at].special;
-        let (every, plain) = parallel::both(|| added.matchers(|_| true), || added.matchers(is_plain));
-        let all = Choice { matchers: Arc::new(every?), workers };
-        let none = Choice { matchers: Arc::new(plain?), workers: others };
+        // Where none is special, they are the same.
+        let some_special = added.tokens().iter().any(|token| token.special);
+        let (every, plain) = parallel::both(
+            || added.matchers(|_| true).map(Arc::new),
+            || some_special.then(|| added.matchers(is_plain).map(Arc::new)),
+        );
+        let every = every?;
+        let plain = plain.unwrap_or_else(|| Ok(every.clone()))?;
+        let all = Choice { matchers: every, workers };
+        let none = Choice { matchers: plain, workers: others };
         Ok(Self { all, none, barred, sets: Mutex::default() })
     }
 

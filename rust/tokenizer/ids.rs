@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use super::batch::LONG_BYTES;
 use super::input::Input;
+use super::jobs::LONG_BYTES;
 use super::output::Output;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::{Encoding, Rows, Surfaces};

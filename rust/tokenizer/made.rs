@@ -20,7 +20,7 @@ pub(super) struct Made {
     pub(super) n_ids: usize,
     /// Where rows end, in ids.
     row_ends: Vec<usize>,
-    /// The units, ascending, and how much there was after each.
+    /// The units, as they were done, and how much there was after each.
     units: Vec<(usize, Extent)>,
     /// The unit at which the thread failed.
     failed: Option<(usize, Error)>,
@@ -47,14 +47,19 @@ impl Made {
         self.row_ends.push(self.n_ids);
     }
 
-    /// Takes note that a unit is done, or why it is not.
-    pub(super) fn end_unit(&mut self, number: usize, done: Result<()>) {
-        match done {
-            Ok(()) => {
-                self.units.push((number, Extent { n_ids: self.n_ids, n_rows: self.row_ends.len() }));
-            }
-            Err(error) => self.failed = Some((number, error)),
-        }
+    /// Takes note that a unit is done.
+    pub(super) fn end_unit(&mut self, number: usize) {
+        self.units.push((number, Extent { n_ids: self.n_ids, n_rows: self.row_ends.len() }));
+    }
+
+    /// Takes note of why a unit is not done.
+    pub(super) fn fail(&mut self, number: usize, error: Error) {
+        self.failed = Some((number, error));
+    }
+
+    /// Whether a unit is beyond what a text may become or take.
+    pub(super) fn is_beyond_limits(&self) -> bool {
+        matches!(self.failed, Some((_, Error::Encode(_) | Error::Pattern { .. })))
     }
 }
 

@@ -33,6 +33,14 @@ impl Rewritten {
         }
     }
 
+    pub(super) fn into_text(self, original: &str) -> String {
+        match self {
+            Self::Unchanged => original.to_owned(),
+            Self::Plain(text) => text,
+            Self::Aligned(aligned) => aligned.text,
+        }
+    }
+
     pub(super) fn aligned(&self) -> Option<&Aligned> {
         match self {
             Self::Aligned(aligned) => Some(aligned),

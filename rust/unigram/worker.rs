@@ -8,6 +8,7 @@
 //! out (4 MB of reviews: 99,000 searches in the first pass, 49,000 in the next).
 //! Of a unit that holds unknown characters each step of the path is kept with its length.
 
+use super::draft::Draft;
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
 use crate::piece_table::{self, Key, MAX_KEY, PieceTable, Value, hash};
@@ -22,21 +23,21 @@ const MAX_LONG: usize = 1 << 20;
 const MARKED: Key = 1 << 127;
 const MARK: &[u8] = "▁".as_bytes();
 /// The bits of an entry's limit that hold the number of ids.
-const COUNT: u32 = 15;
+pub(super) const COUNT: u32 = 15;
 /// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
 /// the lengths of its steps.
-const WITH_UNKNOWN: u32 = 0;
+pub(super) const WITH_UNKNOWN: u32 = 0;
 
 /// Where in a value the limit is: the greatest total before the unit, as `f32`, but
 /// for the four lowest bits, which are the number of ids. Before it are one id and its
 /// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
-const LIMIT: usize = 3;
+pub(super) const LIMIT: usize = 3;
 /// Where in a value of a path with unknown characters the number of its steps is.
 const STEPS: usize = 1;
 
 /// Where ids go.
-struct Output<'a> {
-    ids: &'a mut Vec<TokenId>,
+pub(super) struct Output<'a> {
+    pub(super) ids: &'a mut Vec<TokenId>,
     /// The bytes each id covers, if asked for.
     lens: Option<&'a mut Vec<u32>>,
     /// Where the run of unknown characters begins that goes on here.
@@ -45,7 +46,12 @@ struct Output<'a> {
     uncovered: u32,
 }
 
-impl Output<'_> {
+impl<'a> Output<'a> {
+    /// Ids alone.
+    pub(super) fn of(ids: &'a mut Vec<TokenId>) -> Self {
+        Self { ids, lens: None, unknown: None, uncovered: 0 }
+    }
+
     fn push(&mut self, id: TokenId, len: u32) {
         self.ids.push(id);
         if let Some(lens) = &mut self.lens {
@@ -55,7 +61,7 @@ impl Output<'_> {
 
     /// Takes the steps of a path that begins at `start`; ids that are [`Unigram::unknown_mark`]
     /// are unknown characters.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         model: &Unigram,
         text: &[u8],
@@ -79,7 +85,7 @@ impl Output<'_> {
     }
 
     /// Ends a run of unknown characters at `end`.
-    fn end_unknown(&mut self, model: &Unigram, text: &[u8], end: usize) {
+    pub(super) fn end_unknown(&mut self, model: &Unigram, text: &[u8], end: usize) {
         let Some(start) = self.unknown.take() else { return };
         let run = &text[start..end];
         let before = self.ids.len();
@@ -93,22 +99,29 @@ impl Output<'_> {
 /// The buffers and the memo of one thread, good for one model alone: what a
 /// [`Worker`] leaves behind.
 pub(crate) struct Scratch {
-    viterbi: Viterbi,
-    memo: PieceTable,
+    pub(super) viterbi: Viterbi,
+    pub(super) memo: PieceTable,
     /// The ids of kept paths of more than three.
-    long: Vec<TokenId>,
+    pub(super) long: Vec<TokenId>,
+    /// Memory for the next draft, while there are drafts.
+    pub(super) spare: Draft,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { viterbi: Viterbi::default(), memo: PieceTable::new(MOST_SETS), long: Vec::new() }
+        Self {
+            viterbi: Viterbi::default(),
+            memo: PieceTable::new(MOST_SETS),
+            long: Vec::new(),
+            spare: Draft::default(),
+        }
     }
 }
 
 /// What one thread encodes with; made by [`Unigram::worker`].
 pub struct Worker<'m> {
-    model: &'m Unigram,
-    scratch: Box<Scratch>,
+    pub(super) model: &'m Unigram,
+    pub(super) scratch: Box<Scratch>,
 }
 
 impl Unigram {
@@ -128,12 +141,13 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.viterbi.rest();
+        self.scratch.spare = Draft::default();
         self.scratch
     }
 
     /// Appends the ids of the piece `text[start..end]`.
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
-        let output = Output { ids, lens: None, unknown: None, uncovered: 0 };
+        let output = Output::of(ids);
         self.scratch.run(self.model, text, start, end, output);
     }
 
@@ -225,7 +239,7 @@ impl Scratch {
     /// Encodes a unit by the search; with a key, keeps what is certain.
     #[inline(never)]
     #[allow(clippy::too_many_arguments, reason = "the state of one loop, taken out of it")]
-    fn search<const SINGLE: bool>(
+    pub(super) fn search<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
         text: &[u8],
@@ -243,7 +257,14 @@ impl Scratch {
         after
     }
 
-    fn keep<const SINGLE: bool>(&mut self, model: &Unigram, unit: &[u8], key: Key, gap: f64, total: f64) {
+    pub(super) fn keep<const SINGLE: bool>(
+        &mut self,
+        model: &Unigram,
+        unit: &[u8],
+        key: Key,
+        gap: f64,
+        total: f64,
+    ) {
         let path = &self.viterbi.path;
         let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total);
         // From a total of 0 the same sums are made again, certain or not.
@@ -281,7 +302,10 @@ impl Scratch {
 }
 
 /// The steps of a path with unknown characters: ids and lengths.
-fn kept_path<'a>(long: &'a [TokenId], value: &Value) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
+pub(super) fn kept_path<'a>(
+    long: &'a [TokenId],
+    value: &Value,
+) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
     let start = value[0] as usize;
     long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
 }
@@ -294,7 +318,7 @@ fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
 }
 
 /// The score after a path, summed as the search sums it.
-fn total_after<const SINGLE: bool>(
+pub(super) fn total_after<const SINGLE: bool>(
     model: &Unigram,
     total: f64,
     path: impl Iterator<Item = (TokenId, u32)>,
@@ -313,7 +337,7 @@ fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f6
 
 /// A unit as a number that is not 0; `None` if it is too long.
 #[inline]
-fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
+pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
     let (start, mark) = match text.get(start..start + MARK.len()) {
         Some(head) if head == MARK => (start + MARK.len(), MARKED),
         _ => (start, 0),

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use super::file::{CountsWriter, Header};
 use super::options::CountOptions;
-use super::run::{self, SortedRun, SpillWriter, Spilled};
+use super::ranges;
+use super::run::{self, SortedRun, Spilled};
 use super::table::Table;
+use super::worker::{State, Worker};
 use super::{Totals, WordCounts};
-use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
+use crate::corpus::Source;
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::piece_table::MAX_KEY;
-use crate::pipeline::{Pieces, Pipeline};
+use crate::pipeline::Pipeline;
 use crate::progress::{Progress, Stage};
 
 /// Stands behind the last piece of a line in counts that mark where lines end;
@@ -44,6 +45,11 @@ pub fn count(
     let mut words = WordCounts::empty(pipeline.clone());
     let mut counted = Counted::of(source, pipeline, options, progress)?;
     words.totals = counted.totals;
+    if counted.spilled.is_empty() {
+        let n_threads = counted.tables.len();
+        ranges::merge(&counted.tables, n_threads, &options.temp_dir(), progress, &mut words)?;
+        return Ok(words);
+    }
     counted.merge(options, progress, |piece, count| {
         words.push(piece, count);
         Ok(())
@@ -97,7 +103,7 @@ impl Counted {
         }
         let meter = source.meter();
         let threads = parallel::n_threads(options.threads);
-        let state = Mutex::new(State { source, blocks: 0, ended: false, failed: None });
+        let state = Mutex::new(State::new(source));
         let (workers, stopped) = std::thread::scope(|scope| {
             let (sender, receiver) = channel::<()>();
             let workers: Vec<_> = (0..threads)
@@ -161,236 +167,5 @@ impl Counted {
         let mut runs: Vec<SortedRun> = self.spilled.drain(..).map(SortedRun::Spilled).collect();
         runs.extend(self.tables.iter().map(|table| SortedRun::Table(table.sorted())));
         run::merge(runs, &options.temp_dir(), progress, sink)
-    }
-}
-
-/// What the workers share.
-struct State<'a> {
-    source: &'a mut dyn Source,
-    /// How many blocks were given.
-    blocks: u64,
-    ended: bool,
-    /// The error of the earliest block. All blocks before it were given
-    /// before it was, so which one is earliest does not depend on timing.
-    failed: Option<(u64, Error)>,
-}
-
-impl State<'_> {
-    /// Fills `block` and returns its number; `None` when there is no more work.
-    fn fill(&mut self, block: &mut Block) -> Option<u64> {
-        if self.ended || self.failed.is_some() {
-            return None;
-        }
-        let number = self.blocks;
-        match self.source.fill(block) {
-            Ok(true) => {
-                self.blocks += 1;
-                Some(number)
-            }
-            Ok(false) => {
-                self.ended = true;
-                None
-            }
-            Err(error) => {
-                self.fail(number, error);
-                None
-            }
-        }
-    }
-
-    fn fail(&mut self, block: u64, error: Error) {
-        if self.failed.as_ref().is_none_or(|(earliest, _)| block < *earliest) {
-            self.failed = Some((block, error));
-        }
-    }
-}
-
-/// One thread's part of the work.
-struct Worker<'a> {
-    pipeline: &'a Pipeline,
-    options: &'a CountOptions,
-    meter: &'a Meter,
-    max_piece_bytes: usize,
-    /// Bytes the table may take.
-    budget: usize,
-    table: Table,
-    /// The last piece of a line so far.
-    last: Vec<u8>,
-    /// Level n holds runs made of about `FAN_IN ^ n` tables each, so that few
-    /// files are open and each piece is rewritten a logarithm of times.
-    spilled: Vec<Vec<Spilled>>,
-    tally: Tally,
-    pieces: u64,
-    pieces_cut: u64,
-}
-
-impl<'a> Worker<'a> {
-    /// A table smaller than this would spill more often than it counts.
-    const MIN_BUDGET: usize = 1 << 18;
-
-    /// How many spilled runs of a level become one of the next.
-    const FAN_IN: usize = 16;
-
-    fn new(pipeline: &'a Pipeline, options: &'a CountOptions, threads: usize, meter: &'a Meter) -> Self {
-        let budget = options.max_memory.map_or(usize::MAX, |most| {
-            let share = usize::try_from(most / threads as u64).unwrap_or(usize::MAX);
-            share.saturating_sub(2 * BLOCK_BYTES).max(Self::MIN_BUDGET)
-        });
-        Self {
-            pipeline,
-            options,
-            meter,
-            max_piece_bytes: options.max_piece_bytes,
-            budget,
-            table: Table::new(),
-            last: Vec::new(),
-            spilled: Vec::new(),
-            tally: Tally::default(),
-            pieces: 0,
-            pieces_cut: 0,
-        }
-    }
-
-    /// Counts blocks until there are no more, with a `tick` before each.
-    fn work(&mut self, state: &Mutex<State>, tick: &mut dyn FnMut() -> Result<()>) {
-        let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut block = Block::default();
-        loop {
-            let Some(number) = lock().fill(&mut block) else { break };
-            if let Err(error) = tick().and_then(|()| self.count(&mut block)) {
-                lock().fail(number, error);
-                return;
-            }
-        }
-        self.table.sort();
-    }
-
-    fn count(&mut self, block: &mut Block) -> Result<()> {
-        let mut tally = self.tally;
-        let (pipeline, meter) = (self.pipeline, self.meter);
-        block.for_each_document(&mut tally, |document| {
-            meter.check()?;
-            match self.options.line_ends {
-                true => self.line(document),
-                false => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
-            }
-        })?;
-        self.tally = tally;
-        Ok(())
-    }
-
-    /// Counts the pieces of a line, and marks where it ends.
-    fn line(&mut self, document: Document<'_>) -> Result<()> {
-        let mut last = std::mem::take(&mut self.last);
-        last.clear();
-        let pipeline = self.pipeline;
-        let mut next = |piece: &[u8]| {
-            if !last.is_empty() {
-                self.piece(&last)?;
-            }
-            last.clear();
-            last.extend_from_slice(piece);
-            Ok(())
-        };
-        let counted = document.without_line_feed().for_each_chunk(pipeline, |pieces| match pieces {
-            Pieces::Chunk(text, pieces) => pieces.iter().try_for_each(|piece| next(&text[piece.range()])),
-            Pieces::One(piece) => next(piece),
-        });
-        if !last.is_empty() {
-            last.push(LINE_END as u8);
-        }
-        let counted = counted.and_then(|()| if last.is_empty() { Ok(()) } else { self.piece(&last) });
-        self.last = last;
-        counted
-    }
-
-    /// Counts the pieces of a chunk.
-    fn pieces(&mut self, pieces: Pieces<'_>) -> Result<()> {
-        let (text, pieces) = match pieces {
-            Pieces::One(piece) => return self.piece(piece),
-            Pieces::Chunk(text, pieces) => (text, pieces),
-        };
-        // Within a long document too.
-        self.meter.check()?;
-        if self.max_piece_bytes < MAX_KEY {
-            return pieces.iter().try_for_each(|piece| self.piece(&text[piece.range()]));
-        }
-        self.table.begin(text, pieces);
-        let mut done = 0;
-        loop {
-            let next = self.table.add_next(done, pieces.len());
-            self.pieces += (next - done) as u64;
-            let Some(piece) = pieces.get(next) else { return Ok(()) };
-            self.piece(&text[piece.range()])?;
-            done = next + 1;
-        }
-    }
-
-    fn piece(&mut self, piece: &[u8]) -> Result<()> {
-        if piece.len() > self.max_piece_bytes {
-            return self.long_piece(piece);
-        }
-        self.pieces += 1;
-        if self.table.add(piece) { Ok(()) } else { self.make_room(piece) }
-    }
-
-    #[cold]
-    fn make_room(&mut self, piece: &[u8]) -> Result<()> {
-        if self.table.len() > 0 && self.table.bytes_if_grown(piece) > self.budget {
-            self.spill()?;
-        }
-        // A table just emptied may still be too small for one huge piece.
-        while !self.table.add(piece) {
-            self.table.grow(piece);
-        }
-        Ok(())
-    }
-
-    fn spill(&mut self) -> Result<()> {
-        self.table.sort();
-        let mut writer = SpillWriter::new(&self.options.temp_dir())?;
-        let mut sorted = self.table.sorted();
-        while sorted.advance() {
-            writer.push(sorted.piece(), sorted.count())?;
-        }
-        self.table.clear();
-        let mut run = writer.finish()?;
-        let mut level = 0;
-        loop {
-            if level == self.spilled.len() {
-                self.spilled.push(Vec::new());
-            }
-            self.spilled[level].push(run);
-            if self.spilled[level].len() < Self::FAN_IN {
-                return Ok(());
-            }
-            let runs = self.spilled[level].drain(..).map(SortedRun::Spilled).collect();
-            let (dir, meter) = (self.options.temp_dir(), self.meter);
-            let mut writer = SpillWriter::new(&dir)?;
-            run::merge(runs, &dir, &mut Progress::silent(), |piece, count| {
-                meter.check()?;
-                writer.push(piece, count)
-            })?;
-            run = writer.finish()?;
-            level += 1;
-        }
-    }
-
-    /// Counts a piece in parts, each as long as allowed.
-    #[cold]
-    fn long_piece(&mut self, piece: &[u8]) -> Result<()> {
-        self.pieces_cut += 1;
-        let most = self.max_piece_bytes;
-        let mut rest = piece;
-        while rest.len() > most {
-            // Continuation bytes look like 10xxxxxx; text has at most three in
-            // a row, and bytes that are not text may be cut anywhere.
-            let is_start = |at: usize| rest.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
-            let end = (most - 3..=most).rev().find(|&at| at > 0 && is_start(at)).unwrap_or(most);
-            let (part, after) = rest.split_at(end);
-            self.piece(part)?;
-            rest = after;
-        }
-        self.piece(rest)
     }
 }

@@ -4,13 +4,16 @@
 //! of pieces have ([`crate::piece_table`]). Longer pieces lie in one arena. Both
 //! tables probe linearly from a seeded hash, so that no text can be made to
 //! collide; hash order never reaches a result, since a table leaves only as a
-//! sorted run. A chunk of pieces is counted in two short loops, keys and places,
+//! sorted run ([`Sorted`]). A chunk of pieces is counted in two short loops, keys and places,
 //! then counts, so that the memory answers many questions at a time.
+
+mod sorted;
 
 use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
+pub(super) use self::sorted::Sorted;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::simd::prefetch;
@@ -206,18 +209,6 @@ impl Table {
         self.entries.sort_unstable_by(|a, b| piece(a).cmp(piece(b)));
     }
 
-    /// The pieces of a sorted table, in order.
-    pub fn sorted(&self) -> Sorted<'_> {
-        Sorted {
-            shorts: &self.slots[..self.n_short],
-            entries: &self.entries,
-            arena: &self.arena,
-            buffer: [0; 16],
-            current: 0..0,
-            count: 0,
-        }
-    }
-
     /// Empties the table, keeps its memory.
     pub fn clear(&mut self) {
         self.slots.fill(Slot::default());
@@ -262,53 +253,6 @@ fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, mut
 /// length least.
 fn in_order(key: Key) -> u128 {
     key.swap_bytes()
-}
-
-/// A cursor over the pieces of a table, in order.
-pub(super) struct Sorted<'a> {
-    shorts: &'a [Slot],
-    entries: &'a [Entry],
-    arena: &'a [u8],
-    /// The current piece, if it is short; its length is the last byte.
-    buffer: [u8; 16],
-    /// Where the current piece lies in the arena, if it is long.
-    current: std::ops::Range<usize>,
-    count: u64,
-}
-
-impl Sorted<'_> {
-    /// Goes to the next piece; `false` at the end.
-    pub fn advance(&mut self) -> bool {
-        let long = self.entries.first().map(|entry| entry.start..entry.start + entry.len as usize);
-        if let Some(slot) = self.shorts.first() {
-            self.buffer = slot.key.to_be_bytes();
-            self.current = 0..0;
-            let short = &self.buffer[..usize::from(self.buffer[MAX_KEY])];
-            if long.clone().is_none_or(|long| *short < self.arena[long]) {
-                self.count = slot.count;
-                self.shorts = &self.shorts[1..];
-                return true;
-            }
-        }
-        let (Some(long), Some(entry)) = (long, self.entries.first()) else { return false };
-        (self.current, self.count) = (long, entry.count);
-        self.entries = &self.entries[1..];
-        true
-    }
-
-    /// The current piece.
-    pub fn piece(&self) -> &[u8] {
-        if self.current.is_empty() {
-            &self.buffer[..usize::from(self.buffer[MAX_KEY])]
-        } else {
-            &self.arena[self.current.clone()]
-        }
-    }
-
-    /// Its count.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
 }
 
 #[cfg(test)]

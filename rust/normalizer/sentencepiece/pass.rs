@@ -1,0 +1,134 @@
+//! `Pass`: one text on its way through SentencePiece's normalizer: which spaces
+//! go, which are held back until something follows, and where one is put in front.
+
+use super::{MARK, SentencePieceOptions};
+use crate::normalizer::Rewrite;
+
+/// Bytes of the old text that become marks, or nothing.
+#[derive(Clone, Copy)]
+struct Held {
+    old_len: usize,
+    marks: usize,
+}
+
+/// One text on its way: what is known of the output so far.
+pub(super) struct Pass<'a, R> {
+    options: &'a SentencePieceOptions,
+    pub(super) out: &'a mut R,
+    pub(super) mark: &'static str,
+    /// Whether anything but leading spaces was seen.
+    started: bool,
+    after_space: bool,
+    /// Spaces at the end so far: they go if nothing follows.
+    held: Vec<Held>,
+}
+
+impl<'a, R: Rewrite> Pass<'a, R> {
+    pub(super) fn new(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
+        Self { options, out, mark: options.mark(), started: false, after_space: false, held: Vec::new() }
+    }
+
+    /// One that goes on behind a letter: nothing is held back, and nothing goes in front.
+    pub(super) fn inside(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
+        Self { started: true, ..Self::new(options, out) }
+    }
+
+    /// Takes text over that holds neither spaces nor marks.
+    pub(super) fn copy(&mut self, text: &str) {
+        self.release();
+        self.out.copy(text);
+        self.after_space = false;
+    }
+
+    /// Puts text that holds neither spaces nor marks in the place of `old_len` bytes.
+    pub(super) fn text_in_place(&mut self, old_len: usize, text: &str) {
+        self.release();
+        self.out.replace(old_len, text);
+        self.after_space = false;
+    }
+
+    /// Puts `new` in the place of `old_len` bytes.
+    pub(super) fn replace(&mut self, old_len: usize, new: &str) {
+        if !self.started && new == " " && self.options.remove_extra_whitespaces {
+            self.out.replace(old_len, "");
+            return;
+        }
+        self.start();
+        let rest = if self.after_space { new.trim_start_matches(' ') } else { new };
+        if !rest.is_empty() {
+            self.after_space = self.options.remove_extra_whitespaces && rest.ends_with(' ');
+        }
+        let is_mark = |c: char| c == ' ' || self.options.escape_whitespaces && c == '▁';
+        let body = rest.trim_end_matches(is_mark);
+        let marks = rest[body.len()..].chars().count();
+        if body.is_empty() {
+            self.hold(old_len, marks);
+            return;
+        }
+        self.release();
+        if self.options.escape_whitespaces && body.contains(' ') {
+            self.out.replace(old_len, &body.replace(' ', MARK));
+        } else {
+            self.out.replace(old_len, body);
+        }
+        self.hold(0, marks);
+    }
+
+    /// Puts the space in front of the first text.
+    fn start(&mut self) {
+        if self.started {
+            return;
+        }
+        self.started = true;
+        self.after_space = self.options.remove_extra_whitespaces;
+        if self.options.add_dummy_prefix && !self.options.treat_whitespace_as_suffix {
+            self.hold(0, 1);
+        }
+    }
+
+    fn hold(&mut self, old_len: usize, marks: usize) {
+        match self.held.last_mut() {
+            Some(last) if marks == 0 && last.marks == 0 => last.old_len += old_len,
+            _ if old_len > 0 || marks > 0 => self.held.push(Held { old_len, marks }),
+            _ => {}
+        }
+    }
+
+    /// Writes what was held back.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        if !self.started || !self.held.is_empty() {
+            self.release_held();
+        }
+    }
+
+    fn release_held(&mut self) {
+        self.start();
+        for Held { old_len, marks } in self.held.drain(..) {
+            match marks {
+                0 => self.out.replace(old_len, ""),
+                1 => self.out.replace(old_len, self.mark),
+                _ => self.out.replace(old_len, &self.mark.repeat(marks)),
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let ends_in_space = self.options.add_dummy_prefix && self.options.treat_whitespace_as_suffix;
+        if !self.started {
+            return;
+        }
+        if self.options.remove_extra_whitespaces {
+            let dropped = self.held.drain(..).map(|held| held.old_len).sum();
+            if ends_in_space {
+                self.out.insert(self.mark);
+            }
+            self.out.replace(dropped, "");
+        } else {
+            self.release();
+            if ends_in_space {
+                self.out.insert(self.mark);
+            }
+        }
+    }
+}

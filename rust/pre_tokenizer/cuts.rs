@@ -1,0 +1,70 @@
+//! Where a text may be cut into two that are split apart: between two characters that
+//! each family proves to be such a place, beside its rule.
+
+use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
+
+/// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
+pub(crate) const LOOK_BACK: usize = 64 << 10;
+
+impl PreTokenizer {
+    /// A place at or before `near` where the text may be cut into two that are split apart.
+    ///
+    /// The pieces of `text[..cut]` and those of `text[cut..]` together are those
+    /// of `text`, also of any longer text that begins with `text[..=cut]`; each
+    /// family proves that beside its rule, which sees the two characters around
+    /// the cut. The greatest such place within 64 KiB is found; `None` if there
+    /// is none, and always for [`PreTokenizer::Bytes`] and
+    /// [`PreTokenizer::Regex`], of which nothing can be said.
+    pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
+        let cut_between = self.cut_rule()?;
+        last_cut(text, near, cut_between)
+    }
+
+    /// Whether a text may be cut between these two characters, wherever they stand.
+    pub(crate) fn cuts_between(&self, before: char, after: char) -> bool {
+        self.cut_rule().is_some_and(|cut_between| cut_between(before, after))
+    }
+
+    /// What says where a text may be cut, if anything can be said.
+    fn cut_rule(&self) -> Option<fn(char, char) -> bool> {
+        Some(match self {
+            Self::Bytes | Self::Regex(_) | Self::Sequence { .. } | Self::Metaspace { split: false, .. } => {
+                return None;
+            }
+            Self::Gpt2 { .. } => gpt2::cut_between,
+            Self::Cl100k { .. } => cl100k::cut_between,
+            Self::O200k | Self::Tekken => o200k::cut_between,
+            Self::Whitespace => whitespace::cut_between,
+            Self::WhitespaceSplit => whitespace::cut_between_blank_free,
+            Self::Bert => bert::cut_between,
+            Self::GoogleBert => google_bert::cut_between,
+            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => metaspace::cut_between,
+        })
+    }
+}
+
+/// The last place at or before `near` that lies before a U+0020.
+pub(crate) fn cut_before_blank(text: &str, near: usize) -> Option<usize> {
+    last_cut(text, near, |_, after| after == ' ')
+}
+
+/// The last place at or before `near`, and before the end, that lies between two such characters.
+fn last_cut(text: &str, near: usize, cut_between: impl Fn(char, char) -> bool) -> Option<usize> {
+    let mut cut = near.min(text.len());
+    let least = cut.saturating_sub(LOOK_BACK);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let mut after = text[cut..].chars().next();
+    for before in text[..cut].chars().rev() {
+        if cut < least {
+            break;
+        }
+        if after.is_some_and(|after| cut_between(before, after)) {
+            return Some(cut);
+        }
+        after = Some(before);
+        cut -= before.len_utf8();
+    }
+    None
+}

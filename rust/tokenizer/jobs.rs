@@ -1,0 +1,207 @@
+//! Jobs: what one thread does at a time, a run of short texts or a part of a long one.
+//!
+//! A long text is cut at added tokens and where its pipeline proves that nothing
+//! changes: between pieces ([`Pipeline::safe_cut`](crate::pipeline::Pipeline)), or at
+//! seams where its steps rewrite it ([`Seams`]).
+
+use std::ops::Range;
+
+use super::finder::Finder;
+use super::input::Input;
+use super::{EncodeOptions, Tokenizer};
+use crate::added_tokens::Section;
+use crate::encoding::Span;
+use crate::error::{Error, Result};
+use crate::pipeline::seams::{Part, Seams};
+use crate::pre_tokenizer::LOOK_BACK;
+use crate::vocab::TokenId;
+
+/// Short texts are handed out in runs of about this many bytes.
+const UNIT_BYTES: usize = 64 << 10;
+/// Texts longer than this are cut.
+pub(super) const LONG_BYTES: usize = 256 << 10;
+/// How many times as long a text may become by what is written for its blanks, after the normalizer.
+const MARK_BYTES: usize = '▁'.len_utf8();
+
+/// A piece of work, and what of the batch it becomes.
+pub(super) enum Job<'a> {
+    /// Whole texts: as many rows.
+    Texts(Range<usize>),
+    /// A part of one text: a part of a row.
+    Part { stretch: Stretch<'a>, first: bool, last: bool },
+}
+
+/// A part of a text that is cut.
+pub(super) enum Stretch<'a> {
+    /// From a place on, free of added tokens.
+    Text(usize, &'a str),
+    /// The same, cut at seams.
+    Seamed(Seamed<'a>),
+    /// An added token.
+    Token { id: TokenId, span: Span },
+}
+
+/// A part of a stretch that is cut at seams.
+pub(super) struct Seamed<'a> {
+    pub(super) start: usize,
+    pub(super) text: &'a str,
+    pub(super) part: Part,
+    /// How many times as long the normalizer may make it.
+    pub(super) times: usize,
+}
+
+/// How long texts are cut.
+pub(super) enum Cutting {
+    /// Not at all.
+    Never,
+    /// Between pieces.
+    Pieces,
+    /// At seams.
+    Seams(Box<Seams>),
+}
+
+impl Cutting {
+    pub(super) fn seams(&self) -> Option<&Seams> {
+        match self {
+            Self::Seams(seams) => Some(seams),
+            Self::Never | Self::Pieces => None,
+        }
+    }
+}
+
+impl Tokenizer {
+    /// How texts of one call are cut, of which the longest has `longest` bytes.
+    pub(super) fn cutting(
+        &self,
+        longest: usize,
+        finder: &Finder<'_>,
+        options: &EncodeOptions<'_>,
+    ) -> Cutting {
+        if longest <= LONG_BYTES || options.max_tokens.is_some() || self.model.dropout().is_some() {
+            return Cutting::Never;
+        }
+        if self.pipeline.can_be_cut() {
+            return Cutting::Pieces;
+        }
+        // Tokens looked for after normalization may lie across any cut.
+        if finder.cuts_normalized() {
+            return Cutting::Never;
+        }
+        let Some(mut seams) = Seams::of(&self.pipeline) else { return Cutting::Never };
+        if seams.joined {
+            // A draft is ids alone.
+            if options.spans && finder.model().sums_go_on() {
+                return Cutting::Never;
+            }
+            seams.across(|letter| finder.model().may_cut_behind(letter));
+        }
+        Cutting::Seams(Box::new(seams))
+    }
+
+    /// The jobs of some texts, in order.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a special token that is refused.
+    pub(super) fn jobs<'a>(
+        &self,
+        texts: &[Input<'a>],
+        cutting: &Cutting,
+        finder: &Finder<'_>,
+    ) -> Result<Vec<Job<'a>>> {
+        let mut jobs = Vec::new();
+        let mut first = 0;
+        let mut bytes = 0;
+        for (number, text) in texts.iter().enumerate() {
+            let is_long = text.len() > LONG_BYTES && !matches!(cutting, Cutting::Never);
+            let long = if is_long { text.text() } else { None };
+            if long.is_some() || bytes >= UNIT_BYTES {
+                if first < number {
+                    jobs.push(Job::Texts(first..number));
+                }
+                first = number;
+                bytes = 0;
+            }
+            match long {
+                Some(long) => {
+                    self.cut(long, cutting, finder, &mut jobs)?;
+                    first = number + 1;
+                }
+                None => bytes += text.len(),
+            }
+        }
+        if first < texts.len() {
+            jobs.push(Job::Texts(first..texts.len()));
+        }
+        Ok(jobs)
+    }
+
+    /// Cuts a long text at added tokens and at safe places.
+    fn cut<'a>(
+        &self,
+        text: &'a str,
+        cutting: &Cutting,
+        finder: &Finder<'_>,
+        jobs: &mut Vec<Job<'a>>,
+    ) -> Result<()> {
+        let from = jobs.len();
+        let mut push = |stretch: Stretch<'a>| {
+            jobs.push(Job::Part { stretch, first: jobs.len() == from, last: false });
+        };
+        finder.raw(text, |Section { range, token }| {
+            if let Some(token) = token {
+                push(Stretch::Token { id: token.id, span: [range.start as u64, range.end as u64] });
+                return Ok(());
+            }
+            if let Some(seams) = cutting.seams() {
+                cut_at_seams(&text[range.clone()], range.start, seams, &mut push);
+                return Ok(());
+            }
+            let mut start = range.start;
+            // Tokens looked for after normalization may lie across any cut.
+            while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
+                let rest = &text[start..range.end];
+                let Some(cut) = self.pipeline.safe_cut(rest, LONG_BYTES) else { break };
+                push(Stretch::Text(start, &rest[..cut]));
+                start += cut;
+            }
+            push(Stretch::Text(start, &text[start..range.end]));
+            Ok::<(), Error>(())
+        })?;
+        if let Some(Job::Part { last, .. }) = jobs.last_mut() {
+            *last = true;
+        }
+        Ok(())
+    }
+}
+
+/// Cuts a section, which begins at `base`, at seams, if there are any.
+fn cut_at_seams<'a>(section: &'a str, base: usize, seams: &Seams, mut push: impl FnMut(Stretch<'a>)) {
+    // What all parts become, marks for blanks included, is then no longer than a whole text may be.
+    let times = (u32::MAX as usize - MARK_BYTES) / (MARK_BYTES * section.len());
+    let mut start = 0;
+    while times > 0
+        && let Some(cut) = next_seam(&section[start..], seams)
+    {
+        let part = if start == 0 { Part::First } else { Part::Inner };
+        let text = &section[start..start + cut];
+        push(Stretch::Seamed(Seamed { start: base + start, text, part, times }));
+        start += cut;
+    }
+    let text = &section[start..];
+    match start {
+        0 => push(Stretch::Text(base, text)),
+        _ => push(Stretch::Seamed(Seamed { start: base + start, text, part: Part::Last, times })),
+    }
+}
+
+/// The seam at which a text that is long is cut.
+fn next_seam(text: &str, seams: &Seams) -> Option<usize> {
+    let mut near = LONG_BYTES;
+    while near < text.len() {
+        if let Some(seam) = seams.last(text, near) {
+            return Some(seam);
+        }
+        near += LOOK_BACK;
+    }
+    None
+}

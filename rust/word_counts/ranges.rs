@@ -1,0 +1,115 @@
+//! The tables of all workers merged by ranges of pieces, a thread a range.
+//!
+//! The ranges are those of one table's quantiles; whatever they are, what is in them,
+//! one after the other, is what one merge gives.
+
+use std::path::Path;
+
+use super::WordCounts;
+use super::run::{self, SortedRun};
+use super::table::Table;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::progress::Progress;
+
+/// Pieces in all tables for which another thread is worth its start.
+const RANGE_PIECES: usize = 1 << 13;
+
+/// Appends the pieces of sorted tables to `words`, which has none yet, with up to
+/// `n_threads`.
+///
+/// # Errors
+/// [`Error::CountOverflow`] for the least piece whose sum is too large;
+/// [`Error::Cancelled`] when `progress` asks to stop.
+pub(super) fn merge(
+    tables: &[Table],
+    n_threads: usize,
+    temp_dir: &Path,
+    progress: &mut Progress,
+    words: &mut WordCounts,
+) -> Result<()> {
+    let n_pieces: usize = tables.iter().map(Table::len).sum();
+    let n = n_threads.min(n_pieces / RANGE_PIECES).max(1);
+    let greatest = tables.iter().max_by_key(|table| table.len());
+    let bounds = greatest.map(|table| table.quantiles(n)).unwrap_or_default();
+    let merge_range = |range: usize, progress: &mut Progress| -> Result<WordCounts> {
+        let from = range.checked_sub(1).and_then(|at| bounds.get(at)).map(Vec::as_slice);
+        let to = bounds.get(range).map(Vec::as_slice);
+        let runs = tables.iter().map(|table| SortedRun::Table(table.sorted_between(from, to))).collect();
+        let mut found = WordCounts::empty(words.pipeline.clone());
+        run::merge(runs, temp_dir, progress, |piece, count| {
+            found.push(piece, count);
+            Ok(())
+        })?;
+        Ok(found)
+    };
+    let own = || merge_range(0, progress);
+    let ranges = parallel::shared(bounds.len() + 1, own, |range| merge_range(range, &mut Progress::silent()));
+    for range in ranges {
+        let range = range.map_err(|_| Error::Internal("a merging thread panicked".to_owned()))??;
+        let base = words.bytes.len();
+        if base == 0 {
+            (words.bytes, words.ends, words.counts) = (range.bytes, range.ends, range.counts);
+            continue;
+        }
+        words.bytes.extend_from_slice(&range.bytes);
+        words.ends.extend(range.ends.iter().map(|end| base + end));
+        words.counts.extend_from_slice(&range.counts);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Table;
+    use super::*;
+    use crate::pipeline::Pipeline;
+    use crate::pre_tokenizer::PreTokenizer;
+
+    fn table(pieces: impl Iterator<Item = String>) -> Table {
+        let mut table = Table::new();
+        for piece in pieces {
+            while !table.add(piece.as_bytes()) {
+                table.grow(piece.as_bytes());
+            }
+        }
+        table.sort();
+        table
+    }
+
+    #[test]
+    fn ranges_are_one_merge() {
+        let word = |n: usize| format!("{:x}", n * n % 7919 * 99_991);
+        let long = |n: usize| format!("{:040x}", n * n % 4001 * 7_777_777);
+        let cases: [Vec<Table>; 4] = [
+            vec![table((0..20_000).map(word)), table((10_000..60_000).map(word))],
+            vec![table((0..40_000).map(long)), table((0..100).map(word)), table((0..9000).map(word))],
+            vec![table((0..30_000).map(|n| if n % 2 == 0 { word(n) } else { long(n) })), Table::new()],
+            vec![Table::new()],
+        ];
+        for tables in cases {
+            let merged = |n_threads| {
+                let mut words = WordCounts::empty(Pipeline::new(PreTokenizer::Bytes));
+                merge(&tables, n_threads, Path::new(""), &mut Progress::silent(), &mut words).unwrap();
+                words
+            };
+            let one = merged(1);
+            assert_eq!(one.len(), one.ends.len());
+            for n_threads in [2, 3, 7] {
+                assert!(merged(n_threads) == one, "{n_threads}");
+            }
+            let n: u64 = one.iter().map(|(_, count)| count).sum();
+            let n_counted: u64 = tables
+                .iter()
+                .map(|table| {
+                    let (mut sorted, mut n) = (table.sorted(), 0);
+                    while sorted.advance() {
+                        n += sorted.count();
+                    }
+                    n
+                })
+                .sum();
+            assert_eq!(n, n_counted);
+        }
+    }
+}
