@@ -10,9 +10,11 @@
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
 mod agenda;
+mod alone;
 mod alphabet;
 mod atoms;
 mod barring;
+mod characters;
 mod cuts;
 mod few;
 mod last_merge;
@@ -32,6 +34,7 @@ mod worker;
 
 use std::fmt;
 
+use alone::Alone;
 use alphabet::Alphabet;
 use atoms::Atoms;
 use cuts::Cuts;
@@ -124,6 +127,7 @@ pub struct Bpe {
     alphabet: Alphabet,
     /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
+    alone: Alone,
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
@@ -252,6 +256,7 @@ impl Bpe {
         };
         Ok(Self {
             cuts,
+            alone: if plain_bytes { Alone::new() } else { Alone::default() },
             cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
