@@ -97,10 +97,14 @@ impl Set {
         (entry.key == key).then_some(&entry.value)
     }
 
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.0[1].key != 0
+    }
+
     /// Whether a key has a place here or can have one.
     fn has_room(&self, key: Key) -> bool {
-        let Self([first, second]) = self;
-        first.key == key || second.key == key || second.key == 0
+        self.get(key).is_some() || !self.is_full()
     }
 
     fn put(&mut self, entry: Entry) {
@@ -161,11 +165,12 @@ impl PieceTable {
         }
     }
 
-    /// The same, of a piece that is not in its first set.
+    /// The same, of a piece that is not in its first set: then that is full, if the
+    /// piece is in the second.
     #[cold]
     #[inline(never)]
     fn get_second(&self, key: Key, hash: u64) -> Option<&Value> {
-        self.set(hash >> SECOND)?.get(key)
+        if self.set(hash)?.is_full() { self.set(hash >> SECOND)?.get(key) } else { None }
     }
 
     #[inline(always)]

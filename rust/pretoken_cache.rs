@@ -31,6 +31,48 @@ struct Chunk {
     parts: [(usize, Piece); CHUNK],
 }
 
+/// Ids on their way: side by side in a buffer, then all at once behind the others.
+struct Copied<'a> {
+    new: &'a mut [TokenId; AT_ONCE * (CHUNK + 1)],
+    n: usize,
+    ids: &'a mut Vec<TokenId>,
+}
+
+impl Copied<'_> {
+    /// Adds the ids that a value names, those of a chunk at most; `long` is the arena.
+    #[inline(always)]
+    fn push(&mut self, value: &Value, long: &[TokenId]) {
+        let n = value[IN_ENTRY] as usize;
+        // All words are written whatever the number, which then says where to go on.
+        let place = self.new.get_mut(self.n..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>);
+        let Some(place) = place else { return };
+        if n <= IN_ENTRY {
+            let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = place;
+            *first = *value;
+        } else {
+            let known = long.get(value[0] as usize..).unwrap_or_default();
+            match known.first_chunk::<AT_ONCE>().filter(|_| n <= AT_ONCE) {
+                Some(known) => *place = *known,
+                None => return self.push_many(&known[..n]),
+            }
+        }
+        self.n += n;
+    }
+
+    /// Adds more ids than there is room for.
+    #[cold]
+    fn push_many(&mut self, many: &[TokenId]) {
+        self.ids.extend_from_slice(&self.new[..self.n]);
+        self.ids.extend_from_slice(many);
+        self.n = 0;
+    }
+
+    #[inline(always)]
+    fn finish(self) {
+        self.ids.extend_from_slice(&self.new[..self.n]);
+    }
+}
+
 /// What the cache asks when it does not know a piece.
 pub(crate) trait Misses {
     /// Appends the ids of the piece that a key spells, and may keep them.
@@ -103,14 +145,14 @@ impl PretokenCache {
         n
     }
 
-    /// Appends the ids of parts of a piece, in order: a part with what is known of it,
-    /// of which 0 ids mean that its key is looked up, under a mark; `miss` appends those
-    /// of a part that is not known then, and may keep them.
+    /// Appends the ids of parts of a piece, in order: a part with what is known of it, or
+    /// nothing, when its key is looked up, under a mark; `miss` appends those of a part
+    /// that is not known then, and may keep them.
     #[inline]
     pub(crate) fn encode_parts(
         &mut self,
         text: &[u8],
-        mut parts: impl Iterator<Item = (Piece, Value)>,
+        mut parts: impl Iterator<Item = (Piece, Option<Value>)>,
         mark: Key,
         ids: &mut Vec<TokenId>,
         mut miss: impl FnMut(&mut Self, Piece, &mut Vec<TokenId>),
@@ -144,15 +186,16 @@ impl PretokenCache {
     fn wait_for_parts(
         &mut self,
         text: &[u8],
-        parts: &mut impl Iterator<Item = (Piece, Value)>,
+        parts: &mut impl Iterator<Item = (Piece, Option<Value>)>,
         mark: Key,
     ) -> (usize, usize) {
         let Self { table, chunk, .. } = self;
         let Chunk { keys, hashes, values, parts: waiting, .. } = &mut **chunk;
         let (mut n, mut n_unknown) = (0, 0);
         for (place, (part, value)) in values.iter_mut().zip(parts) {
-            *place = value;
-            if value[IN_ENTRY] == 0 {
+            if let Some(value) = value {
+                *place = value;
+            } else {
                 let key = key_of_piece(text, part) | mark;
                 (keys[n_unknown], hashes[n_unknown]) = (key, hash(key));
                 table.prefetch(hashes[n_unknown]);
@@ -168,28 +211,9 @@ impl PretokenCache {
     #[inline]
     fn emit_parts(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let Chunk { values, ids: new, .. } = &mut *self.chunk;
-        let mut n_ids = 0;
-        for value in &values[start..end] {
-            let n = value[IN_ENTRY] as usize;
-            let Some(place) = new.get_mut(n_ids..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>) else {
-                break;
-            };
-            if n <= IN_ENTRY {
-                place[..=IN_ENTRY].copy_from_slice(value);
-            } else {
-                let known = self.long.get(value[0] as usize..).unwrap_or_default();
-                if let Some(known) = known.first_chunk::<AT_ONCE>().filter(|_| n <= AT_ONCE) {
-                    *place = *known;
-                } else {
-                    ids.extend_from_slice(&new[..n_ids]);
-                    ids.extend_from_slice(&known[..n]);
-                    n_ids = 0;
-                    continue;
-                }
-            }
-            n_ids += n;
-        }
-        ids.extend_from_slice(&new[..n_ids]);
+        let mut copied = Copied { new, n: 0, ids };
+        values[start..end].iter().for_each(|value| copied.push(value, &self.long));
+        copied.finish();
     }
 
     /// Appends the ids of the `n` pieces that wait.
@@ -199,10 +223,7 @@ impl PretokenCache {
         while done < n {
             done += self.emit(done, n, ids);
             if done < n {
-                let key = self.chunk.keys[done];
-                if !self.hit(key, ids) {
-                    misses.short(self, key, ids);
-                }
+                misses.short(self, self.chunk.keys[done], ids);
                 done += 1;
             }
         }
@@ -212,27 +233,16 @@ impl PretokenCache {
     /// known; returns how many pieces these are.
     #[inline]
     fn emit(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) -> usize {
-        let Chunk { keys, hashes, ids: new, .. } = &mut *self.chunk;
-        let mut n_ids = 0;
+        let Self { table, long, chunk, .. } = self;
+        let Chunk { keys, hashes, ids: new, .. } = &mut **chunk;
+        let mut copied = Copied { new, n: 0, ids };
         let mut n_pieces = 0;
         for (&key, &hash) in keys[start..end].iter().zip(&hashes[start..end]) {
-            let Some(value) = self.table.get(key, hash) else { break };
-            let Some(place) = new.get_mut(n_ids..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>) else {
-                break;
-            };
-            let n = value[IN_ENTRY] as usize;
-            // All words are written whatever the number, which then says where to go on.
-            if n <= IN_ENTRY {
-                place[..=IN_ENTRY].copy_from_slice(value);
-            } else {
-                let known = self.long.get(value[0] as usize..).and_then(<[TokenId]>::first_chunk::<AT_ONCE>);
-                let Some(known) = known.filter(|_| n <= AT_ONCE) else { break };
-                *place = *known;
-            }
-            n_ids += n;
+            let Some(value) = table.get(key, hash) else { break };
+            copied.push(value, long);
             n_pieces += 1;
         }
-        ids.extend_from_slice(&new[..n_ids]);
+        copied.finish();
         n_pieces
     }
 
@@ -313,7 +323,7 @@ mod tests {
                 // In parts, of which more may wait than there is room for, and some are known.
                 let parts = piece.range().step_by(2).map(|start| {
                     let part = Piece { start: start as u32, end: piece.end.min(start as u32 + 2) };
-                    let known = if text[start] == b'7' { [55, 55, 55, 1] } else { [0; 4] };
+                    let known = if text[start] == b'7' { Some([55, 55, 55, 1]) } else { None };
                     (part, known)
                 });
                 cache.encode_parts(text, parts, 0, ids, |cache, part, ids| {

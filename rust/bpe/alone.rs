@@ -15,8 +15,7 @@ const BLOCK: usize = 64;
 /// Code points that may be known: those of up to three bytes.
 const N_KNOWN: usize = 1 << 16;
 
-/// The ids of characters; up to three of them, and their number. None of those that
-/// are not known, which are all where symbols are not bytes.
+/// The ids of characters; up to three of them, and their number.
 #[derive(Clone, Default)]
 pub(super) struct Alone(Box<[OnceLock<Box<[Value; BLOCK]>>]>);
 
@@ -26,11 +25,21 @@ impl Alone {
         Self(vec![OnceLock::new(); N_KNOWN / BLOCK].into())
     }
 
-    /// The ids of a character, and their number: 0 where it is not known.
+    /// For the same model with other merges: nothing is known of it yet.
+    pub(super) fn anew(&self) -> Self {
+        Self(vec![OnceLock::new(); self.0.len()].into())
+    }
+
+    /// The ids of a character, and their number; `None` of 0, of what is no character,
+    /// and where symbols are not bytes.
     #[inline(always)]
-    pub(super) fn of(&self, bpe: &Bpe, c: u32) -> Value {
-        let Some(block) = self.0.get(c as usize / BLOCK) else { return Value::default() };
-        block.get_or_init(|| bpe.block_alone(c))[c as usize % BLOCK]
+    pub(super) fn of(&self, bpe: &Bpe, c: u32) -> Option<Value> {
+        // By its number alone: what is asked of memory would be waited for.
+        if c == 0 || c & !0x7FF == 0xD800 {
+            return None;
+        }
+        let block = self.0.get(c as usize / BLOCK)?;
+        Some(block.get_or_init(|| bpe.block_alone(c))[c as usize % BLOCK])
     }
 }
 
@@ -41,10 +50,8 @@ impl Bpe {
         let mut few = Few::default();
         let first = c - c % BLOCK as u32;
         Box::new(std::array::from_fn(|at| {
-            // ASCII is never cut, and 0 stands for what is no character.
-            let c = char::from_u32(first + at as u32).filter(|c| !c.is_ascii());
-            let Some(c) = c else { return Value::default() };
-            let (ids, n) = self.encode_few(c.encode_utf8(&mut [0; 4]).as_bytes(), false, &mut few);
+            let Some(c) = char::from_u32(first + at as u32) else { return Value::default() };
+            let (ids, n) = self.merge_few(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut few);
             [ids[0], ids[1], ids[2], n as u32]
         }))
     }
@@ -62,12 +69,15 @@ mod tests {
         let tokens = tokens.chain([b"\xE7\x95".to_vec(), b"\xE8\xAA".to_vec()]);
         let vocab = Vocab::from_tokens(tokens).unwrap();
         let bpe = Bpe::new(vocab, MergeOrder::Ranks, BpeOptions::default()).unwrap();
-        for c in "aé語誠界€\0\u{d7ff}\u{ffff}".chars() {
-            let [ids @ .., n] = bpe.alone.of(&bpe, c.into());
-            let merged = bpe.encode(c.to_string().as_bytes());
-            assert_eq!(ids[..n as usize], if c.is_ascii() { vec![] } else { merged }, "{c}");
+        for c in "aé語誠界€\u{1}\u{d7ff}\u{e000}\u{ffff}".chars() {
+            let [ids @ .., n] = bpe.alone.of(&bpe, c.into()).unwrap();
+            assert_eq!(ids[..n as usize], bpe.encode(c.to_string().as_bytes()), "{c}");
         }
-        assert_eq!(bpe.alone.of(&bpe, 0xD800), [0; 4]);
-        assert_eq!(bpe.alone.of(&bpe, 0x1_F600), [0; 4]);
+        let barring = bpe.barring(&[bpe.vocab.id("語".as_bytes()).unwrap()]).unwrap();
+        let [first, _, _, n] = barring.alone.of(&barring, '語'.into()).unwrap();
+        assert_eq!((n, first), (2, bpe.vocab.id(b"\xE8\xAA").unwrap()));
+        for other in [0, 0xD800, 0xDFFF, 0x1_F600] {
+            assert_eq!(bpe.alone.of(&bpe, other), None, "{other:X}");
+        }
     }
 }

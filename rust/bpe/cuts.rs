@@ -128,7 +128,7 @@ impl Cuts {
 
     /// A set for so many pairs.
     fn empty(n_pairs: usize) -> Self {
-        let size = (n_pairs * 32).next_power_of_two().max(64);
+        let size = (n_pairs * 16).next_power_of_two().max(64);
         Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros(), parts: Parts::default() }
     }
 

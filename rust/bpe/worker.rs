@@ -5,6 +5,7 @@
 
 use super::Bpe;
 use super::cuts::{Run, word_ends};
+use super::few;
 use super::long_pieces::LongPieces;
 use super::merge::Symbols;
 use crate::piece_table::{Key, MAX_KEY, key};
@@ -276,7 +277,11 @@ impl Misses<'_> {
         let piece = &bytes[..usize::from(bytes[MAX_KEY])];
         let is_run = key & RUN != 0;
         if self.bpe.plain_bytes {
-            let (new, n) = self.bpe.encode_few(piece, !is_run, &mut self.symbols.few);
+            let whole = if is_run { None } else { self.bpe.whole_token_of(key) };
+            let (new, n) = match whole {
+                Some(id) => ([id; few::MOST], 1),
+                None => self.bpe.merge_few(piece, &mut self.symbols.few),
+            };
             ids.extend_from_slice(&new[..n]);
             cache.insert(key, &new[..n]);
             return;
