@@ -262,7 +262,7 @@ impl Bpe {
         Ok(Self {
             cuts,
             whole,
-            alone: if plain_bytes { Alone::new() } else { Alone::default() },
+            alone: Alone::default(),
             cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),

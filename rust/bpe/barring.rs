@@ -28,7 +28,6 @@ impl Bpe {
         let cuts_words = self.cuts_words && !self.vocab.id("▁".as_bytes()).is_some_and(is_barred);
         let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
         if merges {
-            barring.alone = self.alone.anew();
             barring.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
                 barring.pairs.insert(left, right, merged);

@@ -250,7 +250,7 @@ impl pretoken_cache::Misses for Misses<'_> {
                     let parts = runs[..n_runs].iter().map(|run| {
                         let part = Piece { start: start + done as u32, end: start + run.end };
                         done = run.end as usize;
-                        (part, bpe.alone.of(bpe, run.alone))
+                        (part, bpe.alone(run.alone))
                     });
                     cache.encode_parts(text, parts, RUN, ids, |cache, part, ids| {
                         self.encode_run(cache, &text[part.range()], ids);
