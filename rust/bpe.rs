@@ -10,9 +10,11 @@
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
 mod agenda;
+mod alone;
 mod alphabet;
 mod atoms;
 mod barring;
+mod characters;
 mod cuts;
 mod few;
 mod last_merge;
@@ -27,11 +29,13 @@ mod scan;
 mod scores;
 pub mod trainer;
 mod units;
+mod whole;
 mod windows;
 mod worker;
 
 use std::fmt;
 
+use alone::Alone;
 use alphabet::Alphabet;
 use atoms::Atoms;
 use cuts::Cuts;
@@ -39,6 +43,7 @@ use merge::{PassOver, Symbols};
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use units::chars;
+use whole::Whole;
 pub(crate) use worker::Scratch;
 pub use worker::{Dropout, Worker};
 
@@ -124,6 +129,9 @@ pub struct Bpe {
     alphabet: Alphabet,
     /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
+    alone: Alone,
+    /// For models in which symbols are bytes and a token may be a piece as it is.
+    whole: Option<Whole>,
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
@@ -244,14 +252,17 @@ impl Bpe {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
         };
-        let make_cuts = || cut_by.map(Cuts::new);
-        let (atoms, cuts) = if vocab.len() < PARALLEL_TOKENS {
-            (make_atoms(), make_cuts())
+        let has_whole = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
+        let make_rest = || (cut_by.map(Cuts::new), has_whole.then(|| Whole::new(&vocab)));
+        let (atoms, (cuts, whole)) = if vocab.len() < PARALLEL_TOKENS {
+            (make_atoms(), make_rest())
         } else {
-            parallel::both(make_atoms, make_cuts)
+            parallel::both(make_atoms, make_rest)
         };
         Ok(Self {
             cuts,
+            whole,
+            alone: Alone::default(),
             cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
@@ -364,20 +375,6 @@ impl Bpe {
                 symbols.merge_with_dropout(&self.pairs, PassOver::Waits(&mut || dropout.skips()));
             }
         }
-    }
-
-    /// Whether a piece that is a token is that token.
-    pub(crate) fn emits_whole_tokens(&self) -> bool {
-        self.order == MergeOrder::Ranks || self.options.ignore_merges
-    }
-
-    fn whole_token(&self, piece: &[u8]) -> Option<TokenId> {
-        if piece.len() > self.max_token_len { None } else { self.id_from_text(piece) }
-    }
-
-    /// The id of a token that text may become.
-    fn id_from_text(&self, bytes: &[u8]) -> Option<TokenId> {
-        self.vocab.id(bytes).filter(|id| self.barred.binary_search(id).is_err())
     }
 
     fn has_affixes(&self) -> bool {

@@ -2,9 +2,10 @@
 //!
 //! One key (up to 15 bytes and their number), one hash, and entries of 32 bytes,
 //! two to a line of the processor's caches, for all that looks pieces up: BPE,
-//! WordPiece, Unigram, counting. The table is set-associative and bounded: a piece has two
-//! places, and a third one drives out the one that came first. It grows with
-//! what comes in, so a short text pays for a short table.
+//! WordPiece, Unigram, counting. The table is set-associative and bounded: a piece
+//! belongs in one of two sets of two places (Azar et al. 1994), and where both are
+//! full it drives out the one of its first set that came first. It grows with what
+//! comes in, so a short text pays for a short table.
 //!
 //! Not a map: what went in may be gone. Texts may be chosen so that their pieces
 //! drive each other out; that costs time, and never changes a result.
@@ -82,10 +83,45 @@ struct Entry {
     value: Value,
 }
 
-/// The two places of a piece: the one that came last, and the one before.
+/// Two places: of the one that came last, and the one before.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Set([Entry; 2]);
+
+impl Set {
+    #[inline(always)]
+    fn get(&self, key: Key) -> Option<&Value> {
+        let Self([first, second]) = self;
+        // Chosen without a branch, as nobody could foretell it.
+        let entry = if second.key == key { second } else { first };
+        (entry.key == key).then_some(&entry.value)
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.0[1].key != 0
+    }
+
+    /// Whether a key has a place here or can have one.
+    fn has_room(&self, key: Key) -> bool {
+        self.get(key).is_some() || !self.is_full()
+    }
+
+    fn put(&mut self, entry: Entry) {
+        let Self([first, second]) = self;
+        if second.key == entry.key {
+            *second = entry;
+            return;
+        }
+        if first.key != entry.key {
+            *second = *first;
+        }
+        *first = entry;
+    }
+}
+
+/// The bits of a hash that say which set is the second of a key.
+const SECOND: u32 = 32;
 
 /// So many sets without a piece.
 fn empty(n_sets: usize) -> Vec<Set> {
@@ -115,7 +151,7 @@ impl PieceTable {
     /// Says that a key with this hash is going to be looked up.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u64) {
-        if let Some(set) = self.sets.get(hash as usize & (self.sets.len() - 1)) {
+        if let Some(set) = self.set(hash) {
             prefetch(set);
         }
     }
@@ -123,10 +159,23 @@ impl PieceTable {
     /// What is known of a piece; `hash` is that of its key.
     #[inline(always)]
     pub(crate) fn get(&self, key: Key, hash: u64) -> Option<&Value> {
-        let Set([first, second]) = self.sets.get(hash as usize & (self.sets.len() - 1))?;
-        // Chosen without a branch, as nobody could foretell it.
-        let entry = if second.key == key { second } else { first };
-        (entry.key == key).then_some(&entry.value)
+        match self.set(hash)?.get(key) {
+            Some(value) => Some(value),
+            None => self.get_second(key, hash),
+        }
+    }
+
+    /// The same, of a piece that is not in its first set: then that is full, if the
+    /// piece is in the second.
+    #[cold]
+    #[inline(never)]
+    fn get_second(&self, key: Key, hash: u64) -> Option<&Value> {
+        if self.set(hash)?.is_full() { self.set(hash >> SECOND)?.get(key) } else { None }
+    }
+
+    #[inline(always)]
+    fn set(&self, hash: u64) -> Option<&Set> {
+        self.sets.get(hash as usize & (self.sets.len() - 1))
     }
 
     /// Keeps what is known of a piece.
@@ -146,12 +195,12 @@ impl PieceTable {
     }
 
     fn place(&mut self, entry: Entry) {
-        let at = hash(entry.key) as usize & (self.sets.len() - 1);
-        if let Some(Set([first, second])) = self.sets.get_mut(at) {
-            if first.key != entry.key {
-                *second = *first;
-            }
-            *first = entry;
+        let hash = hash(entry.key);
+        let has_room = |hash: u64| self.set(hash).is_some_and(|set| set.has_room(entry.key));
+        let place = if !has_room(hash) && has_room(hash >> SECOND) { hash >> SECOND } else { hash };
+        let mask = self.sets.len() - 1;
+        if let Some(set) = self.sets.get_mut(place as usize & mask) {
+            set.put(entry);
         }
     }
 

@@ -5,7 +5,7 @@
 //! forgotten. A chunk of pieces is looked up in short loops, one after the
 //! other: keys, then places, then ids; what is not known is asked for out of line.
 
-use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key};
+use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key, key_of_piece};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::vocab::TokenId;
 
@@ -24,10 +24,53 @@ const AT_ONCE: usize = 16;
 struct Chunk {
     keys: [Key; CHUNK],
     hashes: [u64; CHUNK],
-    /// How many wait.
-    n: usize,
     /// The ids of those that are known.
     ids: [TokenId; AT_ONCE * (CHUNK + 1)],
+    /// What is known of the parts of a piece, and which parts wait, with their numbers.
+    values: [Value; CHUNK],
+    parts: [(usize, Piece); CHUNK],
+}
+
+/// Ids on their way: side by side in a buffer, then all at once behind the others.
+struct Copied<'a> {
+    new: &'a mut [TokenId; AT_ONCE * (CHUNK + 1)],
+    n: usize,
+    ids: &'a mut Vec<TokenId>,
+}
+
+impl Copied<'_> {
+    /// Adds the ids that a value names, those of a chunk at most; `long` is the arena.
+    #[inline(always)]
+    fn push(&mut self, value: &Value, long: &[TokenId]) {
+        let n = value[IN_ENTRY] as usize;
+        // All words are written whatever the number, which then says where to go on.
+        let place = self.new.get_mut(self.n..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>);
+        let Some(place) = place else { return };
+        if n <= IN_ENTRY {
+            let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = place;
+            *first = *value;
+        } else {
+            let known = long.get(value[0] as usize..).unwrap_or_default();
+            match known.first_chunk::<AT_ONCE>().filter(|_| n <= AT_ONCE) {
+                Some(known) => *place = *known,
+                None => return self.push_many(&known[..n]),
+            }
+        }
+        self.n += n;
+    }
+
+    /// Adds more ids than there is room for.
+    #[cold]
+    fn push_many(&mut self, many: &[TokenId]) {
+        self.ids.extend_from_slice(&self.new[..self.n]);
+        self.ids.extend_from_slice(many);
+        self.n = 0;
+    }
+
+    #[inline(always)]
+    fn finish(self) {
+        self.ids.extend_from_slice(&self.new[..self.n]);
+    }
 }
 
 /// What the cache asks when it does not know a piece.
@@ -35,8 +78,8 @@ pub(crate) trait Misses {
     /// Appends the ids of the piece that a key spells, and may keep them.
     fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>);
 
-    /// Sees to a piece that is too long for a key: by keys that wait
-    /// ([`PretokenCache::wait`]), or after a [`PretokenCache::flush`] at once.
+    /// Appends the ids of a piece that is too long for a key: at once, or by its
+    /// parts ([`PretokenCache::encode_parts`]).
     fn long(&mut self, cache: &mut PretokenCache, text: &[u8], piece: Piece, ids: &mut Vec<TokenId>);
 }
 
@@ -53,7 +96,8 @@ pub(crate) struct PretokenCache {
 impl Default for PretokenCache {
     fn default() -> Self {
         let ids = [0; AT_ONCE * (CHUNK + 1)];
-        let chunk = Chunk { keys: [0; CHUNK], hashes: [0; CHUNK], n: 0, ids };
+        let parts = [(0, Piece::default()); CHUNK];
+        let chunk = Chunk { keys: [0; CHUNK], hashes: [0; CHUNK], ids, values: [[0; 4]; CHUNK], parts };
         Self { table: PieceTable::new(MOST_SETS), long: Vec::new(), n_long: 0, chunk: Box::new(chunk) }
     }
 }
@@ -70,16 +114,15 @@ impl PretokenCache {
     ) {
         while !pieces.is_empty() {
             let n = self.wait_for_short(text, pieces);
+            self.look_up(n, ids, misses);
             pieces = &pieces[n..];
-            let Some((piece, rest)) = pieces.split_first() else { break };
-            if self.is_full() {
-                self.flush(ids, misses);
-            } else {
+            if let Some((piece, rest)) = pieces.split_first()
+                && piece.range().len() > MAX_KEY
+            {
                 misses.long(self, text, *piece, ids);
                 pieces = rest;
             }
         }
-        self.flush(ids, misses);
     }
 
     /// Lets pieces wait, up to one without a key or the last that there is room
@@ -87,10 +130,9 @@ impl PretokenCache {
     #[inline]
     fn wait_for_short(&mut self, text: &[u8], pieces: &[Piece]) -> usize {
         let Self { table, chunk, .. } = self;
-        let Chunk { keys, hashes, n: waiting, .. } = &mut **chunk;
-        let room = keys[*waiting..].iter_mut().zip(&mut hashes[*waiting..]);
+        let Chunk { keys, hashes, .. } = &mut **chunk;
         let mut n = 0;
-        for (piece, (key_of_piece, hash_of_key)) in pieces.iter().zip(room) {
+        for (piece, (key_of_piece, hash_of_key)) in pieces.iter().zip(keys.iter_mut().zip(hashes)) {
             let len = (piece.end - piece.start) as usize;
             if len > MAX_KEY {
                 break;
@@ -100,41 +142,88 @@ impl PretokenCache {
             table.prefetch(*hash_of_key);
             n += 1;
         }
-        *waiting += n;
         n
     }
 
-    /// Lets a piece wait for [`PretokenCache::flush`]; its key may have a mark.
+    /// Appends the ids of parts of a piece, in order: a part with what is known of it, or
+    /// nothing, when its key is looked up, under a mark; `miss` appends those of a part
+    /// that is not known then, and may keep them.
     #[inline]
-    pub(crate) fn wait(&mut self, key: Key, ids: &mut Vec<TokenId>, misses: &mut impl Misses) {
-        if self.is_full() {
-            self.flush(ids, misses);
-        }
-        let Chunk { keys, hashes, n, .. } = &mut *self.chunk;
-        if let (Some(place), Some(hash_of_key)) = (keys.get_mut(*n), hashes.get_mut(*n)) {
-            *place = key;
-            *hash_of_key = hash(key);
-            self.table.prefetch(*hash_of_key);
-            *n += 1;
+    pub(crate) fn encode_parts(
+        &mut self,
+        text: &[u8],
+        mut parts: impl Iterator<Item = (Piece, Option<Value>)>,
+        mark: Key,
+        ids: &mut Vec<TokenId>,
+        mut miss: impl FnMut(&mut Self, Piece, &mut Vec<TokenId>),
+    ) {
+        loop {
+            let (n, n_unknown) = self.wait_for_parts(text, &mut parts, mark);
+            if n == 0 {
+                return;
+            }
+            let mut done = 0;
+            for at in 0..n_unknown {
+                let Chunk { keys, hashes, values, parts, .. } = &mut *self.chunk;
+                let (number, part) = parts[at];
+                match self.table.get(keys[at], hashes[at]) {
+                    Some(value) => values[number] = *value,
+                    None => {
+                        // What stands before goes first: nothing is kept that a miss may forget.
+                        self.emit_parts(done, number, ids);
+                        miss(self, part, ids);
+                        done = number + 1;
+                    }
+                }
+            }
+            self.emit_parts(done, n, ids);
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.chunk.n >= CHUNK
+    /// Takes parts and the keys of those that are not known, and says that these are
+    /// going to be looked up; returns how many parts, and how many of these.
+    #[inline]
+    fn wait_for_parts(
+        &mut self,
+        text: &[u8],
+        parts: &mut impl Iterator<Item = (Piece, Option<Value>)>,
+        mark: Key,
+    ) -> (usize, usize) {
+        let Self { table, chunk, .. } = self;
+        let Chunk { keys, hashes, values, parts: waiting, .. } = &mut **chunk;
+        let (mut n, mut n_unknown) = (0, 0);
+        for (place, (part, value)) in values.iter_mut().zip(parts) {
+            if let Some(value) = value {
+                *place = value;
+            } else {
+                let key = key_of_piece(text, part) | mark;
+                (keys[n_unknown], hashes[n_unknown]) = (key, hash(key));
+                table.prefetch(hashes[n_unknown]);
+                waiting[n_unknown] = (n, part);
+                n_unknown += 1;
+            }
+            n += 1;
+        }
+        (n, n_unknown)
     }
 
-    /// Appends the ids of the pieces that wait.
+    /// Appends the ids of parts that are known.
     #[inline]
-    pub(crate) fn flush(&mut self, ids: &mut Vec<TokenId>, misses: &mut impl Misses) {
-        let n = std::mem::take(&mut self.chunk.n);
+    fn emit_parts(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        let Chunk { values, ids: new, .. } = &mut *self.chunk;
+        let mut copied = Copied { new, n: 0, ids };
+        values[start..end].iter().for_each(|value| copied.push(value, &self.long));
+        copied.finish();
+    }
+
+    /// Appends the ids of the `n` pieces that wait.
+    #[inline]
+    fn look_up(&mut self, n: usize, ids: &mut Vec<TokenId>, misses: &mut impl Misses) {
         let mut done = 0;
         while done < n {
             done += self.emit(done, n, ids);
             if done < n {
-                let key = self.chunk.keys[done];
-                if !self.hit(key, ids) {
-                    misses.short(self, key, ids);
-                }
+                misses.short(self, self.chunk.keys[done], ids);
                 done += 1;
             }
         }
@@ -144,27 +233,16 @@ impl PretokenCache {
     /// known; returns how many pieces these are.
     #[inline]
     fn emit(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) -> usize {
-        let Chunk { keys, hashes, ids: new, .. } = &mut *self.chunk;
-        let mut n_ids = 0;
+        let Self { table, long, chunk, .. } = self;
+        let Chunk { keys, hashes, ids: new, .. } = &mut **chunk;
+        let mut copied = Copied { new, n: 0, ids };
         let mut n_pieces = 0;
         for (&key, &hash) in keys[start..end].iter().zip(&hashes[start..end]) {
-            let Some(value) = self.table.get(key, hash) else { break };
-            let Some(place) = new.get_mut(n_ids..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>) else {
-                break;
-            };
-            let n = value[IN_ENTRY] as usize;
-            // All words are written whatever the number, which then says where to go on.
-            if n <= IN_ENTRY {
-                place[..=IN_ENTRY].copy_from_slice(value);
-            } else {
-                let known = self.long.get(value[0] as usize..).and_then(<[TokenId]>::first_chunk::<AT_ONCE>);
-                let Some(known) = known.filter(|_| n <= AT_ONCE) else { break };
-                *place = *known;
-            }
-            n_ids += n;
+            let Some(value) = table.get(key, hash) else { break };
+            copied.push(value, long);
             n_pieces += 1;
         }
-        ids.extend_from_slice(&new[..n_ids]);
+        copied.finish();
         n_pieces
     }
 
@@ -219,6 +297,11 @@ mod tests {
         piece.iter().cycle().take(n).map(|&byte| byte.into()).collect()
     }
 
+    /// The same of a part: of some they are known before.
+    fn ids_of_part(part: &[u8]) -> Vec<TokenId> {
+        if part[0] == b'7' { vec![55] } else { ids_of(part) }
+    }
+
     /// The ids of a piece of the test.
     struct Cycled {
         n_missed: usize,
@@ -237,12 +320,16 @@ mod tests {
             let bytes = &text[piece.start as usize..piece.end as usize];
             assert!(bytes.len() > MAX_KEY);
             if bytes[0].is_ascii_digit() {
-                // In parts, of which more may wait than there is room for.
-                for part in bytes.chunks(2) {
-                    cache.wait(key(part, 0, part.len()), ids, self);
-                }
+                // In parts, of which more may wait than there is room for, and some are known.
+                let parts = piece.range().step_by(2).map(|start| {
+                    let part = Piece { start: start as u32, end: piece.end.min(start as u32 + 2) };
+                    let known = if text[start] == b'7' { Some([55, 55, 55, 1]) } else { None };
+                    (part, known)
+                });
+                cache.encode_parts(text, parts, 0, ids, |cache, part, ids| {
+                    self.short(cache, key(text, part.start as usize, part.range().len()), ids);
+                });
             } else {
-                cache.flush(ids, self);
                 ids.extend_from_slice(&ids_of(bytes));
             }
         }
@@ -270,7 +357,9 @@ mod tests {
             .iter()
             .map(bytes_of)
             .flat_map(|bytes| match bytes.len() {
-                n if n > MAX_KEY && bytes[0].is_ascii_digit() => bytes.chunks(2).flat_map(ids_of).collect(),
+                n if n > MAX_KEY && bytes[0].is_ascii_digit() => {
+                    bytes.chunks(2).flat_map(ids_of_part).collect()
+                }
                 _ => ids_of(bytes),
             })
             .collect();

@@ -10,10 +10,13 @@
 //! tokens are in the set. If none of the pairs that `a` and `b` can form is, no
 //! merge ever crosses, and what lies on either side merges as if alone.
 //!
-//! The set is a Bloom filter of one hash: an error only leaves out a cut. Most
-//! characters are in no pair at all, or with few of their parts: what each can be
-//! in is looked up first, by code point.
+//! The set is a Bloom filter of one hash: an error only leaves out a cut. It is as
+//! large as the distinct pairs ask for, so that it stays in the caches close to the
+//! processor. In which kinds of pair a character can be is looked up first, by code
+//! point; of two whole characters the set is asked at once, without a branch.
 
+use super::characters::{Character, unit_at};
+use crate::simd::bits;
 use crate::vocab::Vocab;
 
 /// What stands for a space in models over characters.
@@ -28,97 +31,77 @@ pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
 /// Bytes of a piece that are cut at once: what ends of runs take is bounded so.
 const STEP: usize = 1 << 12;
 
-/// The set of pairs that tokens hold together, and which kinds of pair it has.
+/// A run of a piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Run {
+    /// Where it ends in the piece.
+    pub(super) end: u32,
+    /// The code point of the one character it is; 0 of other runs, and of characters
+    /// of four bytes.
+    pub(super) alone: u32,
+}
+
+/// The set of pairs that tokens hold together.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
     bits: Vec<u64>,
     shift: u32,
-    /// Bit `4 * s + p`: some token holds a suffix of `s` bytes and a prefix of
-    /// `p` bytes, 0 standing for the whole character.
-    kinds: u16,
     parts: Parts,
 }
 
-/// Which parts of a character are in some pair, by code point: in the low bits,
-/// bit `s`, a suffix of `s` bytes on the left; in the high ones, bit `4 + p`, a
-/// prefix of `p` bytes on the right.
+/// In which kinds of pair each character is, by code point: on the left of it in the
+/// low half, on the right in the high one.
+///
+/// Bit `4 * s + p`: some token holds the pair of a suffix of `s` bytes and a prefix
+/// of `p` bytes, 0 standing for the whole character.
 #[derive(Clone, Default)]
-struct Parts(Vec<u8>);
+struct Parts {
+    known: Vec<u32>,
+    /// What a character may be that is not known: the kinds that there are.
+    any: u32,
+}
 
 /// Code points that [`Parts`] knows: those of up to three bytes.
 const N_KNOWN: u32 = 1 << 16;
 
-/// What a character is that [`Parts`] does not know: all of them may be in one.
-const ANY_PART: u8 = u8::MAX;
+/// The kind of pair of two whole characters, as a bit.
+const WHOLE: u32 = 1;
 
 impl Parts {
     /// `pairs` calls for each pair and its kind.
     fn new(pairs: impl Fn(&mut dyn FnMut(u32, u32, u32))) -> Self {
         // Characters by their words, suffixes and prefixes by theirs; a word of
         // three bytes is known by a hash, and may be taken for another.
-        let mut lefts = vec![0_u8; N_KNOWN as usize];
+        let mut lefts = vec![0_u16; N_KNOWN as usize];
         let mut rights = lefts.clone();
+        let mut any = 0;
         pairs(&mut |left, right, kind| {
-            lefts[Self::place(left)] |= 1 << (kind / 4);
-            rights[Self::place(right)] |= 1 << (kind % 4);
+            lefts[Self::place(left)] |= 1 << kind;
+            rights[Self::place(right)] |= 1 << kind;
+            any |= 0x1_0001 << kind;
         });
-        let parts = |c: u32| {
-            let Some(c) = char::from_u32(c) else { return ANY_PART };
+        let kinds = |c: u32| {
+            let Some(c) = char::from_u32(c) else { return any };
             let mut bytes = [0; 4];
             let len = c.encode_utf8(&mut bytes).len() as u32;
             let unit = Character { bytes: u32::from_le_bytes(bytes), len };
-            let mut parts = 0;
+            let (mut left, mut right) = (0, 0);
             for part in 0..len.min(4) {
-                parts |= lefts[Self::place(unit.suffix(part))] & 1 << part;
-                parts |= (rights[Self::place(unit.prefix(part))] & 1 << part) << 4;
+                left |= lefts[Self::place(unit.suffix(part))] & 0x000F << (4 * part);
+                right |= rights[Self::place(unit.prefix(part))] & 0x1111 << part;
             }
-            parts
+            u32::from(left) | u32::from(right) << 16
         };
-        Self((0..N_KNOWN).map(parts).collect())
+        Self { known: (0..N_KNOWN).map(kinds).collect(), any }
     }
 
     fn place(word: u32) -> usize {
         (word.wrapping_mul(0x9E37_79B9) >> (u32::BITS - N_KNOWN.trailing_zeros())) as usize
     }
 
-    #[inline]
-    fn of(&self, unit: Character) -> u8 {
-        let byte = |n: u32| unit.bytes >> (8 * n) & 0x3F;
-        let c = match unit.len {
-            1 => unit.bytes,
-            2 => (unit.bytes & 0x1F) << 6 | byte(1),
-            3 => (unit.bytes & 0x0F) << 12 | byte(1) << 6 | byte(2),
-            _ => return ANY_PART,
-        };
-        // An overlong form has not the bytes of its code point.
-        let least = [0, 0, 0x80, 0x800][unit.len as usize & 3];
-        if c < least { ANY_PART } else { self.0.get(c as usize).copied().unwrap_or(ANY_PART) }
-    }
-}
-
-/// The kinds of pair of characters with such parts; see [`Cuts::kinds`].
-#[inline]
-fn kinds_of(left: u8, right: u8) -> u16 {
-    // Each of the four low bits, four times over.
-    let spread =
-        u16::from(left & 1) | u16::from(left & 2) << 3 | u16::from(left & 4) << 6 | u16::from(left & 8) << 9;
-    (spread * 0xF) & (u16::from(right >> 4) * 0x1111)
-}
-
-/// A character, or the part of one that a token holds, as bytes in a word.
-#[derive(Clone, Copy)]
-struct Character {
-    bytes: u32,
-    len: u32,
-}
-
-impl Character {
-    fn suffix(self, len: u32) -> u32 {
-        if len == 0 { self.bytes } else { self.bytes >> (8 * (self.len - len)) }
-    }
-
-    fn prefix(self, len: u32) -> u32 {
-        if len == 0 { self.bytes } else { self.bytes & ((1 << (8 * len)) - 1) }
+    #[inline(always)]
+    fn of(&self, unit: Character) -> u32 {
+        unit.code_point().and_then(|c| self.known.get(c as usize).copied()).unwrap_or(self.any)
     }
 }
 
@@ -129,19 +112,29 @@ impl Cuts {
                 token_pairs(token, &mut *pair);
             }
         };
-        let (mut n_pairs, mut kinds) = (0_usize, 0);
-        each(&mut |_, _, kind| {
-            n_pairs += 1;
-            kinds |= 1 << kind;
-        });
+        // Tokens repeat their pairs: a set for as many as there may be, then one for
+        // as many as there are. Neighbours in it are one place in a smaller one.
+        let mut n_pairs = 0_usize;
+        each(&mut |_, _, _| n_pairs += 1);
+        let mut cuts = Self::empty(n_pairs);
+        each(&mut |left, right, _| cuts.insert(hash(left, right)));
+        let n_distinct = cuts.bits.iter().map(|word| word.count_ones() as usize).sum();
+        let mut small = Self { parts: Parts::new(each), ..Self::empty(n_distinct) };
+        for (at, &word) in cuts.bits.iter().enumerate() {
+            bits(word).for_each(|bit| small.insert(((at * 64 + bit) as u64) << cuts.shift));
+        }
+        small
+    }
+
+    /// A set for so many pairs.
+    fn empty(n_pairs: usize) -> Self {
         let size = (n_pairs * 16).next_power_of_two().max(64);
-        let shift = 64 - size.trailing_zeros();
-        let mut cuts = Self { bits: vec![0; size / 64], shift, kinds, parts: Parts::new(each) };
-        each(&mut |left, right, _| {
-            let bit = (hash(left, right) >> cuts.shift) as usize;
-            cuts.bits[bit / 64] |= 1 << (bit % 64);
-        });
-        cuts
+        Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros(), parts: Parts::default() }
+    }
+
+    fn insert(&mut self, hash: u64) {
+        let bit = (hash >> self.shift) as usize;
+        self.bits[bit / 64] |= 1 << (bit % 64);
     }
 
     /// Whether a text may be cut before every `▁` that no other `▁` stands before:
@@ -154,10 +147,10 @@ impl Cuts {
         vocab.id(MARK).is_some() && !vocab.iter().any(|(_, token)| is_inside(token))
     }
 
-    /// Fills `ends` with where runs of a piece end, from the start of one on: one or
-    /// more, in order, the last of them the end of the piece or where to go on.
-    /// `None` if the piece is not made of characters, which the first call tells.
-    pub(super) fn runs(&self, piece: &[u8], from: usize, ends: &mut Vec<u32>) -> Option<()> {
+    /// Fills `runs` with those of a piece from the start of one on: one or more, in
+    /// order, the last of them the end of the piece or where to go on. Returns how
+    /// many, `None` if the piece is not made of characters, which the first call tells.
+    pub(super) fn runs(&self, piece: &[u8], from: usize, runs: &mut Vec<Run>) -> Option<usize> {
         if from == 0 && piece.len() > STEP {
             let mut at = 0;
             while at < piece.len() {
@@ -167,55 +160,62 @@ impl Cuts {
         let mut size = STEP;
         loop {
             let to = piece.len().min(from + size);
-            let at = self.runs_between(piece, from, to, ends)?;
+            let (n, at) = self.runs_between(piece, from, to, runs)?;
             if at == piece.len() {
-                return Some(());
+                return Some(n);
             }
             // The last run may go on.
-            ends.pop();
-            if !ends.is_empty() {
-                return Some(());
+            if n > 1 {
+                return Some(n - 1);
             }
             size *= 2;
         }
     }
 
-    /// Fills `ends` with where runs end among the characters that begin between
-    /// `from` and `to`; returns the end of the last.
+    /// Fills `runs` with those of the characters that begin between `from` and `to`;
+    /// returns how many, and the end of the last.
     #[inline]
-    fn runs_between(&self, piece: &[u8], from: usize, to: usize, ends: &mut Vec<u32>) -> Option<usize> {
-        ends.clear();
+    fn runs_between(
+        &self,
+        piece: &[u8],
+        from: usize,
+        to: usize,
+        runs: &mut Vec<Run>,
+    ) -> Option<(usize, usize)> {
         // A run has a byte or more. Each place is written; only ends stay.
-        ends.resize(to - from + 1, 0);
-        let (mut n, mut at) = (0, from);
-        let mut left = Character { bytes: 0, len: 1 };
-        let mut left_parts = ANY_PART;
+        if runs.len() <= to - from {
+            runs.resize(to - from + 1, Run::default());
+        }
+        let mut left = unit_at(piece, from)?;
+        let (mut parts, mut alone) = (self.parts.of(left), left.code_point().unwrap_or(0));
+        let (mut n, mut at) = (0, from + left.len as usize);
         while at < to {
             let unit = unit_at(piece, at)?;
-            let parts = self.parts.of(unit);
-            let kinds = self.kinds & kinds_of(left_parts, parts);
-            let crosses = (left.len == 1) & (unit.len == 1) || self.may_cross(left, unit, kinds);
-            // Before the first character, nothing ends.
-            ends[n] = at as u32;
-            n += usize::from(!crosses & (at > from));
-            (left, left_parts) = (unit, parts);
+            let right_parts = self.parts.of(unit);
+            let kinds = parts & right_parts >> 16;
+            let crosses = (left.len == 1) & (unit.len == 1)
+                || (kinds & WHOLE != 0) & self.has(left.bytes, unit.bytes)
+                || kinds & !WHOLE != 0 && self.may_cross(left, unit, kinds & !WHOLE);
+            runs[n] = Run { end: at as u32, alone };
+            n += usize::from(!crosses);
+            alone = if crosses { 0 } else { unit.code_point().unwrap_or(0) };
+            (left, parts) = (unit, right_parts);
             at += unit.len as usize;
         }
-        ends[n] = at as u32;
-        ends.truncate(n + 1);
-        Some(at)
+        runs[n] = Run { end: at as u32, alone };
+        Some((n + 1, at))
     }
 
     /// Whether the set has a pair.
     #[inline(always)]
     fn has(&self, left: u32, right: u32) -> bool {
         let bit = (hash(left, right) >> self.shift) as usize;
-        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+        self.bits.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
     /// Whether some token holds a pair of these characters, of one of `kinds`.
-    #[inline]
-    fn may_cross(&self, left: Character, right: Character, mut kinds: u16) -> bool {
+    #[inline(never)]
+    fn may_cross(&self, left: Character, right: Character, mut kinds: u32) -> bool {
         while kinds != 0 {
             let kind = kinds.trailing_zeros();
             kinds &= kinds - 1;
@@ -227,21 +227,6 @@ impl Cuts {
         }
         false
     }
-}
-
-/// The character that starts at `at`, by the shape of its bytes alone.
-#[inline]
-fn unit_at(bytes: &[u8], at: usize) -> Option<Character> {
-    let is_tail = |byte: &&u8| **byte & 0xC0 == 0x80;
-    let lead = u32::from(*bytes.get(at)?);
-    let tail = |n: usize| bytes.get(at + n).filter(is_tail).map(|&byte| u32::from(byte) << (8 * n));
-    Some(match lead {
-        0x00..0x80 => Character { bytes: lead, len: 1 },
-        0xC0..0xE0 => Character { bytes: lead | tail(1)?, len: 2 },
-        0xE0..0xF0 => Character { bytes: lead | tail(1)? | tail(2)?, len: 3 },
-        0xF0..0xF8 => Character { bytes: lead | tail(1)? | tail(2)? | tail(3)?, len: 4 },
-        _ => return None,
-    })
 }
 
 /// The neighbours in a token: characters, with a part of one at either end.
@@ -309,9 +294,16 @@ mod tests {
             ("語語語é", vec![3, 6, 11]),
             ("ab", vec![2]),
         ] {
-            let mut ends = vec![7; 3];
-            cuts.runs(piece.as_bytes(), 0, &mut ends).unwrap();
-            assert_eq!(ends, expected, "{piece}");
+            let mut runs = vec![Run { end: 7, alone: 7 }; 3];
+            let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap();
+            assert_eq!(runs[..n].iter().map(|run| run.end).collect::<Vec<_>>(), expected, "{piece}");
+            let mut start = 0;
+            for run in &runs[..n] {
+                let mut chars = piece[start..run.end as usize].chars();
+                let only = chars.next().filter(|_| chars.next().is_none());
+                assert_eq!(char::from_u32(run.alone).filter(|&c| c != '\0'), only, "{piece}");
+                start = run.end as usize;
+            }
         }
         assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()), None);
     }
@@ -323,15 +315,15 @@ mod tests {
         let piece = "語é".repeat(STEP) + &letters + &"語".repeat(STEP);
         let runs = (0..STEP).map(|n| 5 * (n + 1)).chain([5 * STEP + letters.len()]);
         let expected: Vec<usize> = runs.chain((0..STEP).map(|n| 8 * STEP + 3 * (n + 1))).collect();
-        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        let (mut all, mut runs) = (Vec::new(), Vec::new());
         while all.last() != Some(&piece.len()) {
-            cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut ends).unwrap();
-            assert!(ends.len() <= 8 * STEP / 3, "{}", ends.len());
-            all.extend(ends.iter().map(|&end| end as usize));
+            let n = cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut runs).unwrap();
+            assert!(n <= 8 * STEP / 3, "{n}");
+            all.extend(runs[..n].iter().map(|run| run.end as usize));
         }
         assert_eq!(all, expected);
         let broken = [piece.as_bytes(), b"\xE8"].concat();
-        assert_eq!(cuts.runs(&broken, 0, &mut ends), None);
+        assert_eq!(cuts.runs(&broken, 0, &mut runs), None);
     }
 
     #[test]
@@ -347,7 +339,7 @@ mod tests {
         let unit = |text: &str| unit_at(text.as_bytes(), 0).unwrap();
         let mut n_left_out = 0;
         for (left, right) in all.iter().flat_map(|left| all.map(|right| (unit(left), unit(right)))) {
-            let kinds = cuts.kinds & kinds_of(cuts.parts.of(left), cuts.parts.of(right));
+            let kinds = cuts.parts.of(left) & cuts.parts.of(right) >> 16;
             for kind in (0..16).filter(|kind| kind / 4 < left.len && kind % 4 < right.len) {
                 let pair = (left.suffix(kind / 4), right.prefix(kind % 4), kind);
                 assert!(kinds >> kind & 1 == 1 || !pairs.contains(&pair), "{pair:?}");
@@ -356,9 +348,7 @@ mod tests {
         }
         assert!(n_left_out > 300, "{n_left_out}");
         // Overlong: not the parts of the character it would be.
-        assert_eq!(
-            cuts.parts.of(Character { bytes: u32::from_le_bytes([0xE0, 0x81, 0x81, 0]), len: 3 }),
-            ANY_PART
-        );
+        let overlong = Character { bytes: u32::from_le_bytes([0xE0, 0x81, 0x81, 0]), len: 3 };
+        assert_eq!(cuts.parts.of(overlong), cuts.parts.any);
     }
 }

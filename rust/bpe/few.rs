@@ -116,17 +116,10 @@ impl Few {
 }
 
 impl Bpe {
-    /// The tokens of a piece of at most [`MOST`] bytes, and their number, where
-    /// symbols are bytes; `whole` says whether it may be one as a whole.
-    pub(super) fn encode_few(&self, piece: &[u8], whole: bool, few: &mut Few) -> ([TokenId; MOST], usize) {
+    /// The tokens that a piece of at most [`MOST`] bytes is merged into, and their
+    /// number, where symbols are bytes.
+    pub(super) fn merge_few(&self, piece: &[u8], few: &mut Few) -> ([TokenId; MOST], usize) {
         let mut ids = [0; MOST];
-        if whole
-            && self.emits_whole_tokens()
-            && let Some(id) = self.whole_token(piece)
-        {
-            ids[0] = id;
-            return (ids, 1);
-        }
         few.clear();
         self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
         let left_over = few.merge(&self.pairs);

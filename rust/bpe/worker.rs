@@ -4,7 +4,8 @@
 //! Runs inside a piece have keys of their own: they are merged, never taken whole.
 
 use super::Bpe;
-use super::cuts::word_ends;
+use super::cuts::{Run, word_ends};
+use super::few;
 use super::long_pieces::LongPieces;
 use super::merge::Symbols;
 use crate::piece_table::{Key, MAX_KEY, key};
@@ -48,13 +49,13 @@ pub(crate) struct Scratch {
     symbols: Symbols,
     cache: PretokenCache,
     long: LongPieces,
-    /// Where the runs of a piece end; kept for its memory.
-    ends: Vec<u32>,
+    /// The runs of a piece; kept for its memory.
+    runs: Vec<Run>,
     dropout: Option<Dropout>,
 }
 
-/// The ends of runs for which memory is kept.
-const KEPT_ENDS: usize = 1 << 13;
+/// The runs for which memory is kept.
+const KEPT_RUNS: usize = 1 << 13;
 
 /// What one thread encodes pieces with; made by [`Bpe::worker`].
 pub struct Worker<'m> {
@@ -79,7 +80,8 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.symbols.rest();
-        self.scratch.ends.shrink_to(KEPT_ENDS);
+        self.scratch.runs.truncate(KEPT_RUNS);
+        self.scratch.runs.shrink_to(KEPT_RUNS);
         self.scratch
     }
 
@@ -108,8 +110,8 @@ impl Worker<'_> {
 impl Scratch {
     /// The cache, and what it asks.
     fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
-        let Self { symbols, cache, long, ends, .. } = self;
-        (cache, Misses { bpe, symbols, long, ends })
+        let Self { symbols, cache, long, runs, .. } = self;
+        (cache, Misses { bpe, symbols, long, runs })
     }
 
     #[inline]
@@ -185,11 +187,9 @@ impl Scratch {
         let Some(cuts) = &bpe.cuts else { return false };
         let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
         while done < piece.len() {
-            if cuts.runs(piece, done, &mut self.ends).is_none() {
-                return false;
-            }
-            for &end in &self.ends {
-                let end = end as usize;
+            let Some(n) = cuts.runs(piece, done, &mut self.runs) else { return false };
+            for run in &self.runs[..n] {
+                let end = run.end as usize;
                 bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
                 let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
                 let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
@@ -213,7 +213,7 @@ struct Misses<'a> {
     bpe: &'a Bpe,
     symbols: &'a mut Symbols,
     long: &'a mut LongPieces,
-    ends: &'a mut Vec<u32>,
+    runs: &'a mut Vec<Run>,
 }
 
 impl pretoken_cache::Misses for Misses<'_> {
@@ -231,38 +231,43 @@ impl pretoken_cache::Misses for Misses<'_> {
         ids: &mut Vec<TokenId>,
     ) {
         let piece = &text[start as usize..end as usize];
-        let is_cut = !piece.is_ascii() && self.find_ends(piece, 0);
-        if !is_cut || self.ends[0] as usize == piece.len() {
-            cache.flush(ids, self);
+        let mut n = if piece.is_ascii() { None } else { self.find_runs(piece, 0) };
+        if n.is_none() || self.runs[0].end as usize == piece.len() {
             return self.encode_long(piece, false, ids);
         }
-        let unk = self.bpe.fused_unk();
-        if unk.is_some() {
-            cache.flush(ids, self);
-        }
         let (from, mut done) = (ids.len(), 0);
-        while done < piece.len() && self.find_ends(piece, done) {
-            for at in 0..self.ends.len() {
-                let end = self.ends[at] as usize;
-                match unk {
-                    Some(unk) => self.encode_fused(cache, &piece[done..end], unk, from, ids),
-                    None if end - done > MAX_KEY => {
-                        cache.flush(ids, self);
-                        self.encode_long(&piece[done..end], true, ids);
+        while let Some(n_runs) = n {
+            let runs = std::mem::take(self.runs);
+            match self.bpe.fused_unk() {
+                Some(unk) => {
+                    for run in &runs[..n_runs] {
+                        self.encode_fused(cache, &piece[done..run.end as usize], unk, from, ids);
+                        done = run.end as usize;
                     }
-                    None => cache.wait(key(text, start as usize + done, end - done) | RUN, ids, self),
                 }
-                done = end;
+                None => {
+                    let bpe = self.bpe;
+                    let parts = runs[..n_runs].iter().map(|run| {
+                        let part = Piece { start: start + done as u32, end: start + run.end };
+                        done = run.end as usize;
+                        (part, bpe.alone(run.alone))
+                    });
+                    cache.encode_parts(text, parts, RUN, ids, |cache, part, ids| {
+                        self.encode_run(cache, &text[part.range()], ids);
+                    });
+                }
             }
+            *self.runs = runs;
+            n = if done < piece.len() { self.find_runs(piece, done) } else { None };
         }
     }
 }
 
 impl Misses<'_> {
-    /// Finds where runs of a piece end; `false` if it cannot be cut.
+    /// Finds the runs of a piece; `None` if it cannot be cut.
     #[inline]
-    fn find_ends(&mut self, piece: &[u8], from: usize) -> bool {
-        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, from, self.ends)).is_some()
+    fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
+        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, from, self.runs))
     }
 
     /// Appends the ids of the piece that a key spells, and keeps them.
@@ -272,7 +277,11 @@ impl Misses<'_> {
         let piece = &bytes[..usize::from(bytes[MAX_KEY])];
         let is_run = key & RUN != 0;
         if self.bpe.plain_bytes {
-            let (new, n) = self.bpe.encode_few(piece, !is_run, &mut self.symbols.few);
+            let whole = if is_run { None } else { self.bpe.whole_token_of(key) };
+            let (new, n) = match whole {
+                Some(id) => ([id; few::MOST], 1),
+                None => self.bpe.merge_few(piece, &mut self.symbols.few),
+            };
             ids.extend_from_slice(&new[..n]);
             cache.insert(key, &new[..n]);
             return;
@@ -291,6 +300,16 @@ impl Misses<'_> {
         });
     }
 
+    /// Appends the ids of a run of a piece, which the cache does not know.
+    #[inline(never)]
+    fn encode_run(&mut self, cache: &mut PretokenCache, run: &[u8], ids: &mut Vec<TokenId>) {
+        if run.len() > MAX_KEY {
+            self.encode_long(run, true, ids);
+        } else {
+            self.encode_short(cache, key(run, 0, run.len()) | RUN, ids);
+        }
+    }
+
     /// Appends the ids of a run of a piece, whose ids begin at `from`: unknown
     /// characters on both sides of a cut are one.
     fn encode_fused(
@@ -302,13 +321,8 @@ impl Misses<'_> {
         ids: &mut Vec<TokenId>,
     ) {
         let before = ids.len();
-        if run.len() > MAX_KEY {
-            self.encode_long(run, true, ids);
-        } else {
-            let key = key(run, 0, run.len()) | RUN;
-            if !cache.hit(key, ids) {
-                self.encode_short(cache, key, ids);
-            }
+        if run.len() > MAX_KEY || !cache.hit(key(run, 0, run.len()) | RUN, ids) {
+            self.encode_run(cache, run, ids);
         }
         if before > from && ids[before - 1] == unk && ids.get(before) == Some(&unk) {
             ids.remove(before);

@@ -137,8 +137,7 @@ impl Misses for &WordPiece {
         miss(self, cache, key, ids);
     }
 
-    fn long(&mut self, cache: &mut PretokenCache, text: &[u8], word: Piece, ids: &mut Vec<TokenId>) {
-        cache.flush(ids, self);
+    fn long(&mut self, _: &mut PretokenCache, text: &[u8], word: Piece, ids: &mut Vec<TokenId>) {
         self.push_ids(&text[word.start as usize..word.end as usize], ids);
     }
 }
