@@ -19,6 +19,8 @@ mod prune;
 mod rewritten;
 mod segmentations;
 mod segments;
+mod spans;
+mod sums;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
@@ -28,6 +30,7 @@ pub use doctor::Diagnosis;
 pub use input::Input;
 pub use prune::IdMap;
 pub use segments::Segment;
+pub use sums::Sums;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -111,8 +114,8 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     choices: finder::Choices,
-    /// Whether the tokens of a text, one after the other, are the text.
-    spans_are_sums: bool,
+    /// Where the tokens of a text, one after the other, are the text.
+    sums: Option<sums::AllSums>,
     tables: decode::Tables,
 }
 
@@ -128,10 +131,10 @@ impl Tokenizer {
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
-        let mut tokenizer =
-            Self { pipeline, model, added, template, decoder, choices, spans_are_sums: false, tables };
+        let mut tokenizer = Self { pipeline, model, added, template, decoder, choices, sums: None, tables };
         let mut added = tokenizer.added.tokens().iter();
-        tokenizer.spans_are_sums = tokenizer.keeps_text() && added.all(|token| tokenizer.keeps_token(token));
+        let are_sums = tokenizer.keeps_text() && added.all(|token| tokenizer.keeps_token(token));
+        tokenizer.sums = are_sums.then(sums::AllSums::default);
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part

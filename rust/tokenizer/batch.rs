@@ -6,18 +6,19 @@
 //! atomic counter and share nothing else.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::finder::Finder;
 use super::input::Input;
 use super::made::{self, Made};
-use super::output::Output;
+use super::output::{Keeps, Output};
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
+use crate::extents::Extents;
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
@@ -37,6 +38,8 @@ pub(super) const LONG_BYTES: usize = 256 << 10;
 /// The models of one tokenizer share the places where that rests.
 pub(super) struct Workers {
     model: Arc<Model>,
+    /// Made when spans are first asked for.
+    extents: OnceLock<Option<Extents>>,
     owner: Owner,
     resting: Arc<Resting<Scratch>>,
 }
@@ -46,16 +49,25 @@ impl Workers {
     /// to 18 MiB (Unigram: 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
-        Self { model, owner: resting.new_owner(), resting }
+        Self { model, extents: OnceLock::new(), owner: resting.new_owner(), resting }
     }
 
     /// Those of another model, which rest in the same places.
     pub(super) fn beside(&self, model: Arc<Model>) -> Self {
-        Self { model, owner: self.resting.new_owner(), resting: self.resting.clone() }
+        let (owner, resting) = (self.resting.new_owner(), self.resting.clone());
+        Self { model, extents: OnceLock::new(), owner, resting }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    /// How far the ids of the model reach. Nobody waits for another who makes them.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        if self.extents.get().is_none() {
+            let _ = self.extents.set(self.model.extents());
+        }
+        self.extents.get()?.as_ref()
     }
 
     #[cfg(test)]
@@ -340,7 +352,8 @@ impl Settings<'_> {
     fn encode(&self, made: &mut Made, encode: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
         let mut output = match self.counts {
             true => Output::counting(self.room, self.options.stop),
-            false => Output::new(self.options.spans, self.room, self.options.stop),
+            false if self.options.spans => Output::new(Keeps::Spans, self.room, self.options.stop),
+            false => Output::new(Keeps::Ids, self.room, self.options.stop),
         };
         // The arrays go out and come back: there is one for all texts.
         std::mem::swap(&mut output.ids, &mut made.ids);

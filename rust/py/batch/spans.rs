@@ -7,10 +7,10 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use super::{PyEncodingBatch, Sources};
-use crate::encoding::{Blanks, Rows, Span};
+use crate::encoding::{Blanks, OffsetUnit, Span};
 use crate::error::Error;
-use crate::py::arrays;
-use crate::py::spans::{OffsetUnit, Source};
+use crate::py::arrays::{self, KeptSpans};
+use crate::py::spans::{Source, Trim};
 use crate::template::TrimOffsets;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -18,7 +18,7 @@ use crate::vocab::TokenId;
 /// Where spans are.
 pub(super) enum Spans {
     /// Here.
-    Kept(Vec<Span>),
+    Kept(KeptSpans),
     /// Nowhere: they are sums of the lengths of the tokens of a row, which begins with
     /// so many ids of the template's and ends with so many.
     Sums { around: [usize; 2] },
@@ -34,82 +34,78 @@ pub(super) enum Trimming {
 
 impl PyEncodingBatch {
     /// The spans, made where they are not kept.
-    pub(super) fn spans<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, [Span]>> {
-        match (&self.spans, &self.trimming) {
-            (Spans::Kept(spans), _) => Ok(Cow::Borrowed(spans)),
-            (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) => {
-                let around = *around;
-                self.with_rows(py, |rows| {
-                    let mut spans = vec![[0, 0]; rows.ids.len()];
-                    tokenizer.fill_sums(rows, around, spans.as_flattened_mut());
-                    Cow::Owned(spans)
-                })
-            }
-            (Spans::Sums { .. }, Trimming::Blanks(_)) => {
-                Err(Error::Internal("sums of tokens that are not known".to_owned()).into())
-            }
+    pub(super) fn spans(&self, py: Python<'_>) -> PyResult<KeptSpans> {
+        match &self.spans {
+            Spans::Kept(spans) => Ok(spans.array(py).into()),
+            Spans::Sums { .. } => match self.sums_in(py, OffsetUnit::Bytes)? {
+                Some(array) => Ok(array.into()),
+                None => Err(Error::Internal("sums of tokens that are not known".to_owned()).into()),
+            },
         }
     }
 
     /// The texts that spans lie in, and whether there is one for all rows.
     pub(super) fn texts<'a>(&'a self, py: Python<'a>) -> PyResult<(Vec<Source<'a>>, bool)> {
-        let (texts, one) = match &self.sources {
-            Sources::None => return Ok((Vec::new(), false)),
-            Sources::Rows(texts) => (texts, false),
-            Sources::One(texts) => (texts, true),
-        };
-        let source = |(row, text): (usize, &'a [u8])| Source { text, joined: texts.joined(row) };
-        Ok((texts.slices(py)?.into_iter().enumerate().map(source).collect(), one))
+        match &self.sources {
+            Sources::None => Ok((Vec::new(), false)),
+            Sources::Rows(texts) => Ok((texts.sources(py)?, false)),
+            Sources::One(texts) => Ok((texts.sources(py)?, true)),
+        }
     }
 
     /// What offsets leave out by the file.
-    pub(super) fn blanks<'a>(&'a self, py: Python<'a>, all: &[Span]) -> PyResult<Option<Cow<'a, Blanks>>> {
+    pub(super) fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
         let tokenizer = match &self.trimming {
             Trimming::Blanks(blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
-            Trimming::Tokenizer(_) if all.is_empty() => return Ok(None),
             Trimming::Tokenizer(tokenizer) => tokenizer,
         };
+        let is_without = matches!(self.sources, Sources::None);
+        if is_without || tokenizer.template().trim_offsets == TrimOffsets::No {
+            return Ok(None);
+        }
         let (texts, one) = self.texts(py)?;
-        let blanks = self.with_rows(py, |rows| {
-            let mut row = 0;
-            tokenizer.blanks(rows.ids, |at| {
-                while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
-                    row += 1;
-                }
-                if !tokenizer.shows_surface(rows.ids[at]) {
-                    return None;
-                }
-                let [start, end] = all[at];
-                let text = texts.get(if one { 0 } else { row })?.text;
-                Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
+        let blanks = self.spans(py)?.with(py, |all| {
+            self.with_rows(py, |rows| {
+                let mut row = 0;
+                tokenizer.blanks(rows.ids, |at| {
+                    while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
+                        row += 1;
+                    }
+                    if !tokenizer.shows_surface(rows.ids[at]) {
+                        return None;
+                    }
+                    let [start, end] = all[at];
+                    let text = texts.get(if one { 0 } else { row })?.text.bytes();
+                    Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
+                })
             })
-        })?;
+        })??;
         Ok(blanks.map(Cow::Owned))
     }
 
-    /// Offsets written at once where they are sums as they stand: in bytes, or in
-    /// characters of one byte, with nothing left out.
+    /// Offsets written at once where they are sums and nothing is left out.
     pub(super) fn summed_offsets<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
-        trim: Option<bool>,
+        trim: Trim<'_>,
     ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        let are_sums = matches!((&self.spans, trim), (Spans::Sums { .. }, Trim::No));
+        if !are_sums || !self.texts(py)?.0.iter().all(|text| text.counts_chars(unit)) {
+            return Ok(None);
+        }
+        self.sums_in(py, unit)
+    }
+
+    /// Sums as an array; `None` where spans are no sums.
+    fn sums_in<'py>(&self, py: Python<'py>, unit: OffsetUnit) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
         let (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) = (&self.spans, &self.trimming) else {
             return Ok(None);
         };
-        let trims = match trim {
-            Some(trims) => trims,
-            None => tokenizer.template().trim_offsets != TrimOffsets::No,
-        };
-        let is_plain = |text: &Source<'_>| unit == OffsetUnit::Bytes || text.text.is_ascii();
-        if trims || !self.texts(py)?.0.iter().all(is_plain) {
-            return Ok(None);
-        }
-        let (ids, row_offsets) = self.borrowed(py)?;
-        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
-        let fill = |cells: &mut [u64]| tokenizer.fill_sums(rows, *around, cells);
-        Ok(Some(arrays::filled_spans(py, rows.ids.len(), fill)?))
+        let Some(sums) = tokenizer.sums(unit) else { return Ok(None) };
+        self.with_borrowed_rows(py, |rows| {
+            arrays::filled_spans(py, rows.ids.len(), |cells| sums.fill(rows, *around, cells)).map(Some)
+        })?
     }
 
     /// How many ids of a row the template put in before the text.
