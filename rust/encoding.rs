@@ -79,6 +79,9 @@ pub struct EncodingBatch {
     pub row_offsets: Vec<i64>,
     /// The span of each id in its own text, if asked for.
     pub spans: Option<Vec<Span>>,
+    /// What stood in the texts where the ids do not say it, by place among all ids;
+    /// kept with spans where offsets leave out white space.
+    pub surfaces: Surfaces,
 }
 
 /// On which side of a row padding stands.
@@ -94,7 +97,8 @@ pub enum Side {
 impl EncodingBatch {
     /// A batch without rows.
     pub fn new(with_spans: bool) -> Self {
-        Self { ids: Vec::new(), row_offsets: vec![0], spans: with_spans.then(Vec::new) }
+        let spans = with_spans.then(Vec::new);
+        Self { ids: Vec::new(), row_offsets: vec![0], spans, surfaces: Surfaces::default() }
     }
 
     /// The number of rows.

@@ -80,6 +80,11 @@ impl Extents {
         Self { prefix: len as u32, ..self }
     }
 
+    /// Whether a token covers its text wherever it stands.
+    pub(crate) fn covers_text(&self, id: TokenId) -> bool {
+        self.prefix == 0 && self.lens.get(id as usize).is_some_and(|&len| len != UNKNOWN && len != BYTE)
+    }
+
     /// Calls `each` with the id and the places in `text` of each token of a piece,
     /// of which `ids` are the tokens, or begin with them, or are as many of them as
     /// were asked for. Returns their number; `None` where `ids` do not tell.
@@ -132,14 +137,31 @@ impl Extents {
                 if *fused && may_end(ids.get(1)) {
                     return None;
                 }
-                let chunk = rest.utf8_chunks().next()?;
-                let unknown = chunk.valid().chars().take_while(|&c| !known.contains(c));
-                let len = unknown.take(if *fused { usize::MAX } else { 1 }).map(char::len_utf8).sum();
-                // A run that goes on in bytes that are no text is left to the model.
-                (chunk.invalid().is_empty() || len < chunk.valid().len()).then_some(len)
+                let mut len = 0;
+                while len < rest.len() {
+                    // Bytes that are no text are left to the model.
+                    let c = first_char(&rest[len..])?;
+                    if known.contains(c) || !*fused && len > 0 {
+                        break;
+                    }
+                    len += c.len_utf8();
+                }
+                Some(len)
             }
         }
     }
+}
+
+/// The character that a text begins with; no more of the text is looked at.
+#[inline]
+fn first_char(text: &[u8]) -> Option<char> {
+    let len = match *text.first()? {
+        0..0x80 => 1,
+        0x80..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0.. => 4,
+    };
+    std::str::from_utf8(text.get(..len)?).ok()?.chars().next()
 }
 
 /// A set of characters: one bit each.
@@ -167,13 +189,7 @@ impl CharSet {
 
     /// Those of the tokens that begin with a character outside it; ids ascending.
     pub(crate) fn others<'a>(&self, tokens: impl IntoIterator<Item = (TokenId, &'a [u8])>) -> Vec<TokenId> {
-        let begins_inside = |token: &[u8]| {
-            token
-                .utf8_chunks()
-                .next()
-                .and_then(|chunk| chunk.valid().chars().next())
-                .is_some_and(|c| self.contains(c))
-        };
+        let begins_inside = |token: &[u8]| first_char(token).is_some_and(|c| self.contains(c));
         let others = tokens.into_iter().filter(|(_, token)| !begins_inside(token));
         let mut ids: Vec<TokenId> = others.map(|(id, _)| id).collect();
         ids.sort_unstable();

@@ -30,11 +30,10 @@ pub use doctor::Diagnosis;
 pub use input::Input;
 pub use prune::IdMap;
 pub use segments::Segment;
-pub use sums::Sums;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
 use crate::bpe::{Bpe, BpeOptions, Unit};
@@ -114,8 +113,8 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     choices: finder::Choices,
-    /// Where the tokens of a text, one after the other, are the text.
-    sums: Option<sums::AllSums>,
+    /// Where the tokens of a text, one after the other, are nearly the text.
+    sums: OnceLock<Option<sums::Sums>>,
     tables: decode::Tables,
 }
 
@@ -131,10 +130,8 @@ impl Tokenizer {
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
-        let mut tokenizer = Self { pipeline, model, added, template, decoder, choices, sums: None, tables };
-        let mut added = tokenizer.added.tokens().iter();
-        let are_sums = tokenizer.keeps_text() && added.all(|token| tokenizer.keeps_token(token));
-        tokenizer.sums = are_sums.then(sums::AllSums::default);
+        let sums = OnceLock::new();
+        let tokenizer = Self { pipeline, model, added, template, decoder, choices, sums, tables };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part

@@ -189,6 +189,7 @@ impl Aligned {
 }
 
 /// The boundary at a place before which, or at which, so many edits start.
+#[inline]
 fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
     let Some(edit) = n.checked_sub(1).and_then(|last| edits.get(last)) else { return at };
     let edit_end = edit.end();
@@ -210,37 +211,42 @@ pub struct WayBack<'a> {
     n: usize,
 }
 
+/// Edits that are gone through one by one; of more, by halves.
+const FEW: usize = 8;
+
 impl WayBack<'_> {
     /// As [`Aligned::to_original`].
     #[inline]
     pub fn to_original(&mut self, range: Range<usize>) -> Range<usize> {
+        if self.edits.is_empty() {
+            return range;
+        }
         let (start, end) = (place(range.start), place(range.end));
-        self.n = self.n_edits(|edit| edit.at <= start);
+        self.seek(|edit| edit.at <= start);
         let from = boundary(self.edits, self.n, start, false) as usize;
         if range.is_empty() {
             return from..from;
         }
-        self.n = self.n_edits(|edit| edit.at < end);
+        // An edit that starts at `start` starts before `end`.
+        self.seek(|edit| edit.at < end);
         from..(boundary(self.edits, self.n, end, true) as usize).max(from)
     }
 
-    /// How many edits are before a place. Places are mostly asked for in order, so
-    /// the search begins at the last one, in steps that double.
+    /// Goes to where all edits before are before a place, and none after. Places are
+    /// mostly asked for in order.
     #[inline]
-    fn n_edits(&self, is_before: impl Fn(&Edit) -> bool) -> usize {
-        let is_last =
-            |n: usize| n.checked_sub(1).and_then(|last| self.edits.get(last)).is_none_or(&is_before);
-        let mut from = if is_last(self.n) { self.n } else { 0 };
-        let mut step = 1;
-        while self.edits.get(from + step - 1).is_some_and(&is_before) {
-            from += step;
-            step *= 2;
+    fn seek(&mut self, is_before: impl Fn(&Edit) -> bool) {
+        if self.n.checked_sub(1).is_some_and(|last| !is_before(&self.edits[last])) {
+            self.n = self.edits[..self.n].partition_point(is_before);
+            return;
         }
-        if step == 1 {
-            return from;
+        for _ in 0..FEW {
+            if self.edits.get(self.n).is_none_or(|edit| !is_before(edit)) {
+                return;
+            }
+            self.n += 1;
         }
-        let end = self.edits.len().min(from + step - 1);
-        from + self.edits[from..end].partition_point(is_before)
+        self.n += self.edits[self.n..].partition_point(is_before);
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 
 use super::turns::numbers;
 use crate::encoding::{Blanks, Span};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Imports NumPy, once: what hinders that, Ctrl-C too, is an error, not a panic.
 fn ensure_numpy(py: Python<'_>) -> PyResult<()> {
@@ -81,7 +81,7 @@ pub(super) fn zeros<T: Element>(
 pub(super) fn filled_spans(
     py: Python<'_>,
     n: usize,
-    fill: impl FnOnce(&mut [u64]) + Send,
+    fill: impl FnOnce(&mut [Span]) -> Result<()> + Send,
 ) -> PyResult<Bound<'_, PyArray2<u64>>> {
     // Asked for before: to run out of memory here is no reason to panic.
     let asked = Vec::<Span>::new().try_reserve_exact(n);
@@ -89,8 +89,8 @@ pub(super) fn filled_spans(
     let array = zeros(py, n, 2)?;
     {
         let mut array = array.readwrite();
-        let cells = array.as_slice_mut()?;
-        py.detach(|| fill(cells));
+        let (cells, _) = array.as_slice_mut()?.as_chunks_mut();
+        py.detach(|| fill(cells))?;
     }
     array.readwrite().make_nonwriteable();
     Ok(array)

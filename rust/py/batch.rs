@@ -12,11 +12,12 @@ use pyo3::types::{PyList, PySlice, PyTuple};
 
 use self::spans::{Spans, Trimming};
 use super::arrays::{self, KeptSpans};
+use super::call::Call;
 use super::error::entry;
 use super::spans::Trim;
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
-use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span};
+use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span, Surfaces};
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -53,20 +54,23 @@ impl PyEncodingBatch {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
         let mut batch = batch;
         let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
-        Self::with_trimming(py, batch, spans, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
+        let trimming = Trimming::Tokenizer(tokenizer.clone(), std::mem::take(&mut batch.surfaces));
+        Self::with_trimming(py, batch, spans, sources, trimming, pad_id)
     }
 
-    /// A batch of which the spans are sums.
+    /// A batch of which the spans are sums, of most rows at least.
     pub fn with_sums(
         py: Python<'_>,
         batch: EncodingBatch,
         around: [usize; 2],
+        call: Call,
         texts: Texts,
         tokenizer: &Arc<Tokenizer>,
     ) -> PyResult<Self> {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
-        let trimming = Trimming::Tokenizer(tokenizer.clone());
-        Self::with_trimming(py, batch, Spans::Sums { around }, Sources::Rows(texts), trimming, pad_id)
+        let trimming = Trimming::Tokenizer(tokenizer.clone(), Surfaces::default());
+        let spans = Spans::Sums { around, call };
+        Self::with_trimming(py, batch, spans, Sources::Rows(texts), trimming, pad_id)
     }
 
     fn with_trimming(
@@ -180,9 +184,9 @@ impl PyEncodingBatch {
             kept.with(py, |spans| {
                 self.with_borrowed_rows(py, |rows| {
                     arrays::filled_spans(py, spans.len(), |cells| {
-                        let (cells, _) = cells.as_chunks_mut();
                         if one && blanks.is_none() {
-                            return sources[0].write(spans, unit, trim, 0, cells);
+                            sources[0].write(spans, unit, trim, 0, cells);
+                            return Ok(());
                         }
                         for row in 0..rows.len() {
                             let range = rows.row(row).unwrap_or_default();
@@ -195,6 +199,7 @@ impl PyEncodingBatch {
                             let source = sources[if one { 0 } else { row }];
                             source.write(&spans[text.clone()], unit, trim, text.start, &mut cells[text]);
                         }
+                        Ok(())
                     })
                 })
             })??
@@ -336,6 +341,7 @@ impl PyEncodingBatch {
                 ids: ids.try_readonly()?.as_array().to_vec(),
                 row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
                 spans: None,
+                surfaces: Surfaces::default(),
             };
             let n_ids = batch.ids.len();
             let n_texts = texts.as_ref().map(Vec::len);

@@ -226,10 +226,10 @@ impl PyEncoding {
             let from = self.n_before(py)?;
             kept.with(py, |spans| {
                 arrays::filled_spans(py, spans.len(), |cells| {
-                    let (cells, _) = cells.as_chunks_mut();
                     cells[..from].copy_from_slice(&spans[..from]);
                     first.write(&spans[from..], unit, trim, from, &mut cells[from..]);
                     of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second]);
+                    Ok(())
                 })
             })?
         })

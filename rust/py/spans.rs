@@ -55,11 +55,6 @@ impl Source<'_> {
         unit == OffsetUnit::Bytes || self.joined.is_empty() && self.text.bytes().is_ascii()
     }
 
-    /// Whether offsets are sums of what the characters of UTF-8 count.
-    pub fn counts_chars(&self, unit: OffsetUnit) -> bool {
-        unit == OffsetUnit::Bytes || self.joined.is_empty() && self.text.text().is_some()
-    }
-
     /// Writes spans in the unit asked for, of the ids `first..`.
     pub fn write(
         &self,

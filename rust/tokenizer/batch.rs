@@ -23,6 +23,7 @@ use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::resting::{Owner, Resting};
+use crate::template::TrimOffsets;
 use crate::vocab::TokenId;
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
@@ -114,6 +115,8 @@ struct Settings<'a> {
     options: EncodeOptions<'a>,
     /// Whether ids are only counted.
     counts: bool,
+    /// Whether offsets leave out what only surfaces tell.
+    surfaces: bool,
     /// What the template puts around a text.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
@@ -190,10 +193,14 @@ impl Tokenizer {
         let finder = self.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
-        let cut_long =
-            n_threads > 1 && room.is_none() && self.model.dropout().is_none() && self.pipeline.can_be_cut();
+        let surfaces = options.spans && self.template.trim_offsets != TrimOffsets::No;
+        let cut_long = n_threads > 1
+            && room.is_none()
+            && !surfaces
+            && self.model.dropout().is_none()
+            && self.pipeline.can_be_cut();
         let jobs = self.jobs(texts, cut_long, &finder)?;
-        let settings = Settings { room, finder, options, counts, before, after };
+        let settings = Settings { room, finder, options, counts, surfaces, before, after };
         self.run_jobs(texts, &jobs, n_threads, &settings, progress)
     }
 
@@ -360,6 +367,7 @@ impl Settings<'_> {
         if let Some(spans) = &mut output.spans {
             std::mem::swap(spans, &mut made.spans);
         }
+        output.surfaces = self.surfaces.then(|| std::mem::take(&mut made.surfaces));
         let n_before = output.ids.len();
         output.start_at(n_before);
         let done = encode(&mut output);
@@ -368,6 +376,7 @@ impl Settings<'_> {
         if let Some(spans) = &mut output.spans {
             std::mem::swap(spans, &mut made.spans);
         }
+        made.surfaces = output.surfaces.take().unwrap_or_default();
         if self.counts {
             made.ids.clear();
         }

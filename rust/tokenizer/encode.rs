@@ -108,12 +108,15 @@ impl Tokenizer {
         };
         let whole = EncodeOptions { max_tokens: None, ..options };
         let output = self.encode_text(text, &whole, false, 0, Keeps::Spans)?;
-        let spans = output.spans.unwrap_or_default();
+        let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let room = step + stride;
         let mut batch = EncodingBatch::new(true);
         let mut start = 0;
         loop {
             let end = (start + room).min(output.ids.len());
+            for (place, text) in surfaces.within(start..end) {
+                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes());
+            }
             for (ids, row_spans) in [
                 (&before[..], &vec![[0, 0]; before.len()][..]),
                 (&output.ids[start..end], &spans[start..end]),

@@ -12,7 +12,7 @@ use super::batch::LONG_BYTES;
 use super::input::Input;
 use super::output::{Keeps, Output, other_ids};
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::{OffsetUnit, Rows, Span, Surfaces};
+use crate::encoding::{OffsetUnit, Span, Surfaces};
 use crate::error::Result;
 use crate::template::Part;
 use crate::vocab::TokenId;
@@ -88,7 +88,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Tokenizer::encode`]; [`Error::Internal`](crate::Error::Internal) if the
-    /// text becomes other ids.
+    /// text becomes other ids, where that is noticed.
     pub fn traces(
         &self,
         ids: &[TokenId],
@@ -97,13 +97,14 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
     ) -> Result<(Vec<Span>, Surfaces)> {
         let mut output = Output::of_known(ids.len(), options.stop)?;
-        if let (None, Some(around)) = (second, self.sums_around(options.add_special_tokens))
-            && let (Some(sums), Some(mut spans)) = (self.sums(OffsetUnit::Bytes), output.spans.take())
+        if let (None, Some(around), Some(spans)) =
+            (second, self.sums_around(options.add_special_tokens), &mut output.spans)
         {
             spans.resize(ids.len(), [0, 0]);
-            let rows = Rows { ids, row_offsets: &[0, ids.len() as i64] };
-            sums.fill(rows, around, spans.as_flattened_mut());
-            return Ok((spans, Surfaces::default()));
+            if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, spans) {
+                return Ok((std::mem::take(spans), Surfaces::default()));
+            }
+            spans.clear();
         }
         let mut rest = ids;
         for (part, n) in self.parts(ids.len(), second, &options) {

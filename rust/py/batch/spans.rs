@@ -7,27 +7,28 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use super::{PyEncodingBatch, Sources};
-use crate::encoding::{Blanks, OffsetUnit, Span};
+use crate::encoding::{Blanks, OffsetUnit, Rows, Span, Surfaces};
 use crate::error::Error;
 use crate::py::arrays::{self, KeptSpans};
+use crate::py::call::Call;
 use crate::py::spans::{Source, Trim};
-use crate::template::TrimOffsets;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 
 /// Where spans are.
 pub(super) enum Spans {
     /// Here.
     Kept(KeptSpans),
-    /// Nowhere: they are sums of the lengths of the tokens of a row, which begins with
-    /// so many ids of the template's and ends with so many.
-    Sums { around: [usize; 2] },
+    /// Nowhere: they are sums of the sizes of the tokens of a row, which begins with
+    /// so many ids of the template's and ends with so many. Those of rows that do not
+    /// add up are found by the call that made the ids.
+    Sums { around: [usize; 2], call: Call },
 }
 
 /// What says what offsets leave out.
 pub(super) enum Trimming {
-    /// The tokenizer that made the ids.
-    Tokenizer(Arc<Tokenizer>),
+    /// The tokenizer that made the ids, and the surfaces it found.
+    Tokenizer(Arc<Tokenizer>, Surfaces),
     /// What it said: a batch that was pickled.
     Blanks(Option<Blanks>),
 }
@@ -55,31 +56,14 @@ impl PyEncodingBatch {
 
     /// What offsets leave out by the file.
     pub(super) fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
-        let tokenizer = match &self.trimming {
+        let (tokenizer, surfaces) = match &self.trimming {
             Trimming::Blanks(blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
-            Trimming::Tokenizer(tokenizer) => tokenizer,
+            Trimming::Tokenizer(tokenizer, surfaces) => (tokenizer, surfaces),
         };
-        let is_without = matches!(self.sources, Sources::None);
-        if is_without || tokenizer.template().trim_offsets == TrimOffsets::No {
+        if matches!(self.sources, Sources::None) {
             return Ok(None);
         }
-        let (texts, one) = self.texts(py)?;
-        let blanks = self.spans(py)?.with(py, |all| {
-            self.with_rows(py, |rows| {
-                let mut row = 0;
-                tokenizer.blanks(rows.ids, |at| {
-                    while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
-                        row += 1;
-                    }
-                    if !tokenizer.shows_surface(rows.ids[at]) {
-                        return None;
-                    }
-                    let [start, end] = all[at];
-                    let text = texts.get(if one { 0 } else { row })?.text.bytes();
-                    Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
-                })
-            })
-        })??;
+        let blanks = self.with_rows(py, |rows| tokenizer.blanks(rows.ids, surfaces))?;
         Ok(blanks.map(Cow::Owned))
     }
 
@@ -90,27 +74,37 @@ impl PyEncodingBatch {
         unit: OffsetUnit,
         trim: Trim<'_>,
     ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
-        let are_sums = matches!((&self.spans, trim), (Spans::Sums { .. }, Trim::No));
-        if !are_sums || !self.texts(py)?.0.iter().all(|text| text.counts_chars(unit)) {
-            return Ok(None);
-        }
-        self.sums_in(py, unit)
+        if matches!(trim, Trim::No) { self.sums_in(py, unit) } else { Ok(None) }
     }
 
     /// Sums as an array; `None` where spans are no sums.
     fn sums_in<'py>(&self, py: Python<'py>, unit: OffsetUnit) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
-        let (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) = (&self.spans, &self.trimming) else {
+        let (Spans::Sums { around, call }, Trimming::Tokenizer(tokenizer, _)) = (&self.spans, &self.trimming)
+        else {
             return Ok(None);
         };
-        let Some(sums) = tokenizer.sums(unit) else { return Ok(None) };
+        let (sources, _) = self.texts(py)?;
+        let write = |rows: Rows<'_>, mut cells: &mut [Span]| {
+            for (ids, source) in rows.iter().zip(&sources) {
+                let (of_row, after) = cells.split_at_mut(ids.len());
+                cells = after;
+                let counts = unit == OffsetUnit::Bytes || source.joined.is_empty();
+                if !counts || !tokenizer.write_sums(ids, source.text, unit, *around, of_row) {
+                    let texts = [source.text, Input::Text("")];
+                    let (spans, _) = tokenizer.traces(ids, None, texts, call.options(None))?;
+                    source.write(&spans, unit, Trim::No, 0, of_row);
+                }
+            }
+            Ok(())
+        };
         self.with_borrowed_rows(py, |rows| {
-            arrays::filled_spans(py, rows.ids.len(), |cells| sums.fill(rows, *around, cells)).map(Some)
+            arrays::filled_spans(py, rows.ids.len(), |cells| write(rows, cells)).map(Some)
         })?
     }
 
     /// How many ids of a row the template put in before the text.
     pub(super) fn n_before(&self, ids: &[TokenId], spans: &[Span]) -> usize {
-        let Trimming::Tokenizer(tokenizer) = &self.trimming else { return 0 };
+        let Trimming::Tokenizer(tokenizer, _) = &self.trimming else { return 0 };
         let (before, _) = tokenizer.template().around_single();
         let put_in = ids.starts_with(&before) && spans[..before.len()].iter().all(|span| *span == [0, 0]);
         if put_in { before.len() } else { 0 }

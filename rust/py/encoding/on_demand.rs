@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString};
 use rustc_hash::FxHashMap;
 
 use super::{PyEncoding, Spelling};
-use crate::encoding::{Blanks, OffsetUnit, Rows, Surfaces};
+use crate::encoding::{Blanks, OffsetUnit, Surfaces};
 use crate::error::Error;
 use crate::py::arrays::{self, KeptSpans};
 use crate::py::progress::off;
@@ -53,14 +53,18 @@ impl PyEncoding {
             return Ok(None);
         };
         let Some(around) = tokenizer.sums_around(call.add_special_tokens) else { return Ok(None) };
-        if !self.sources(py)?[0].counts_chars(unit) {
+        let [source, _] = self.sources(py)?;
+        if unit == OffsetUnit::Chars && !source.joined.is_empty() {
             return Ok(None);
         }
-        let Some(sums) = tokenizer.sums(unit) else { return Ok(None) };
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        let rows = Rows { ids, row_offsets: &[0, ids.len() as i64] };
-        Ok(Some(arrays::filled_spans(py, ids.len(), |cells| sums.fill(rows, around, cells))?))
+        let mut are_sums = false;
+        let array = arrays::filled_spans(py, ids.len(), |cells| {
+            are_sums = tokenizer.write_sums(ids, source.text, unit, around, cells);
+            Ok(())
+        })?;
+        Ok(are_sums.then_some(array))
     }
 
     /// How many ids the template put in front of the first text.
@@ -124,10 +128,6 @@ impl PyEncoding {
         let (_, surfaces) = self.traces(py)?;
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        Ok(py.detach(|| {
-            let mut surfaces = surfaces.iter().peekable();
-            let surface = |at| surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text.into());
-            tokenizer.blanks(ids, surface).map(Cow::Owned)
-        }))
+        Ok(py.detach(|| tokenizer.blanks(ids, surfaces)).map(Cow::Owned))
     }
 }
