@@ -87,7 +87,7 @@ def check(tokenizer: Tokenizer, rng: random.Random) -> None:
             assert cut.offsets(trim=False).tolist() == whole.offsets(trim=False).tolist()[:most]
             assert cut.surfaces == whole.surfaces[:most]
             # A row before it, whose ids are not counted.
-            rows = tokenizer.encode_batch(
+            twice = tokenizer.encode_batch(
                 [given] * 2, add_special_tokens=False, max_tokens=most, offsets=True
             )
             for trim in TRIMS:
