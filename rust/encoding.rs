@@ -4,11 +4,11 @@
 //! token. Spans are bytes of the original text; [`char_offsets`] counts them in
 //! characters. Padding makes a rectangle, filled here.
 
+mod offsets;
 mod surfaces;
 mod trim;
 
-use std::borrow::Cow;
-
+pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
 pub use self::surfaces::Surfaces;
 pub use self::trim::{Blanks, trim_spans};
 use crate::error::{Error, Result};
@@ -79,6 +79,9 @@ pub struct EncodingBatch {
     pub row_offsets: Vec<i64>,
     /// The span of each id in its own text, if asked for.
     pub spans: Option<Vec<Span>>,
+    /// What stood in the texts where the ids do not say it, by place among all ids;
+    /// kept with spans where offsets leave out white space.
+    pub surfaces: Surfaces,
 }
 
 /// On which side of a row padding stands.
@@ -94,7 +97,8 @@ pub enum Side {
 impl EncodingBatch {
     /// A batch without rows.
     pub fn new(with_spans: bool) -> Self {
-        Self { ids: Vec::new(), row_offsets: vec![0], spans: with_spans.then(Vec::new) }
+        let spans = with_spans.then(Vec::new);
+        Self { ids: Vec::new(), row_offsets: vec![0], spans, surfaces: Surfaces::default() }
     }
 
     /// The number of rows.
@@ -208,56 +212,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Spans in bytes as offsets in characters.
-///
-/// A span that starts or ends inside a character takes the whole character in.
-/// Bytes that are no UTF-8 count as the characters U+FFFD they would be
-/// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
-/// order; the text is read once.
-pub fn char_offsets(text: &[u8], spans: &[Span]) -> Vec<Span> {
-    if text.is_ascii() {
-        return spans.to_vec();
-    }
-    // Characters before each 64-byte stretch, then a count inside one stretch.
-    let bytes = shape(text);
-    let bytes = bytes.as_ref();
-    let starts_in = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
-    let mut before = Vec::with_capacity(bytes.len() / 64 + 1);
-    let mut n = 0;
-    for stretch in bytes.chunks(64) {
-        before.push(n);
-        n += starts_in(stretch);
-    }
-    before.push(n);
-    let chars_before = |at: u64| {
-        let at = (at as usize).min(bytes.len());
-        before[at / 64] + starts_in(&bytes[at / 64 * 64..at])
-    };
-    let is_inside = |at: u64| bytes.get(at as usize).is_some_and(|byte| byte & 0xC0 == 0x80);
-    spans
-        .iter()
-        .map(|&[start, end]| {
-            let first = chars_before(start) - u64::from(is_inside(start));
-            // Starts of characters before `end` count the one that `end` cuts.
-            [first, if start == end { first } else { chars_before(end) }]
-        })
-        .collect()
-}
-
-/// Bytes that start and continue characters where those of `text`, decoded
-/// with replacement, do.
-fn shape(text: &[u8]) -> Cow<'_, [u8]> {
-    if std::str::from_utf8(text).is_ok() {
-        return Cow::Borrowed(text);
-    }
-    let mut shape = Vec::with_capacity(text.len());
-    for chunk in text.utf8_chunks() {
-        shape.extend_from_slice(chunk.valid().as_bytes());
-        shape.extend(chunk.invalid().iter().enumerate().map(|(at, _)| if at == 0 { b'?' } else { 0x80 }));
-    }
-    Cow::Owned(shape)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,21 +241,5 @@ mod tests {
         assert!(batch.rows().columns(Some(2), None).is_err());
         assert!(batch.rows().columns(None, Some(0)).is_err());
         assert!(batch.rows().columns(Some(usize::MAX), None).is_err());
-    }
-
-    #[test]
-    fn offsets_in_characters() {
-        let text = "aé€b".repeat(40);
-        let spans = [[0, 1], [1, 3], [1, 2], [2, 3], [3, 5], [4, 6], [6, 7], [5, 5], [7, 280], [280, 280]];
-        let expected = [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
-        assert_eq!(char_offsets(text.as_bytes(), &spans), expected);
-    }
-
-    #[test]
-    fn offsets_in_what_replaces_invalid_bytes() {
-        // As text: a, U+FFFD for E2 82, U+FFFD for FF, b, U+FFFD for F0.
-        let text = b"a\xE2\x82\xFFb\xF0";
-        let spans = [[0, 1], [1, 2], [2, 3], [1, 4], [3, 4], [4, 6], [6, 6]];
-        assert_eq!(char_offsets(text, &spans), [[0, 1], [1, 2], [1, 2], [1, 3], [2, 3], [3, 5], [5, 5]]);
     }
 }

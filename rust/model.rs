@@ -6,6 +6,7 @@
 
 use crate::bpe::{self, Bpe, Dropout, Unit};
 use crate::error::{Error, Result};
+use crate::extents::Extents;
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
@@ -131,11 +132,12 @@ impl Model {
         matches!(self, Self::Unigram(_))
     }
 
-    /// Whether the bytes that tokens cover are the lengths of the tokens.
-    pub fn lens_are_token_lens(&self) -> bool {
+    /// How far ids reach; `None` where they do not tell.
+    pub(crate) fn extents(&self) -> Option<Extents> {
         match self {
-            Self::Bpe(model) => model.lens_are_token_lens(),
-            Self::WordPiece(_) | Self::Unigram(_) => false,
+            Self::Bpe(model) => model.extents(),
+            Self::WordPiece(model) => Some(model.extents()),
+            Self::Unigram(model) => model.extents(),
         }
     }
 

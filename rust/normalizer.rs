@@ -16,17 +16,19 @@ mod named;
 mod point_map;
 mod precompiled;
 mod reordering;
+pub mod rewrite;
 pub(crate) mod seams;
 mod sentencepiece;
 
-use alignment::Plain;
-pub use alignment::{Aligned, Rewrite};
+pub use alignment::{Aligned, WayBack};
 pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;
 use forms::Form;
 use growth::Growth;
 pub use matches::Matches;
 pub use precompiled::Precompiled;
+use rewrite::Plain;
+pub use rewrite::Rewrite;
 pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 

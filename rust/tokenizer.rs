@@ -21,6 +21,8 @@ mod prune;
 mod rewritten;
 mod segmentations;
 mod segments;
+mod spans;
+mod sums;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
@@ -32,8 +34,8 @@ pub use prune::IdMap;
 pub use segments::Segment;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use crate::added_tokens::{AddedToken, AddedTokens, Specials};
 use crate::bpe::{Bpe, BpeOptions, Unit};
@@ -113,8 +115,8 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     choices: finder::Choices,
-    /// Whether the tokens of a text, one after the other, are the text.
-    spans_are_sums: bool,
+    /// Where the tokens of a text, one after the other, are nearly the text.
+    sums: OnceLock<Option<sums::Sums>>,
     tables: decode::Tables,
 }
 
@@ -130,10 +132,8 @@ impl Tokenizer {
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
-        let mut tokenizer =
-            Self { pipeline, model, added, template, decoder, choices, spans_are_sums: false, tables };
-        let mut added = tokenizer.added.tokens().iter();
-        tokenizer.spans_are_sums = tokenizer.keeps_text() && added.all(|token| tokenizer.keeps_token(token));
+        let sums = OnceLock::new();
+        let tokenizer = Self { pipeline, model, added, template, decoder, choices, sums, tables };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part

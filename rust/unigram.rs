@@ -80,6 +80,15 @@ impl Default for UnigramOptions {
     }
 }
 
+impl UnigramOptions {
+    /// Whether a piece is found in text.
+    fn is_in_text(&self, id: TokenId) -> bool {
+        // SentencePiece keeps the unknown piece out of text; Hugging Face has no kinds.
+        let is_unknown = self.precision == Precision::F32 && self.unk_id == Some(id);
+        self.kinds.get(id as usize).copied().unwrap_or_default().is_in_text() && !is_unknown
+    }
+}
+
 /// A unigram language model of pieces.
 ///
 /// ```
@@ -125,15 +134,8 @@ impl Unigram {
     /// empty or longer than [`MAX_PIECE_BYTES`], an unknown id that is none.
     pub fn new(vocab: Vocab, scores: Vec<f64>, options: UnigramOptions) -> Result<Self> {
         check(&vocab, &scores, &options)?;
-        let kind = |id: usize| options.kinds.get(id).copied().unwrap_or_default();
-        let in_text = |id: TokenId| {
-            // SentencePiece keeps the unknown piece out of text; Hugging Face
-            // has no kinds.
-            let is_unknown = options.precision == Precision::F32 && options.unk_id == Some(id);
-            kind(id as usize).is_in_text() && !is_unknown
-        };
         let pieces: Vec<_> =
-            vocab.iter().filter(|(id, _)| in_text(*id)).map(|(id, bytes)| (bytes, id)).collect();
+            vocab.iter().filter(|(id, _)| options.is_in_text(*id)).map(|(id, bytes)| (bytes, id)).collect();
         let mut before_inner_mark = [false; 256];
         let mark = memchr::memmem::Finder::new("▁");
         for (piece, _) in &pieces {

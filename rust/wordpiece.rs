@@ -20,6 +20,7 @@ pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use crate::error::{Error, Result};
+use crate::extents::{Extents, Unknown};
 use crate::vocab::{TokenId, Vocab};
 
 /// What a model knows beside its tokens. The defaults are those of BERT.
@@ -170,6 +171,13 @@ impl WordPiece {
             ids.push(self.unk_id);
         }
         known
+    }
+
+    /// How far ids reach.
+    pub(crate) fn extents(&self) -> Extents {
+        let prefix = self.options.continuing_subword_prefix.len();
+        let extents = Extents::new(&self.vocab).with_unknown(self.unk_id, Unknown::Piece, &self.vocab);
+        extents.with_prefix(prefix)
     }
 
     fn has_few_chars(&self, piece: &[u8]) -> bool {

@@ -106,6 +106,13 @@ impl Scored {
         self.unused.is_empty()
     }
 
+    /// Whether a text is all pieces that are in the vocabulary.
+    pub(super) fn is_known(&self, text: &[u8]) -> bool {
+        let mut symbols = Symbols::default();
+        self.push_symbols(text, &mut symbols);
+        symbols.ids.iter().all(|&id| id < self.limit)
+    }
+
     /// Pushes the symbols of a piece of text.
     pub(super) fn push_symbols(&self, piece: &[u8], symbols: &mut Symbols) {
         let Some((matcher, ids)) = &self.user_defined else { return self.push_chars(piece, symbols) };

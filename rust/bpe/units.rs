@@ -5,8 +5,11 @@
 //! whose symbols come from `atoms`. Follows huggingface/tokenizers 0.23, whose
 //! order of unknown token and fallback bytes is kept.
 
-use super::Bpe;
+use rustc_hash::FxHashSet;
+
 use super::merge::Symbols;
+use super::{Bpe, Unit};
+use crate::extents::{CharSet, Extents, Unknown};
 use crate::vocab::TokenId;
 
 /// No token.
@@ -68,6 +71,42 @@ impl Bpe {
 }
 
 impl Bpe {
+    /// How far ids reach; `None` where they do not tell.
+    pub(crate) fn extents(&self) -> Option<Extents> {
+        let extents = Extents::new(&self.vocab);
+        if self.plain_bytes {
+            return Some(extents);
+        }
+        let drops_out = self.options.dropout.is_some_and(|p| p > 0.0);
+        if self.options.unit == Unit::Bytes || self.has_affixes() || drops_out {
+            return None;
+        }
+        if let Some(ids) = self.fallback_ids.as_deref() {
+            // Of bytes that merge, a token's text is not what it covers; where only some
+            // have tokens, these come before an unknown token in front of them.
+            let bytes: FxHashSet<TokenId> = ids.iter().copied().collect();
+            let merges = |(left, right, _)| bytes.contains(&left) || bytes.contains(&right);
+            let told = !bytes.contains(&NONE) && !self.pairs.iter().any(merges);
+            return told.then(|| extents.with_bytes(bytes));
+        }
+        let unk = self.unk_id?;
+        let is_control = |id: &TokenId| *id == unk || self.options.control.contains(id);
+        let tokens = || self.vocab.iter().filter(|(id, _)| !is_control(id));
+        let known = CharSet::of_tokens(tokens().map(|(_, token)| token).filter(|token| self.is_known(token)));
+        // Without scores a character that is no token is in none either.
+        let ending = if self.scored.is_some() { known.others(tokens()) } else { Vec::new() };
+        let unknown = Unknown::Character { known, fused: self.options.fuse_unk, ending };
+        Some(extents.with_unknown(unk, unknown, &self.vocab))
+    }
+
+    /// Whether a character does not become the unknown token.
+    fn is_known(&self, c: &[u8]) -> bool {
+        match &self.scored {
+            Some(scored) => scored.is_known(c),
+            None => self.unit_id(c).is_some(),
+        }
+    }
+
     /// The token of a unit with its prefix and suffix, if text may become it.
     fn unit_id(&self, key: &[u8]) -> Option<TokenId> {
         let id = self.alphabet.id(key).unwrap_or_else(|_| self.vocab.id(key));

@@ -339,9 +339,4 @@ impl Bpe {
             self.encode_symbols(piece, symbols, &mut None);
         }
     }
-
-    /// Whether the bytes that tokens cover are the lengths of the tokens.
-    pub fn lens_are_token_lens(&self) -> bool {
-        self.plain_bytes
-    }
 }

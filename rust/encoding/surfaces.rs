@@ -18,8 +18,18 @@ impl Surfaces {
 
     /// The places with their texts, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
-        let starts = std::iter::once(0).chain(self.places.iter().map(|&(_, end)| end));
-        self.places.iter().zip(starts).map(|(&(place, end), start)| (place, &self.text[start..end]))
+        self.within(0..usize::MAX)
+    }
+
+    /// Those of some places, with their texts.
+    pub(crate) fn within(&self, places: std::ops::Range<usize>) -> impl Iterator<Item = (usize, &str)> {
+        let first = self.places.partition_point(|&(place, _)| place < places.start);
+        let start = first.checked_sub(1).map_or(0, |last| self.places[last].1);
+        let starts = std::iter::once(start).chain(self.places[first..].iter().map(|&(_, end)| end));
+        let texts = self.places[first..].iter().zip(starts);
+        texts
+            .take_while(move |((place, _), _)| *place < places.end)
+            .map(|(&(place, end), start)| (place, &self.text[start..end]))
     }
 
     /// Forgets the texts of the places from `n` on.
@@ -52,6 +62,8 @@ mod tests {
             all.iter().collect::<Vec<_>>(),
             [(3, "ab"), (6, "\u{FFFD}"), (11, "ab"), (14, "\u{FFFD}")]
         );
+        assert_eq!(all.within(4..11).collect::<Vec<_>>(), [(6, "\u{FFFD}")]);
+        assert_eq!(all.within(12..20).collect::<Vec<_>>(), [(14, "\u{FFFD}")]);
         all.truncate(11);
         all.push(20, b"c");
         assert_eq!(all.iter().collect::<Vec<_>>(), [(3, "ab"), (6, "\u{FFFD}"), (20, "c")]);

@@ -5,9 +5,9 @@
 //! rewrite.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::growth::Growth;
+use super::rewrite::Rewrite;
 use crate::error::Result;
 
 /// A stretch of the new text that does not equal its source. Places are those
@@ -51,111 +51,6 @@ fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Where a rewritten text goes, step by step through the old one.
-///
-/// A rewriter is written once against this; whether it keeps the way back is
-/// the choice of the caller: [`Aligned`] does, a plain [`String`] does not.
-pub trait Rewrite {
-    /// Takes the next `unchanged.len()` bytes of the old text over.
-    fn copy(&mut self, unchanged: &str);
-
-    /// Puts `content` in the place of the next `old_len` bytes of the old text.
-    fn replace(&mut self, old_len: usize, content: &str);
-
-    /// Puts `content` before the next byte of the old text.
-    fn insert(&mut self, content: &str) {
-        self.replace(0, content);
-    }
-
-    /// Puts `content`, one character, in the place of one of the same length.
-    fn substitute(&mut self, content: &str) {
-        // Every boundary stays where it is, as in a copy.
-        self.copy(content);
-    }
-
-    /// As [`Rewrite::copy`], with ASCII letters in lower case.
-    fn copy_lowering_ascii(&mut self, unchanged: &str);
-
-    /// Replaces the next `old_len` bytes by `content` between two spaces.
-    fn replace_padded(&mut self, old_len: usize, content: &str);
-
-    /// Makes room for `len` bytes.
-    fn reserve(&mut self, len: usize);
-}
-
-impl Rewrite for String {
-    fn copy(&mut self, unchanged: &str) {
-        self.push_str(unchanged);
-    }
-
-    fn replace(&mut self, _: usize, content: &str) {
-        self.push_str(content);
-    }
-
-    fn replace_padded(&mut self, _: usize, content: &str) {
-        self.push(' ');
-        self.push_str(content);
-        self.push(' ');
-    }
-
-    fn copy_lowering_ascii(&mut self, unchanged: &str) {
-        let from = self.len();
-        self.push_str(unchanged);
-        self[from..].make_ascii_lowercase();
-    }
-
-    fn reserve(&mut self, len: usize) {
-        Self::reserve(self, len);
-    }
-}
-
-/// A text built from an old one that may grow so far, without the way back.
-pub(super) struct Plain {
-    text: String,
-    growth: Growth,
-}
-
-impl Plain {
-    pub(super) fn within(growth: Growth) -> Self {
-        Self { text: String::new(), growth }
-    }
-
-    /// The text.
-    ///
-    /// # Errors
-    /// [`crate::Error::Encode`] past the bound.
-    pub(super) fn checked(self) -> Result<String> {
-        self.growth.check(&self.text)?;
-        Ok(self.text)
-    }
-}
-
-impl Rewrite for Plain {
-    fn copy(&mut self, unchanged: &str) {
-        self.growth.push(&mut self.text, unchanged);
-    }
-
-    fn replace(&mut self, _: usize, content: &str) {
-        self.growth.push(&mut self.text, content);
-    }
-
-    fn replace_padded(&mut self, _: usize, content: &str) {
-        for part in [" ", content, " "] {
-            self.growth.push(&mut self.text, part);
-        }
-    }
-
-    fn copy_lowering_ascii(&mut self, unchanged: &str) {
-        let from = self.text.len();
-        self.growth.push(&mut self.text, unchanged);
-        self.text[from..].make_ascii_lowercase();
-    }
-
-    fn reserve(&mut self, len: usize) {
-        self.growth.reserve(&mut self.text, len);
-    }
-}
-
 /// A text built from an old one by copying, replacing and inserting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
@@ -165,27 +60,7 @@ pub struct Aligned {
     /// How much of the old text is used up.
     read: usize,
     growth: Growth,
-    asked: Asked,
 }
-
-/// How many edits came before the last place that was asked for: where the next
-/// search begins, and nothing that a text is known by.
-#[derive(Debug, Default)]
-struct Asked(AtomicUsize);
-
-impl Clone for Asked {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl PartialEq for Asked {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Asked {}
 
 impl Rewrite for Aligned {
     fn copy(&mut self, unchanged: &str) {
@@ -242,47 +117,12 @@ impl Aligned {
     ///
     /// An edit cut in two belongs to both parts as a whole.
     pub fn to_original(&self, range: Range<usize>) -> Range<usize> {
-        let start = self.boundary(range.start, false);
-        if range.is_empty() { start..start } else { start..self.boundary(range.end, true).max(start) }
+        self.way_back().to_original(range)
     }
 
-    fn boundary(&self, at: usize, is_end: bool) -> usize {
-        // The last edit that starts before `at`, or at it when `at` starts a range.
-        let to = place(at);
-        let n = self.n_edits(|edit: &Edit| if is_end { edit.at < to } else { edit.at <= to });
-        self.boundary_after(n, to, is_end) as usize
-    }
-
-    /// The boundary at a place before which, or at which, so many edits start.
-    fn boundary_after(&self, n: usize, at: u32, is_end: bool) -> u32 {
-        let Some(edit) = n.checked_sub(1).and_then(|last| self.edits.get(last)) else { return at };
-        let edit_end = edit.end();
-        if at >= edit_end && !(is_end && at == edit_end) {
-            edit.source_end().saturating_add(at - edit_end)
-        } else if is_end {
-            edit.source_end()
-        } else {
-            edit.from
-        }
-    }
-
-    /// How many edits are before a place. Places are mostly asked for in order,
-    /// so the search begins at the last one, in steps that double.
-    fn n_edits(&self, is_before: impl Fn(&Edit) -> bool) -> usize {
-        let asked = self.asked.0.load(Ordering::Relaxed);
-        let mut from = match asked.checked_sub(1).and_then(|last| self.edits.get(last)) {
-            Some(last) if is_before(last) => asked,
-            _ => 0,
-        };
-        let mut step = 1;
-        while self.edits.get(from + step - 1).is_some_and(&is_before) {
-            from += step;
-            step *= 2;
-        }
-        let end = self.edits.len().min(from + step - 1);
-        let n = from + self.edits[from..end].partition_point(is_before);
-        self.asked.0.store(n, Ordering::Relaxed);
-        n
+    /// The way back for many places, asked for mostly in order.
+    pub fn way_back(&self) -> WayBack<'_> {
+        WayBack { edits: &self.edits, n: 0 }
     }
 
     /// The alignment of `next`, made from this text, back to this one's old text.
@@ -309,11 +149,11 @@ impl Aligned {
         for edit in &next.edits {
             let end = edit.source_end();
             n_to = self.n_from(n_to.max(n_before), |held| held.at <= edit.from);
-            let mut joined = Edit { from: self.boundary_after(n_to, edit.from, false), ..*edit };
+            let mut joined = Edit { from: boundary(&self.edits, n_to, edit.from, false), ..*edit };
             let mut from_end = joined.from;
             if edit.from_len > 0 {
                 n_before = self.n_from(n_to.max(n_before), |held| held.at < end);
-                from_end = self.boundary_after(n_before, end, true);
+                from_end = boundary(&self.edits, n_before, end, true);
             }
             while let Some(held) = earlier.filter(|held| held.at < end) {
                 if held.end() <= edit.from {
@@ -339,12 +179,74 @@ impl Aligned {
         for edit in earlier.into_iter().chain(mine) {
             append(&mut edits, moved(edit, shift), &mut growth);
         }
-        Aligned { text: next.text, edits, read: self.read, growth, asked: Asked::default() }
+        Aligned { text: next.text, edits, read: self.read, growth }
     }
 
     /// How many edits come before the first that is not `before`, of which `n` are known.
     fn n_from(&self, n: usize, before: impl Fn(&Edit) -> bool) -> usize {
         n + self.edits[n..].iter().take_while(|edit| before(edit)).count()
+    }
+}
+
+/// The boundary at a place before which, or at which, so many edits start.
+#[inline]
+fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
+    let Some(edit) = n.checked_sub(1).and_then(|last| edits.get(last)) else { return at };
+    let edit_end = edit.end();
+    if at >= edit_end && !(is_end && at == edit_end) {
+        edit.source_end().saturating_add(at - edit_end)
+    } else if is_end {
+        edit.source_end()
+    } else {
+        edit.from
+    }
+}
+
+/// The way from the places of a rewritten text back to the old one.
+#[derive(Clone, Copy)]
+pub struct WayBack<'a> {
+    edits: &'a [Edit],
+    /// How many edits came before the last place that was asked for: where the next
+    /// search begins.
+    n: usize,
+}
+
+/// Edits that are gone through one by one; of more, by halves.
+const FEW: usize = 8;
+
+impl WayBack<'_> {
+    /// As [`Aligned::to_original`].
+    #[inline]
+    pub fn to_original(&mut self, range: Range<usize>) -> Range<usize> {
+        if self.edits.is_empty() {
+            return range;
+        }
+        let (start, end) = (place(range.start), place(range.end));
+        self.seek(|edit| edit.at <= start);
+        let from = boundary(self.edits, self.n, start, false) as usize;
+        if range.is_empty() {
+            return from..from;
+        }
+        // An edit that starts at `start` starts before `end`.
+        self.seek(|edit| edit.at < end);
+        from..(boundary(self.edits, self.n, end, true) as usize).max(from)
+    }
+
+    /// Goes to where all edits before are before a place, and none after. Places are
+    /// mostly asked for in order.
+    #[inline]
+    fn seek(&mut self, is_before: impl Fn(&Edit) -> bool) {
+        if self.n.checked_sub(1).is_some_and(|last| !is_before(&self.edits[last])) {
+            self.n = self.edits[..self.n].partition_point(is_before);
+            return;
+        }
+        for _ in 0..FEW {
+            if self.edits.get(self.n).is_none_or(|edit| !is_before(edit)) {
+                return;
+            }
+            self.n += 1;
+        }
+        self.n += self.edits[self.n..].partition_point(is_before);
     }
 }
 

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use table::{Family, Steps};
 
 pub(crate) use self::table::Table;
-use super::alignment::Rewrite;
 use super::frozen::jamo;
 use super::reordering::Reordering;
+use super::rewrite::Rewrite;
 
 /// The clean-up of Hugging Face's `BertNormalizer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 //! None of them normalizes: `StripAccents` drops marks that stand alone, and
 //! lower case of a character never depends on its neighbours.
 
-use super::alignment::Rewrite;
 use super::ascii_end;
 use super::frozen::{LOWER, MARKS};
+use super::rewrite::Rewrite;
 use crate::unicode::{flag::SPACE, flags};
 
 /// Lower case, character by character.

@@ -8,11 +8,11 @@
 
 use std::sync::LazyLock;
 
-use super::alignment::Rewrite;
 use super::ascii_end;
 use super::frozen::{CANONICAL, CLASSES, COMPATIBLE, class, compose, jamo, seconds};
 use super::point_map::PointMap;
 use super::reordering::Reordering;
+use super::rewrite::Rewrite;
 
 /// A normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! composite as many as went into it, whichever those are. Linear but for the
 //! sorting of marks between two starters.
 
-use super::alignment::Rewrite;
+use super::rewrite::Rewrite;
 
 struct Item {
     c: char,

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::pass::Pass;
-use super::alignment::Plain;
 use super::charsmap::{AsciiSet, Charsmap};
 use super::growth::Growth;
+use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
 use crate::trie::Trie;

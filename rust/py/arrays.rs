@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 
 use super::turns::numbers;
 use crate::encoding::{Blanks, Span};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Imports NumPy, once: what hinders that, Ctrl-C too, is an error, not a panic.
 fn ensure_numpy(py: Python<'_>) -> PyResult<()> {
@@ -34,6 +34,37 @@ pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyAr
     Ok(array)
 }
 
+/// Spans in bytes, kept as the array that leaves where they are asked for as they are.
+pub(super) struct KeptSpans(Py<PyArray2<u64>>);
+
+impl From<Bound<'_, PyArray2<u64>>> for KeptSpans {
+    fn from(array: Bound<'_, PyArray2<u64>>) -> Self {
+        Self(array.unbind())
+    }
+}
+
+impl KeptSpans {
+    pub fn new(py: Python<'_>, spans: Vec<Span>) -> PyResult<Self> {
+        Ok(Self(self::spans(py, spans)?.unbind()))
+    }
+
+    /// The array.
+    pub fn array<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<u64>> {
+        self.0.bind(py).clone()
+    }
+
+    /// Runs `work` on the spans.
+    pub fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&[Span]) -> T) -> PyResult<T> {
+        let spans = self.0.bind(py).try_readonly()?;
+        Ok(work(spans.as_slice()?.as_chunks().0))
+    }
+
+    /// Whether these are others' spans.
+    pub fn equal(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        self.with(py, |spans| other.with(py, |others| spans == others))?
+    }
+}
+
 /// A writable array of `rows` x `columns` zeros. NumPy asks the system for large
 /// pages, which are made when they are first written: most of the time of a large
 /// array is the making of its pages.
@@ -50,7 +81,7 @@ pub(super) fn zeros<T: Element>(
 pub(super) fn filled_spans(
     py: Python<'_>,
     n: usize,
-    fill: impl FnOnce(&mut [u64]) + Send,
+    fill: impl FnOnce(&mut [Span]) -> Result<()> + Send,
 ) -> PyResult<Bound<'_, PyArray2<u64>>> {
     // Asked for before: to run out of memory here is no reason to panic.
     let asked = Vec::<Span>::new().try_reserve_exact(n);
@@ -58,8 +89,8 @@ pub(super) fn filled_spans(
     let array = zeros(py, n, 2)?;
     {
         let mut array = array.readwrite();
-        let cells = array.as_slice_mut()?;
-        py.detach(|| fill(cells));
+        let (cells, _) = array.as_slice_mut()?.as_chunks_mut();
+        py.detach(|| fill(cells))?;
     }
     array.readwrite().make_nonwriteable();
     Ok(array)

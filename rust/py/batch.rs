@@ -11,12 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
 use self::spans::{Spans, Trimming};
-use super::arrays;
+use super::arrays::{self, KeptSpans};
+use super::call::Call;
 use super::error::entry;
-use super::spans::{OffsetUnit, Trim};
+use super::spans::Trim;
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
-use crate::encoding::{EncodingBatch, Rows, Side, Span};
+use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span, Surfaces};
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -52,21 +53,24 @@ impl PyEncodingBatch {
     ) -> PyResult<Self> {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
         let mut batch = batch;
-        let spans = Spans::Kept(batch.spans.take().unwrap_or_default());
-        Self::with_trimming(py, batch, spans, sources, Trimming::Tokenizer(tokenizer.clone()), pad_id)
+        let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
+        let trimming = Trimming::Tokenizer(tokenizer.clone(), std::mem::take(&mut batch.surfaces));
+        Self::with_trimming(py, batch, spans, sources, trimming, pad_id)
     }
 
-    /// A batch of which the spans are sums.
+    /// A batch of which the spans are sums, of most rows at least.
     pub fn with_sums(
         py: Python<'_>,
         batch: EncodingBatch,
         around: [usize; 2],
+        call: Call,
         texts: Texts,
         tokenizer: &Arc<Tokenizer>,
     ) -> PyResult<Self> {
         let pad_id = tokenizer.pad_id().unwrap_or(0);
-        let trimming = Trimming::Tokenizer(tokenizer.clone());
-        Self::with_trimming(py, batch, Spans::Sums { around }, Sources::Rows(texts), trimming, pad_id)
+        let trimming = Trimming::Tokenizer(tokenizer.clone(), Surfaces::default());
+        let spans = Spans::Sums { around, call };
+        Self::with_trimming(py, batch, spans, Sources::Rows(texts), trimming, pad_id)
     }
 
     fn with_trimming(
@@ -167,32 +171,38 @@ impl PyEncodingBatch {
                 let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
                 return Err(Error::Encode(error.to_owned()).into());
             }
+            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
+            let trim = Trim::new(trim, blanks.as_deref());
             if let Some(array) = self.summed_offsets(py, unit, trim)? {
                 return Ok(array);
             }
-            let (texts, one) = self.texts(py)?;
-            let all = self.spans(py)?;
-            let blanks = if trim.is_none() { self.blanks(py, &all)? } else { None };
-            let trim = Trim::new(trim, blanks.as_deref());
-            let spans = self.with_rows(py, |rows| {
-                if one && blanks.is_none() {
-                    return texts[0].in_unit(all.to_vec(), unit, trim, 0);
-                }
-                let mut spans = Vec::with_capacity(all.len());
-                for row in 0..rows.len() {
-                    let range = rows.row(row).unwrap_or_default();
-                    let of_row = &all[range.clone()];
-                    let before = match &blanks {
-                        Some(_) => self.n_before(&rows.ids[range.clone()], of_row),
-                        None => 0,
-                    };
-                    spans.extend_from_slice(&of_row[..before]);
-                    let source = texts[if one { 0 } else { row }];
-                    spans.extend(source.in_unit(of_row[before..].to_vec(), unit, trim, range.start + before));
-                }
-                spans
-            })?;
-            arrays::spans(py, spans)
+            let (sources, one) = self.texts(py)?;
+            let kept = self.spans(py)?;
+            if matches!(trim, Trim::No) && sources.iter().all(|source| source.counts_bytes(unit)) {
+                return Ok(kept.array(py));
+            }
+            kept.with(py, |spans| {
+                self.with_borrowed_rows(py, |rows| {
+                    arrays::filled_spans(py, spans.len(), |cells| {
+                        if one && blanks.is_none() {
+                            sources[0].write(spans, unit, trim, 0, cells);
+                            return Ok(());
+                        }
+                        for row in 0..rows.len() {
+                            let range = rows.row(row).unwrap_or_default();
+                            let before = match &blanks {
+                                Some(_) => self.n_before(&rows.ids[range.clone()], &spans[range.clone()]),
+                                None => 0,
+                            };
+                            let text = range.start + before..range.end;
+                            cells[range.start..text.start].copy_from_slice(&spans[range.start..text.start]);
+                            let source = sources[if one { 0 } else { row }];
+                            source.write(&spans[text.clone()], unit, trim, text.start, &mut cells[text]);
+                        }
+                        Ok(())
+                    })
+                })
+            })??
         })
     }
 
@@ -284,7 +294,7 @@ impl PyEncodingBatch {
                 (self.borrowed(py)?, other.get().borrowed(py)?);
             let same = row_offsets.as_slice()? == other_offsets.as_slice()?
                 && ids.as_slice()? == other_ids.as_slice()?
-                && self.spans(py)? == other.get().spans(py)?;
+                && self.spans(py)?.equal(py, &other.get().spans(py)?)?;
             Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
         })
     }
@@ -309,12 +319,9 @@ impl PyEncodingBatch {
                 Sources::One(texts) => (Some(texts.to_objects(py)?), true),
             };
             let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
-            let spans = batch.spans(py)?;
-            let blanks = batch
-                .blanks(py, &spans)?
-                .map(|blanks| arrays::blanks(py, blanks.into_owned()))
-                .transpose()?;
-            let spans = arrays::spans(py, py.detach(|| spans.into_owned()))?.into_any();
+            let spans = batch.spans(py)?.array(py).into_any();
+            let blanks =
+                batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
             let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -334,6 +341,7 @@ impl PyEncodingBatch {
                 ids: ids.try_readonly()?.as_array().to_vec(),
                 row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
                 spans: None,
+                surfaces: Surfaces::default(),
             };
             let n_ids = batch.ids.len();
             let n_texts = texts.as_ref().map(Vec::len);
@@ -352,7 +360,7 @@ impl PyEncodingBatch {
                 Some(texts) if one => Sources::One(texts),
                 Some(texts) => Sources::Rows(texts),
             };
-            let spans = Spans::Kept(spans);
+            let spans = Spans::Kept(KeptSpans::new(py, spans)?);
             Self::with_trimming(py, batch, spans, sources, Trimming::Blanks(blanks), pad_id)
         })
     }

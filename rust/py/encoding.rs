@@ -15,15 +15,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
-use super::arrays;
+use super::arrays::{self, KeptSpans};
 use super::call::Call;
 use super::error::entry;
 use super::html;
-use super::spans::{OffsetUnit, Source, Trim};
+use super::spans::{Source, Trim};
 use super::text::{Errors, Text};
 use super::turns::{Turns, numbers};
-use crate::encoding::{Blanks, Encoding, Surfaces};
-use crate::tokenizer::Tokenizer;
+use crate::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
+use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What spells the ids.
@@ -38,10 +38,10 @@ pub(super) enum Spelling {
 /// The ids of a text or of a pair, and where in the text each came from.
 ///
 /// It keeps the text as long as it lives: a `str` or `bytes` itself, of other
-/// buffers a copy. Offsets and surfaces are made when they are first asked for: for
-/// most byte-level models of the lengths of the tokens, else by encoding the text
-/// once more. From then on they are kept, too: 16 bytes an id. Take `.ids` and let
-/// the encoding go where a long text should be freed.
+/// buffers a copy. Offsets and surfaces are made of the ids when they are asked for:
+/// for most byte-level models of the lengths of the tokens, else by normalizing and
+/// splitting the text once more; then spans are kept, too: 16 bytes an id. Take
+/// `.ids` and let the encoding go where a long text should be freed.
 #[pyclass(frozen, module = "sentitok", name = "Encoding")]
 pub(super) struct PyEncoding {
     ids: Py<PyArray1<TokenId>>,
@@ -52,8 +52,8 @@ pub(super) struct PyEncoding {
     texts: Vec<Text>,
     /// How the ids were made; `None` where the rest was there from the start.
     call: Option<Call>,
-    /// All but the ids, once somebody asked.
-    rest: PyOnceLock<Encoding>,
+    /// Where in the texts the ids came from, once somebody asked.
+    traces: PyOnceLock<(KeptSpans, Surfaces)>,
     type_ids: PyOnceLock<Py<PyArray1<u32>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
 }
@@ -75,42 +75,38 @@ impl PyEncoding {
             spelling: Spelling::Tokenizer(tokenizer),
             texts,
             call: Some(call),
-            rest: PyOnceLock::new(),
+            traces: PyOnceLock::new(),
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
         })
     }
 
     /// An encoding of which all is known.
-    pub fn whole(
-        py: Python<'_>,
-        mut encoding: Encoding,
-        spelling: Spelling,
-        texts: Vec<Text>,
-    ) -> PyResult<Self> {
-        let ids = std::mem::take(&mut encoding.ids);
-        let second = Some(encoding.second.clone()).filter(|second| !second.is_empty());
-        let rest = PyOnceLock::new();
-        // There was nothing.
-        let _ = rest.set(py, encoding);
-        Ok(Self {
+    pub fn whole(py: Python<'_>, encoding: Encoding, spelling: Spelling, texts: Vec<Text>) -> PyResult<Self> {
+        let Encoding { ids, spans, type_ids, special_mask, second, surfaces } = encoding;
+        let made = Self {
             n_ids: ids.len(),
             ids: arrays::read_only(py, ids)?.unbind(),
-            second,
+            second: Some(second).filter(|second| !second.is_empty()),
             spelling,
             texts,
             call: None,
-            rest,
+            traces: PyOnceLock::new(),
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
-        })
+        };
+        // There was nothing.
+        let _ = made.traces.set(py, (KeptSpans::new(py, spans)?, surfaces));
+        let _ = made.type_ids.set(py, arrays::read_only(py, type_ids)?.unbind());
+        let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
+        Ok(made)
     }
 
     /// The text that an id at `place` lies in, and what is to know of it.
     fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<[Source<'a>; 2]> {
         let source = |number: usize| match self.texts.get(number) {
-            Some(text) => Ok::<_, PyErr>(Source { text: text.bytes(py)?, joined: text.joined() }),
-            None => Ok(Source::default()),
+            Some(text) => text.source(py),
+            None => Ok(Source { text: Input::Text(""), joined: &[] }),
         };
         Ok([source(0)?, source(1)?])
     }
@@ -155,7 +151,7 @@ impl PyEncoding {
         entry(|| {
             let tokens = self.spelled(py)?;
             let mut turns = Turns::default();
-            for (place, text) in self.rest(py)?.surfaces.iter() {
+            for (place, text) in self.traces(py)?.1.iter() {
                 tokens.set_item(place, text)?;
                 turns.after(py, 1)?;
             }
@@ -214,24 +210,28 @@ impl PyEncoding {
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         entry(|| {
-            let encoding = self.rest(py)?;
-            let sources = self.sources(py)?;
             let blanks = if trim.is_none() { self.blanks(py)? } else { None };
             let trim = Trim::new(trim, blanks.as_deref());
-            let [first, second] = sources;
-            let spans = py.detach(|| {
-                let from = encoding.special_mask.iter().take_while(|special| **special).count();
-                let head = encoding.spans[from..].to_vec();
-                let mut spans = encoding.spans[..from].to_vec();
-                spans.extend(first.in_unit(head, unit, trim, from));
-                if !encoding.second.is_empty() {
-                    let of_second = encoding.spans[encoding.second.clone()].to_vec();
-                    let of_second = second.in_unit(of_second, unit, trim, encoding.second.start);
-                    spans.splice(encoding.second.clone(), of_second);
-                }
-                spans
-            });
-            arrays::spans(py, spans)
+            if let Some(array) = self.summed_offsets(py, unit, trim)? {
+                return Ok(array);
+            }
+            let (kept, _) = self.traces(py)?;
+            let [first, of_second] = self.sources(py)?;
+            let second = self.second.clone().unwrap_or_default();
+            let as_they_stand =
+                first.counts_bytes(unit) && (second.is_empty() || of_second.counts_bytes(unit));
+            if matches!(trim, Trim::No) && as_they_stand {
+                return Ok(kept.array(py));
+            }
+            let from = self.n_before(py)?;
+            kept.with(py, |spans| {
+                arrays::filled_spans(py, spans.len(), |cells| {
+                    cells[..from].copy_from_slice(&spans[..from]);
+                    first.write(&spans[from..], unit, trim, from, &mut cells[from..]);
+                    of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second]);
+                    Ok(())
+                })
+            })?
         })
     }
 
@@ -245,7 +245,14 @@ impl PyEncoding {
             let other = other.get();
             let same_ids =
                 self.ids.bind(py).try_readonly()?.as_array() == other.ids.bind(py).try_readonly()?.as_array();
-            let same = same_ids && self.rest(py)? == other.rest(py)?;
+            let same = same_ids
+                && self.second == other.second
+                && self.traces(py)?.1 == other.traces(py)?.1
+                && self.traces(py)?.0.equal(py, &other.traces(py)?.0)?
+                && self.type_ids(py)?.bind(py).try_readonly()?.as_array()
+                    == other.type_ids(py)?.bind(py).try_readonly()?.as_array()
+                && self.special_tokens_mask(py)?.bind(py).try_readonly()?.as_array()
+                    == other.special_tokens_mask(py)?.bind(py).try_readonly()?.as_array();
             same.into_pyobject(py).map(|same| same.to_owned().into_any().unbind()).map_err(Into::into)
         })
     }
@@ -279,17 +286,18 @@ impl PyEncoding {
         entry(|| {
             let py = this.py();
             let Self { ids, texts, .. } = this.get();
-            let encoding = this.get().rest(py)?;
+            let (spans, surfaces) = this.get().traces(py)?;
+            let second = this.get().second.clone().unwrap_or_default();
             let spelled = this.get().spelled(py)?;
             let blanks = this.get().blanks(py)?.map(Cow::into_owned);
             let (places, surfaces): (Vec<u64>, Vec<String>) =
-                encoding.surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
+                surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
             let state: State<'py> = (
                 ids.bind(py).clone().into_any(),
-                arrays::spans(py, py.detach(|| encoding.spans.clone()))?.into_any(),
+                spans.array(py).into_any(),
                 this.get().type_ids(py)?.into_bound(py).into_any(),
                 this.get().special_tokens_mask(py)?.into_bound(py).into_any(),
-                (encoding.second.start, encoding.second.end),
+                (second.start, second.end),
                 spelled,
                 texts.iter().map(|text| text.to_object(py)).collect::<PyResult<_>>()?,
                 (arrays::read_only(py, places)?.into_any(), surfaces),

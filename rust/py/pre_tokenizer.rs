@@ -62,9 +62,10 @@ impl PyPreTokenizer {
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
         let rewritten: Option<Aligned> = self.pre_tokenizer.rewrite(text, true);
         let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+        let mut way_back = rewritten.as_ref().map(Aligned::way_back);
         let mut spans = Vec::new();
         self.pre_tokenizer.for_each_piece(split, |piece| {
-            let range = rewritten.as_ref().map_or(piece.clone(), |aligned| aligned.to_original(piece));
+            let range = way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
             spans.push([range.start as u64, range.end as u64]);
             Ok(())
         })?;

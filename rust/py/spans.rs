@@ -5,14 +5,8 @@ use std::borrow::Cow;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::encoding::{Blanks, Span, char_offsets, trim_spans};
-
-/// In what offsets count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OffsetUnit {
-    Bytes,
-    Chars,
-}
+use crate::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
+use crate::tokenizer::Input;
 
 impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
     type Error = PyErr;
@@ -49,34 +43,50 @@ impl<'a> Trim<'a> {
 }
 
 /// A text of which spans tell, and its characters that are two in Python.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
-    pub text: &'a [u8],
+    pub text: Input<'a>,
     pub joined: &'a [u64],
 }
 
 impl Source<'_> {
-    /// Spans in the unit asked for, of the ids `first..`.
-    pub fn in_unit(&self, mut spans: Vec<Span>, unit: OffsetUnit, trim: Trim<'_>, first: usize) -> Vec<Span> {
-        if matches!(trim, Trim::Blanks) {
-            trim_spans(self.text, &mut spans);
-        }
+    /// Whether offsets are spans in bytes as they stand.
+    pub fn counts_bytes(&self, unit: OffsetUnit) -> bool {
+        unit == OffsetUnit::Bytes || self.joined.is_empty() && self.text.bytes().is_ascii()
+    }
+
+    /// Writes spans in the unit asked for, of the ids `first..`.
+    pub fn write(
+        &self,
+        spans: &[Span],
+        unit: OffsetUnit,
+        trim: Trim<'_>,
+        first: usize,
+        offsets: &mut [Span],
+    ) {
+        let text = self.text.bytes();
+        let trimmed = matches!(trim, Trim::Blanks).then(|| {
+            let mut spans = spans.to_vec();
+            trim_spans(text, &mut spans);
+            spans
+        });
+        let spans = trimmed.as_deref().unwrap_or(spans);
         if unit == OffsetUnit::Bytes {
+            offsets.copy_from_slice(spans);
             if let Trim::AsFile(blanks) = trim {
-                blanks.trim_bytes(first, self.text, &mut spans);
+                blanks.trim_bytes(first, text, offsets);
             }
-            return spans;
+            return;
         }
-        let mut offsets = char_offsets(self.text, &spans);
-        for (offset, [start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
+        write_char_offsets(text, spans, offsets);
+        for (offset, &[start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
             // The character of a pair has four bytes.
             let before = |place: u64| self.joined.partition_point(|&at| at + 4 <= place) as u64;
             offset[0] += before(start);
             offset[1] += if start == end { before(start) } else { before(end + 3) };
         }
         if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(first, &mut offsets);
+            blanks.trim_chars(first, offsets);
         }
-        offsets
     }
 }

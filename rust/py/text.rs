@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use super::arrow::{Chunks, Column};
+use super::spans::Source;
 use super::turns::Turns;
 use crate::error::Error;
 use crate::tokenizer::Input;
@@ -120,8 +121,13 @@ impl Text {
         }
     }
 
+    /// What spans of it lie in.
+    pub fn source<'a>(&'a self, py: Python<'a>) -> PyResult<Source<'a>> {
+        Ok(Source { text: self.input(py)?, joined: self.joined() })
+    }
+
     /// Where characters begin that are two characters of the `str`, ascending.
-    pub fn joined(&self) -> &[u64] {
+    fn joined(&self) -> &[u64] {
         match self {
             Self::Replaced(_, replaced) => &replaced.joined,
             Self::Str(_) | Self::Bytes(_) => &[],
@@ -231,14 +237,6 @@ impl Texts {
         Ok(Self::Objects(texts))
     }
 
-    /// The bytes of each text.
-    pub fn slices<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<&'a [u8]>> {
-        match self {
-            Self::Objects(texts) => texts.iter().map(|text| text.bytes(py)).collect(),
-            Self::Column(column) => Ok(column.rows().collect()),
-        }
-    }
-
     /// The bytes of each text, and that they are UTF-8 where that is known.
     pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
         match self {
@@ -247,11 +245,13 @@ impl Texts {
         }
     }
 
-    /// Where characters begin that are two characters of the `str`, of each text.
-    pub fn joined(&self, row: usize) -> &[u64] {
+    /// What spans of each text lie in.
+    pub fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Source<'a>>> {
         match self {
-            Self::Objects(texts) => texts.get(row).map_or(&[], Text::joined),
-            Self::Column(_) => &[],
+            Self::Objects(texts) => texts.iter().map(|text| text.source(py)).collect(),
+            Self::Column(column) => {
+                Ok(column.rows().map(|row| Source { text: Input::Bytes(row), joined: &[] }).collect())
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use super::progress::off;
 use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, Texts};
+use crate::template::TrimOffsets;
 use crate::tokenizer::{Segment, Tokenizer};
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
@@ -125,7 +126,10 @@ impl PyTokenizer {
         seed: u64,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            let sums = if offsets { self.tokenizer.sums_around(add_special_tokens) } else { None };
+            // What offsets leave out by the file may need surfaces, found with spans.
+            let is_whole = self.tokenizer.template().trim_offsets == TrimOffsets::No;
+            let sums =
+                (offsets && is_whole).then(|| self.tokenizer.sums_around(add_special_tokens)).flatten();
             let spans = offsets && sums.is_none();
             let call = Call { max_tokens, seed, threads, spans, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
@@ -134,7 +138,7 @@ impl PyTokenizer {
             let batch = off(py, n_bytes, |stop| self.tokenizer.batch_of(&inputs, call.options(stop)))?;
             drop(inputs);
             if let Some(around) = sums {
-                return PyEncodingBatch::with_sums(py, batch, around, texts, &self.tokenizer);
+                return PyEncodingBatch::with_sums(py, batch, around, call, texts, &self.tokenizer);
             }
             let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
             PyEncodingBatch::new(py, batch, sources, &self.tokenizer)

@@ -4,25 +4,27 @@
 //! Threads take jobs by an atomic counter and share nothing else, but for what
 //! parts of a long piece leave to each other ([`Chain`]).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::chain::Chain;
 use super::finder::Finder;
 use super::input::Input;
 use super::jobs::{Cutting, Job, Seamed, Stretch};
 use super::made::{self, Made};
-use super::output::Output;
+use super::output::{Keeps, Output};
 use super::rewritten::Rewritten;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
+use crate::extents::Extents;
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::pipeline::seams::Part;
 use crate::progress::{Progress, Stage};
 use crate::resting::{Owner, Resting};
+use crate::template::TrimOffsets;
 use crate::vocab::TokenId;
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
@@ -34,6 +36,8 @@ const INLINE_BYTES: usize = 32 << 10;
 /// The models of one tokenizer share the places where that rests.
 pub(super) struct Workers {
     model: Arc<Model>,
+    /// Made when spans are first asked for.
+    extents: OnceLock<Option<Extents>>,
     owner: Owner,
     resting: Arc<Resting<Scratch>>,
 }
@@ -43,16 +47,25 @@ impl Workers {
     /// to 18 MiB (Unigram: 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
-        Self { model, owner: resting.new_owner(), resting }
+        Self { model, extents: OnceLock::new(), owner: resting.new_owner(), resting }
     }
 
     /// Those of another model, which rest in the same places.
     pub(super) fn beside(&self, model: Arc<Model>) -> Self {
-        Self { model, owner: self.resting.new_owner(), resting: self.resting.clone() }
+        let (owner, resting) = (self.resting.new_owner(), self.resting.clone());
+        Self { model, extents: OnceLock::new(), owner, resting }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    /// How far the ids of the model reach. Nobody waits for another who makes them.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        if self.extents.get().is_none() {
+            let _ = self.extents.set(self.model.extents());
+        }
+        self.extents.get()?.as_ref()
     }
 
     #[cfg(test)]
@@ -85,6 +98,8 @@ struct Settings<'a> {
     chain: Chain,
     /// Whether ids are only counted.
     counts: bool,
+    /// Whether offsets leave out what only surfaces tell.
+    surfaces: bool,
     /// What the template puts around a text.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
@@ -162,12 +177,15 @@ impl Tokenizer {
         let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let surfaces = options.spans && self.template.trim_offsets != TrimOffsets::No;
         let cutting = match n_threads {
+            _ if surfaces => Cutting::Never,
             1 => Cutting::Never,
             _ => self.cutting(longest, &finder, &options),
         };
+        let chain = Chain::default();
         let mut settings =
-            Settings { room, finder, options, cutting, chain: Chain::default(), counts, before, after };
+            Settings { room, finder, options, cutting, chain, counts, surfaces, before, after };
         let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
         let made = self.run_jobs(texts, &jobs, n_threads, &settings, progress)?;
         if settings.cutting.seams().is_some() && made.iter().any(Made::is_beyond_limits) {
@@ -364,13 +382,15 @@ impl Settings<'_> {
     fn encode(&self, made: &mut Made, encode: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
         let mut output = match self.counts {
             true => Output::counting(self.room, self.options.stop),
-            false => Output::new(self.options.spans, self.room, self.options.stop),
+            false if self.options.spans => Output::new(Keeps::Spans, self.room, self.options.stop),
+            false => Output::new(Keeps::Ids, self.room, self.options.stop),
         };
         // The arrays go out and come back: there is one for all texts.
         std::mem::swap(&mut output.ids, &mut made.ids);
         if let Some(spans) = &mut output.spans {
             std::mem::swap(spans, &mut made.spans);
         }
+        output.surfaces = self.surfaces.then(|| std::mem::take(&mut made.surfaces));
         let n_before = output.ids.len();
         output.start_at(n_before);
         let done = encode(&mut output);
@@ -379,6 +399,7 @@ impl Settings<'_> {
         if let Some(spans) = &mut output.spans {
             std::mem::swap(spans, &mut made.spans);
         }
+        made.surfaces = output.surfaces.take().unwrap_or_default();
         if self.counts {
             made.ids.clear();
         }

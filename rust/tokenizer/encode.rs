@@ -3,7 +3,7 @@
 use super::finder::Finder;
 use super::input::Input;
 use super::jobs::LONG_BYTES;
-use super::output::Output;
+use super::output::{Keeps, Output};
 use super::rewritten::{Origin, Rewritten};
 use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
@@ -11,7 +11,7 @@ use crate::added_tokens::Section;
 use crate::bpe::Dropout;
 use crate::encoding::{Encoding, EncodingBatch, Surfaces};
 use crate::error::{Error, Result};
-use crate::model::{Model, Worker};
+use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_stretch};
 use crate::template::Part;
@@ -27,7 +27,8 @@ impl Tokenizer {
     /// user's pattern hits its step limit.
     pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
         let around = self.template.single.len() - 1;
-        let output = self.encode_text(text, &options, options.add_special_tokens, around, true)?;
+        let output =
+            self.encode_text(text, &options, options.add_special_tokens, around, Keeps::SpansByModel)?;
         let mut text = (output.ids, output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let mut encoding = Encoding::default();
         for part in &self.template.single {
@@ -106,13 +107,16 @@ impl Tokenizer {
             )));
         };
         let whole = EncodeOptions { max_tokens: None, ..options };
-        let output = self.encode_text(text, &whole, false, 0, true)?;
-        let spans = output.spans.unwrap_or_default();
+        let output = self.encode_text(text, &whole, false, 0, Keeps::Spans)?;
+        let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let room = step + stride;
         let mut batch = EncodingBatch::new(true);
         let mut start = 0;
         loop {
             let end = (start + room).min(output.ids.len());
+            for (place, text) in surfaces.within(start..end) {
+                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes());
+            }
             for (ids, row_spans) in [
                 (&before[..], &vec![[0, 0]; before.len()][..]),
                 (&output.ids[start..end], &spans[start..end]),
@@ -151,11 +155,11 @@ impl Tokenizer {
         options: &EncodeOptions<'a>,
         with_template: bool,
         around: usize,
-        with_spans: bool,
+        keeps: Keeps,
     ) -> Result<Output<'a>> {
         let room = self.room(options, if with_template { around } else { 0 })?;
-        let mut output = Output::new(with_spans, room, options.stop);
-        output.surfaces = with_spans.then(Surfaces::default);
+        let mut output = Output::new(keeps, room, options.stop);
+        output.surfaces = output.spans.is_some().then(Surfaces::default);
         self.encode_into(Input::Bytes(text), options, &mut output)?;
         Ok(output)
     }
@@ -219,9 +223,9 @@ impl Tokenizer {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
                     check_len(run.len())?;
-                    let origin = Origin { start: 0, normalized: None, rewritten: None, base };
+                    let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
                     let piece = Piece { start: 0, end: run.len() as u32 };
-                    self.encode_chunk(finder.model(), run, &[piece], origin, worker, output);
+                    output.encode_chunk(finder, run, &[piece], &mut origin, worker)?;
                 }
             }
             output.room_left()
@@ -240,7 +244,7 @@ impl Tokenizer {
             let start = base + range.start;
             match token {
                 Some(token) => {
-                    output.push_token(token, start, base + range.end, text[range].as_bytes());
+                    output.push_token(token, start, base + range.end, text[range].as_bytes())?;
                 }
                 None => self.encode_section(&text[range], start, finder, worker, output)?,
             }
@@ -286,20 +290,20 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         let text = normalized.text(section);
-        let origin = Origin { start: 0, normalized: normalized.aligned(), rewritten: None, base };
+        let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
         if !finder.cuts_normalized() {
-            return self.encode_pieces(finder.model(), text, base == 0, origin, worker, output);
+            return self.encode_pieces(finder, text, base == 0, origin, worker, output);
         }
         finder.normalized(text, |Section { range, token }| {
             match token {
                 Some(token) => {
                     let [start, end] = origin.span(range.start, range.end);
-                    output.push_token(token, start as usize, end as usize, text[range].as_bytes());
+                    output.push_token(token, start as usize, end as usize, text[range].as_bytes())?;
                 }
                 None => {
                     let origin = Origin { start: range.start, ..origin };
                     let at_start = base == 0 && range.start == 0;
-                    self.encode_pieces(finder.model(), &text[range], at_start, origin, worker, output)?;
+                    self.encode_pieces(finder, &text[range], at_start, origin, worker, output)?;
                 }
             }
             output.room_left()
@@ -308,7 +312,7 @@ impl Tokenizer {
 
     fn encode_pieces(
         &self,
-        model: &Model,
+        finder: &Finder<'_>,
         text: &str,
         at_start: bool,
         origin: Origin<'_>,
@@ -323,61 +327,15 @@ impl Tokenizer {
         )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
-        let origin = Origin { rewritten: rewritten.aligned(), ..origin };
+        let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
         let work = output.work();
         self.pipeline.pre_tokenizer.for_each_chunk(text, &work, |pieces| {
             if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
                 output.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
             }
-            self.encode_chunk(model, text.as_bytes(), pieces, origin, worker, output);
+            output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
             output.room_left()
         })
-    }
-
-    /// Appends the ids of pieces that follow each other in a text.
-    fn encode_chunk(
-        &self,
-        model: &Model,
-        text: &[u8],
-        pieces: &[Piece],
-        origin: Origin<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) {
-        let Output { ids, spans, lens, surfaces, .. } = output;
-        let Some(spans) = spans else {
-            worker.encode_chunk(text, pieces, ids);
-            return;
-        };
-        let from = ids.len();
-        if model.lens_are_token_lens() {
-            worker.encode_chunk(text, pieces, ids);
-            let mut new = ids[from..].iter();
-            for piece in pieces {
-                let mut at = piece.start as usize;
-                while at < piece.end as usize
-                    && let Some(&id) = new.next()
-                {
-                    let end = at + model.vocab().bytes(id).map_or(0, <[u8]>::len);
-                    spans.push(origin.span(at, end));
-                    at = end;
-                }
-            }
-            return;
-        }
-        for piece in pieces {
-            let (from, mut at) = (ids.len(), piece.start as usize);
-            lens.clear();
-            worker.encode_with_lens(&text[at..piece.end as usize], ids, lens);
-            for (place, (&id, &len)) in ids[from..].iter().zip(&*lens).enumerate() {
-                let end = at + len as usize;
-                spans.push(origin.span(at, end));
-                if let Some(surfaces) = surfaces.as_mut().filter(|_| model.unk_id() == Some(id)) {
-                    surfaces.push(from + place, &text[at..end]);
-                }
-                at = end;
-            }
-        }
     }
 }
 

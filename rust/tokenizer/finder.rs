@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use super::batch::Workers;
 use crate::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::error::{Error, Result};
+use crate::extents::Extents;
 use crate::model::{Model, Worker};
 use crate::parallel;
 use crate::vocab::TokenId;
@@ -130,6 +131,11 @@ impl<'a> Finder<'a> {
     /// The model of the call.
     pub(super) fn model(&self) -> &Model {
         self.choice.workers.model()
+    }
+
+    /// How far the ids of the call reach.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        self.choice.workers.extents()
     }
 
     /// Runs `work` with a worker for the model of the call.

@@ -4,18 +4,16 @@
 //! [`Tokenizer::encode`] and [`Tokenizer::encode_pair`] are the definition. What
 //! the template says of ids follows from their number. Spans are sums of the
 //! lengths of tokens where nothing is rewritten or left out; otherwise the text
-//! is encoded once more, with spans: that costs nothing until somebody asks, and
-//! to keep what spans need (rewritten text, the bytes of each token) costs as much
-//! as the spans.
+//! is normalized and split once more, and the ids tell how far each reaches.
 
 use std::ops::Range;
 
 use super::input::Input;
 use super::jobs::LONG_BYTES;
-use super::output::Output;
+use super::output::{Keeps, Output, other_ids};
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::{Encoding, Rows, Surfaces};
-use crate::error::{Error, Result};
+use crate::encoding::{OffsetUnit, Span, Surfaces};
+use crate::error::Result;
 use crate::template::Part;
 use crate::vocab::TokenId;
 
@@ -35,7 +33,7 @@ impl Tokenizer {
             return Ok(self.batch_of(&[text], EncodeOptions { spans: false, ..options })?.ids);
         }
         let room = self.room(&options, self.n_around(&options, false))?;
-        let mut output = Output::new(false, room, options.stop);
+        let mut output = Output::new(Keeps::Ids, room, options.stop);
         let mut parts = self.template.single.iter();
         for part in parts.by_ref() {
             match *part {
@@ -74,15 +72,10 @@ impl Tokenizer {
         options: &EncodeOptions<'_>,
     ) -> (Vec<u32>, Vec<bool>) {
         let (mut type_ids, mut special_mask) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        let n_second = second.map_or(0, ExactSizeIterator::len);
-        let n_first = n.saturating_sub(n_second + self.n_around(options, second.is_some()));
-        let parts = if second.is_some() { &self.template.pair } else { &self.template.single };
-        for part in parts {
-            let (n, type_id, special) = match *part {
-                Part::Special { .. } if !options.add_special_tokens => continue,
-                Part::Special { type_id, .. } => (1, type_id, true),
-                Part::First { type_id } => (n_first, type_id, false),
-                Part::Second { type_id } => (n_second, type_id, false),
+        for (part, n) in self.parts(n, second, options) {
+            let (type_id, special) = match part {
+                Part::Special { type_id, .. } => (type_id, true),
+                Part::First { type_id } | Part::Second { type_id } => (type_id, false),
             };
             type_ids.resize(type_ids.len() + n, type_id);
             special_mask.resize(type_ids.len(), special);
@@ -90,73 +83,68 @@ impl Tokenizer {
         (type_ids, special_mask)
     }
 
-    /// The rest of [`Tokenizer::encode`], where `ids` came of it; without the ids.
+    /// The spans and surfaces of the ids that a text became, or of a pair, of which
+    /// `second` are the second text's; what the template put in has empty spans.
     ///
     /// # Errors
-    /// As there; [`Error::Internal`] if the ids are others.
-    pub fn rest_of(&self, ids: &[TokenId], text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        if let Some(around) = self.sums_around(options.add_special_tokens) {
-            let (type_ids, special_mask) = self.marks(ids.len(), None, &options);
-            let mut spans = vec![[0, 0]; ids.len()];
-            let rows = Rows { ids, row_offsets: &[0, ids.len() as i64] };
-            self.fill_sums(rows, around, spans.as_flattened_mut());
-            let surfaces = Surfaces::default();
-            return Ok(Encoding { ids: Vec::new(), spans, type_ids, special_mask, second: 0..0, surfaces });
-        }
-        without_ids(self.encode(text, options)?, ids)
-    }
-
-    /// The rest of [`Tokenizer::encode_pair`], where `ids` came of it; without the ids.
-    ///
-    /// # Errors
-    /// As there; [`Error::Internal`] if the ids are others.
-    pub fn rest_of_pair(
+    /// As [`Tokenizer::encode`]; [`Error::Internal`](crate::Error::Internal) if the
+    /// text becomes other ids, where that is noticed.
+    pub fn traces(
         &self,
         ids: &[TokenId],
-        texts: [&[u8]; 2],
+        second: Option<&Range<usize>>,
+        texts: [Input<'_>; 2],
         options: EncodeOptions<'_>,
-    ) -> Result<Encoding> {
-        without_ids(self.encode_pair(texts[0], texts[1], options)?, ids)
-    }
-
-    /// Where spans are sums of the lengths of tokens: how many ids of the template's
-    /// stand before and after those of a text.
-    pub fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
-        if !self.spans_are_sums {
-            return None;
-        }
-        let is_text = |part: &Part| matches!(part, Part::First { .. });
-        let before = self.template.single.iter().position(is_text)?;
-        let after = self.template.single.len() - 1 - before;
-        Some(if add_special_tokens { [before, after] } else { [0, 0] })
-    }
-
-    /// Writes the spans of ids that are sums, two numbers an id, each row between
-    /// `around` ids of the template's.
-    pub fn fill_sums(&self, rows: Rows<'_>, around: [usize; 2], spans: &mut [u64]) {
-        let mut rest = spans;
-        for row in rows.iter() {
-            let (of_row, after) = rest.split_at_mut((2 * row.len()).min(rest.len()));
-            let text =
-                around[0].min(row.len())..row.len().saturating_sub(around[1]).max(around[0].min(row.len()));
-            let (before, behind) = (2 * text.start, 2 * text.end);
-            of_row[..before].fill(0);
-            of_row[behind..].fill(0);
-            let mut end = 0;
-            for (span, &id) in of_row[before..behind].chunks_exact_mut(2).zip(&row[text]) {
-                span[0] = end;
-                end += self.id_to_bytes(id).map_or(0, <[u8]>::len) as u64;
-                span[1] = end;
+    ) -> Result<(Vec<Span>, Surfaces)> {
+        let mut output = Output::of_known(ids.len(), options.stop)?;
+        if let (None, Some(around), Some(spans)) =
+            (second, self.sums_around(options.add_special_tokens), &mut output.spans)
+        {
+            spans.resize(ids.len(), [0, 0]);
+            if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, spans) {
+                return Ok((std::mem::take(spans), Surfaces::default()));
             }
-            rest = after;
+            spans.clear();
         }
+        let mut rest = ids;
+        for (part, n) in self.parts(ids.len(), second, &options) {
+            let Some((of_part, after)) = rest.split_at_checked(n) else { return Err(other_ids()) };
+            rest = after;
+            let text = match part {
+                Part::Special { .. } => {
+                    output.spans.get_or_insert_default().push([0, 0]);
+                    continue;
+                }
+                Part::First { .. } => texts[0],
+                Part::Second { .. } => texts[1],
+            };
+            output.known = Some(of_part);
+            self.encode_into(text, &options, &mut output)?;
+            if output.known != Some(&[]) {
+                return Err(other_ids());
+            }
+        }
+        Ok((output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default()))
     }
-}
 
-/// An encoding of these ids, without them.
-fn without_ids(mut encoding: Encoding, ids: &[TokenId]) -> Result<Encoding> {
-    if std::mem::take(&mut encoding.ids) != ids {
-        return Err(Error::Internal("a text encoded twice became two lists of ids".to_owned()));
+    /// The parts of the template that `n` ids consist of, and the number of ids of each.
+    fn parts(
+        &self,
+        n: usize,
+        second: Option<&Range<usize>>,
+        options: &EncodeOptions<'_>,
+    ) -> impl Iterator<Item = (Part, usize)> {
+        let n_second = second.map_or(0, ExactSizeIterator::len);
+        let n_first = n.saturating_sub(n_second + self.n_around(options, second.is_some()));
+        let n_special = usize::from(options.add_special_tokens);
+        let parts = if second.is_some() { &self.template.pair } else { &self.template.single };
+        parts
+            .iter()
+            .map(move |&part| match part {
+                Part::Special { .. } => (part, n_special),
+                Part::First { .. } => (part, n_first),
+                Part::Second { .. } => (part, n_second),
+            })
+            .filter(|(_, n)| *n > 0)
     }
-    Ok(encoding)
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::encoding::{EncodingBatch, Span};
+use crate::encoding::{EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::vocab::TokenId;
@@ -16,6 +16,7 @@ use crate::vocab::TokenId;
 pub(super) struct Made {
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Vec<Span>,
+    pub(super) surfaces: Surfaces,
     /// The number of ids, also where they are only counted.
     pub(super) n_ids: usize,
     /// Where rows end, in ids.
@@ -113,11 +114,19 @@ pub(super) fn batch(mut made: Vec<Made>, with_spans: bool) -> Result<EncodingBat
         let (mut ids, mut spans) = (std::mem::take(&mut only.ids), std::mem::take(&mut only.spans));
         ids.shrink_to_fit();
         spans.shrink_to_fit();
-        return Ok(EncodingBatch { ids, row_offsets, spans: with_spans.then_some(spans) });
+        let (spans, surfaces) = (with_spans.then_some(spans), std::mem::take(&mut only.surfaces));
+        return Ok(EncodingBatch { ids, row_offsets, spans, surfaces });
     }
     let ids = gathered(&made, &places, |made| &made.ids)?;
     let spans = if with_spans { Some(gathered(&made, &places, |made| &made.spans)?) } else { None };
-    Ok(EncodingBatch { ids, row_offsets, spans })
+    let (mut surfaces, mut done) = (Surfaces::default(), 0);
+    for Place { thread, ids, .. } in &places {
+        for (place, text) in made[*thread].surfaces.within(ids.clone()) {
+            surfaces.push(done + place - ids.start, text.as_bytes());
+        }
+        done += ids.len();
+    }
+    Ok(EncodingBatch { ids, row_offsets, spans, surfaces })
 }
 
 /// What lies in the places, one after the other, copied by as many threads.

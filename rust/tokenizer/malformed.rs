@@ -38,7 +38,7 @@ impl Tokenizer {
     ) -> Walk {
         for (range, token) in sections(text, finder)? {
             if let Some(token) = token {
-                output.push_token(token, range.start, range.end, &text[range]);
+                output.push_token(token, range.start, range.end, &text[range])?;
             } else {
                 let part = &text[range.clone()];
                 let aligned = || whole.normalize_bytes(part).map(Some);

@@ -11,21 +11,34 @@ use crate::error::{Error, Result};
 use crate::pattern::Work;
 use crate::vocab::TokenId;
 
+/// What is kept beside ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeps {
+    /// Nothing.
+    Ids,
+    /// Spans, as the ids tell them.
+    Spans,
+    /// Spans, as the model tells them with the ids: the definition, and slower.
+    SpansByModel,
+}
+
 /// Where ids go, with a limit at which encoding stops.
 pub(super) struct Output<'a> {
     /// The ids; where they are only counted, those since the last look.
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Option<Vec<Span>>,
-    /// Kept for single texts alone.
+    /// Kept where they are asked for.
     pub(super) surfaces: Option<Surfaces>,
+    pub(super) keeps: Keeps,
+    /// Where the ids are known already: those to come. None are put out.
+    pub(super) known: Option<&'a [TokenId]>,
     /// The number of ids at which to stop, those that were there included.
     limit: usize,
-    /// The ids that were there before this text.
-    start: usize,
     /// The ids that were counted and are gone; `None` where ids are kept.
     counted: Option<usize>,
-    /// Bytes that each id of a piece covers; kept for its memory.
-    pub(super) lens: Vec<u32>,
+    /// The ids of a piece that the model encodes for its spans, and the bytes that
+    /// each covers; kept for their memory.
+    pub(super) piece: (Vec<TokenId>, Vec<u32>),
     /// Whether the caller wants to stop.
     stop: Option<&'a AtomicBool>,
     /// What patterns may still do on the whole text, however it is cut.
@@ -33,15 +46,16 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(with_spans: bool, limit: Option<usize>, stop: Option<&'a AtomicBool>) -> Self {
+    pub(super) fn new(keeps: Keeps, limit: Option<usize>, stop: Option<&'a AtomicBool>) -> Self {
         Self {
             ids: Vec::new(),
-            spans: with_spans.then(Vec::new),
+            spans: (keeps != Keeps::Ids).then(Vec::new),
             surfaces: None,
+            keeps,
+            known: None,
             limit: limit.unwrap_or(usize::MAX),
-            start: 0,
             counted: None,
-            lens: Vec::new(),
+            piece: Default::default(),
             stop,
             work: Rc::new(Work::of(0)),
         }
@@ -57,15 +71,26 @@ impl<'a> Output<'a> {
         self.work.clone()
     }
 
+    /// An output for the spans and surfaces alone of `n` ids that are known.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    pub(super) fn of_known(n: usize, stop: Option<&'a AtomicBool>) -> Result<Self> {
+        let mut output = Self::new(Keeps::Spans, None, stop);
+        output.surfaces = Some(Surfaces::default());
+        let spans = output.spans.get_or_insert_default();
+        spans.try_reserve_exact(n).map_err(|_| Error::Memory { n, size: size_of::<Span>() })?;
+        Ok(output)
+    }
+
     /// An output that counts ids and keeps none.
     pub(super) fn counting(limit: Option<usize>, stop: Option<&'a AtomicBool>) -> Self {
-        Self { counted: Some(0), ..Self::new(false, limit, stop) }
+        Self { counted: Some(0), ..Self::new(Keeps::Ids, limit, stop) }
     }
 
     /// Sets the limit to count from ids that are there already.
     pub(super) fn start_at(&mut self, n_ids: usize) {
         self.limit = self.limit.saturating_add(n_ids);
-        self.start = n_ids;
     }
 
     /// The number of ids, those that were there included.
@@ -80,6 +105,9 @@ impl<'a> Output<'a> {
     #[inline]
     pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
         let n = self.ids.len().saturating_add(n_bytes);
+        if self.known.is_some() {
+            return Ok(());
+        }
         self.ids.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<TokenId>() })?;
         match &mut self.spans {
             Some(spans) => {
@@ -96,7 +124,7 @@ impl<'a> Output<'a> {
             *counted += self.ids.len();
             self.ids.clear();
         }
-        if self.n_ids() >= self.limit {
+        if self.n_ids() >= self.limit || self.known.is_some_and(<[TokenId]>::is_empty) {
             return Err(Ended::Full);
         }
         match self.stop {
@@ -106,14 +134,30 @@ impl<'a> Output<'a> {
     }
 
     /// Pushes an added token found as `text`.
-    pub(super) fn push_token(&mut self, token: &AddedToken, start: usize, end: usize, text: &[u8]) {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where another id is known to stand there.
+    pub(super) fn push_token(
+        &mut self,
+        token: &AddedToken,
+        start: usize,
+        end: usize,
+        text: &[u8],
+    ) -> Result<()> {
         if let Some(surfaces) = self.surfaces.as_mut().filter(|_| token.content.as_bytes() != text) {
-            surfaces.push(self.ids.len(), text);
+            surfaces.push(self.spans.as_ref().map_or(0, Vec::len), text);
         }
-        self.ids.push(token.id);
         if let Some(spans) = &mut self.spans {
             spans.push([start as u64, end as u64]);
         }
+        match &mut self.known {
+            None => self.ids.push(token.id),
+            Some(known) => match known.split_first() {
+                Some((&id, rest)) if id == token.id => *known = rest,
+                _ => return Err(other_ids()),
+            },
+        }
+        Ok(())
     }
 
     /// Cuts off what came after the limit.
@@ -129,7 +173,12 @@ impl<'a> Output<'a> {
             surfaces.truncate(self.limit);
         }
         if let Some(spans) = &mut self.spans {
-            spans.truncate(self.limit - self.start);
+            spans.truncate(self.limit);
         }
     }
+}
+
+/// That a text did not become the ids it had become before.
+pub(super) fn other_ids() -> Error {
+    Error::Internal("a text encoded twice became two lists of ids".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::output::Output;
+use super::output::{Keeps, Output};
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::Result;
@@ -16,7 +16,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn encode_pair(&self, first: &[u8], second: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        let [first, second] = self.texts_of_pair(first, second, &options, true)?;
+        let [first, second] = self.texts_of_pair(first, second, &options, Keeps::SpansByModel)?;
         let [first, second] = [first, second]
             .map(|text| (text.ids, text.spans.unwrap_or_default(), text.surfaces.unwrap_or_default()));
         let mut encoding = Encoding::default();
@@ -49,7 +49,7 @@ impl Tokenizer {
         second: &[u8],
         options: EncodeOptions<'_>,
     ) -> Result<(Vec<TokenId>, Range<usize>)> {
-        let [first, second] = self.texts_of_pair(first, second, &options, false)?;
+        let [first, second] = self.texts_of_pair(first, second, &options, Keeps::Ids)?;
         let (mut ids, mut place) = (Vec::new(), 0..0);
         for part in &self.template.pair {
             match *part {
@@ -71,14 +71,14 @@ impl Tokenizer {
         first: &[u8],
         second: &[u8],
         options: &EncodeOptions<'a>,
-        with_spans: bool,
+        keeps: Keeps,
     ) -> Result<[Output<'a>; 2]> {
         let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
         let room = self.room(options, around)?;
         let whole = EncodeOptions { max_tokens: room, ..*options };
         let mut texts = [
-            self.encode_text(first, &whole, false, 0, with_spans)?,
-            self.encode_text(second, &whole, false, 0, with_spans)?,
+            self.encode_text(first, &whole, false, 0, keeps)?,
+            self.encode_text(second, &whole, false, 0, keeps)?,
         ];
         if let Some(room) = room {
             let mut lens = [texts[0].ids.len(), texts[1].ids.len()];

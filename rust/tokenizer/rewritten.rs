@@ -2,7 +2,7 @@
 
 use crate::encoding::Span;
 use crate::error::Result;
-use crate::normalizer::Aligned;
+use crate::normalizer::{Aligned, WayBack};
 
 /// A text as a step rewrote it, with the way back if spans are wanted.
 pub(super) enum Rewritten {
@@ -41,9 +41,9 @@ impl Rewritten {
         }
     }
 
-    pub(super) fn aligned(&self) -> Option<&Aligned> {
+    pub(super) fn way_back(&self) -> Option<WayBack<'_>> {
         match self {
-            Self::Aligned(aligned) => Some(aligned),
+            Self::Aligned(aligned) => Some(aligned.way_back()),
             Self::Unchanged | Self::Plain(_) => None,
         }
     }
@@ -55,20 +55,21 @@ pub(super) struct Origin<'a> {
     /// Where the stretch's source begins in the source of `normalized`, or in
     /// the original.
     pub(super) start: usize,
-    pub(super) normalized: Option<&'a Aligned>,
-    pub(super) rewritten: Option<&'a Aligned>,
+    pub(super) normalized: Option<WayBack<'a>>,
+    pub(super) rewritten: Option<WayBack<'a>>,
     /// Where the source of `normalized` begins in the original.
     pub(super) base: usize,
 }
 
 impl Origin<'_> {
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+    #[inline]
+    pub(super) fn span(&mut self, start: usize, end: usize) -> Span {
         let mut range = start..end;
-        if let Some(rewritten) = self.rewritten {
+        if let Some(rewritten) = &mut self.rewritten {
             range = rewritten.to_original(range);
         }
         range = range.start + self.start..range.end + self.start;
-        if let Some(normalized) = self.normalized {
+        if let Some(normalized) = &mut self.normalized {
             range = normalized.to_original(range);
         }
         [(range.start + self.base) as u64, (range.end + self.base) as u64]

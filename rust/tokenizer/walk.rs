@@ -32,15 +32,15 @@ pub(super) fn finished(walk: Walk) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::Output;
+    use super::super::output::{Keeps, Output};
     use super::*;
     use crate::added_tokens::AddedToken;
 
     #[test]
     fn a_full_output_is_no_request_to_stop() {
-        let mut output = Output::new(false, Some(1), None);
+        let mut output = Output::new(Keeps::Ids, Some(1), None);
         assert!(output.room_left().is_ok());
-        output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>");
+        output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>").unwrap();
         assert!(matches!(output.room_left(), Err(Ended::Full)));
         assert!(finished(output.room_left()).is_ok());
         // What the caller asked for reaches the caller, full or not.

@@ -2,6 +2,7 @@
 //! unknown token.
 
 use super::{Precision, Unigram};
+use crate::extents::{CharSet, Extents, Unknown};
 use crate::vocab::TokenId;
 
 impl Unigram {
@@ -47,6 +48,19 @@ impl Unigram {
         } else if let Some(id) = self.options.unk_id {
             push(id, run.len() as u32);
         }
+    }
+
+    /// How far ids reach; `None` where they do not tell, as what is unknown is left out.
+    pub(crate) fn extents(&self) -> Option<Extents> {
+        let fallback = self.fallback_ids.as_deref().into_iter().flatten().copied();
+        let spells_all = self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX));
+        let extents = Extents::new(&self.vocab).with_bytes(fallback);
+        let Some(unk) = self.options.unk_id else { return spells_all.then_some(extents) };
+        let tokens = || self.vocab.iter().filter(|&(id, _)| self.options.is_in_text(id));
+        let known = CharSet::of_tokens(tokens().map(|(_, token)| token));
+        let ending = known.others(tokens());
+        let unknown = Unknown::Character { known, fused: self.options.fuse_unk, ending };
+        Some(extents.with_unknown(unk, unknown, &self.vocab))
     }
 
     /// What stands for an unknown character in a path: the unknown token where

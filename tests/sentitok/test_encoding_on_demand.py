@@ -1,8 +1,9 @@
 """What an encoding says when it is asked: the same as what is made with the ids.
 
 `encode` keeps ids alone. Its offsets, surfaces, type ids and mask are made on demand, of the
-lengths of tokens or by encoding again; `encode_segments` and, where tokens are not the text,
-`encode_batch(offsets=True)` make them at once.
+sizes of tokens or by walking along the normalized text; where tokens are not nearly the text,
+`encode_batch(offsets=True)` makes spans with the ids, the same way. `encode_segments` lets the
+model tell what each id covers: that is the definition.
 """
 
 import gc
@@ -72,9 +73,7 @@ def check(tokenizer: Tokenizer, rng: random.Random) -> None:
                 batch = tokenizer.encode_batch([given], offsets=True, **options)
                 assert lazy.ids.tolist() == batch.ids.tolist()
                 for unit in UNITS:
-                    # What a file leaves out goes by the surface of an unknown token, which a batch
-                    # takes from the original text.
-                    for trim in (False, True):
+                    for trim in TRIMS:
                         there = batch.offsets(unit, trim=trim)
                         assert lazy.offsets(unit, trim=trim).tolist() == there.tolist()
                 assert len(lazy.type_ids) == len(lazy.special_tokens_mask) == len(lazy)
@@ -87,6 +86,12 @@ def check(tokenizer: Tokenizer, rng: random.Random) -> None:
             cut = tokenizer.encode(given, add_special_tokens=False, max_tokens=most)
             assert cut.offsets(trim=False).tolist() == whole.offsets(trim=False).tolist()[:most]
             assert cut.surfaces == whole.surfaces[:most]
+            # A row before it, whose ids are not counted.
+            twice = tokenizer.encode_batch(
+                [given] * 2, add_special_tokens=False, max_tokens=most, offsets=True
+            )
+            for trim in TRIMS:
+                assert twice.offsets(trim=trim).tolist() == 2 * cut.offsets(trim=trim).tolist()
         if len(whole) > 2:
             windows = tokenizer.windows(given, 2, 1, add_special_tokens=False)
             rows = [whole.offsets(trim=False)[at : at + 2] for at in range(len(whole) - 1)]

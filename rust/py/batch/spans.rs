@@ -7,114 +7,104 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use super::{PyEncodingBatch, Sources};
-use crate::encoding::{Blanks, Rows, Span};
+use crate::encoding::{Blanks, OffsetUnit, Rows, Span, Surfaces};
 use crate::error::Error;
-use crate::py::arrays;
-use crate::py::spans::{OffsetUnit, Source};
-use crate::template::TrimOffsets;
-use crate::tokenizer::Tokenizer;
+use crate::py::arrays::{self, KeptSpans};
+use crate::py::call::Call;
+use crate::py::spans::{Source, Trim};
+use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 
 /// Where spans are.
 pub(super) enum Spans {
     /// Here.
-    Kept(Vec<Span>),
-    /// Nowhere: they are sums of the lengths of the tokens of a row, which begins with
-    /// so many ids of the template's and ends with so many.
-    Sums { around: [usize; 2] },
+    Kept(KeptSpans),
+    /// Nowhere: they are sums of the sizes of the tokens of a row, which begins with
+    /// so many ids of the template's and ends with so many. Those of rows that do not
+    /// add up are found by the call that made the ids.
+    Sums { around: [usize; 2], call: Call },
 }
 
 /// What says what offsets leave out.
 pub(super) enum Trimming {
-    /// The tokenizer that made the ids.
-    Tokenizer(Arc<Tokenizer>),
+    /// The tokenizer that made the ids, and the surfaces it found.
+    Tokenizer(Arc<Tokenizer>, Surfaces),
     /// What it said: a batch that was pickled.
     Blanks(Option<Blanks>),
 }
 
 impl PyEncodingBatch {
     /// The spans, made where they are not kept.
-    pub(super) fn spans<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, [Span]>> {
-        match (&self.spans, &self.trimming) {
-            (Spans::Kept(spans), _) => Ok(Cow::Borrowed(spans)),
-            (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) => {
-                let around = *around;
-                self.with_rows(py, |rows| {
-                    let mut spans = vec![[0, 0]; rows.ids.len()];
-                    tokenizer.fill_sums(rows, around, spans.as_flattened_mut());
-                    Cow::Owned(spans)
-                })
-            }
-            (Spans::Sums { .. }, Trimming::Blanks(_)) => {
-                Err(Error::Internal("sums of tokens that are not known".to_owned()).into())
-            }
+    pub(super) fn spans(&self, py: Python<'_>) -> PyResult<KeptSpans> {
+        match &self.spans {
+            Spans::Kept(spans) => Ok(spans.array(py).into()),
+            Spans::Sums { .. } => match self.sums_in(py, OffsetUnit::Bytes)? {
+                Some(array) => Ok(array.into()),
+                None => Err(Error::Internal("sums of tokens that are not known".to_owned()).into()),
+            },
         }
     }
 
     /// The texts that spans lie in, and whether there is one for all rows.
     pub(super) fn texts<'a>(&'a self, py: Python<'a>) -> PyResult<(Vec<Source<'a>>, bool)> {
-        let (texts, one) = match &self.sources {
-            Sources::None => return Ok((Vec::new(), false)),
-            Sources::Rows(texts) => (texts, false),
-            Sources::One(texts) => (texts, true),
-        };
-        let source = |(row, text): (usize, &'a [u8])| Source { text, joined: texts.joined(row) };
-        Ok((texts.slices(py)?.into_iter().enumerate().map(source).collect(), one))
+        match &self.sources {
+            Sources::None => Ok((Vec::new(), false)),
+            Sources::Rows(texts) => Ok((texts.sources(py)?, false)),
+            Sources::One(texts) => Ok((texts.sources(py)?, true)),
+        }
     }
 
     /// What offsets leave out by the file.
-    pub(super) fn blanks<'a>(&'a self, py: Python<'a>, all: &[Span]) -> PyResult<Option<Cow<'a, Blanks>>> {
-        let tokenizer = match &self.trimming {
+    pub(super) fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
+        let (tokenizer, surfaces) = match &self.trimming {
             Trimming::Blanks(blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
-            Trimming::Tokenizer(_) if all.is_empty() => return Ok(None),
-            Trimming::Tokenizer(tokenizer) => tokenizer,
+            Trimming::Tokenizer(tokenizer, surfaces) => (tokenizer, surfaces),
         };
-        let (texts, one) = self.texts(py)?;
-        let blanks = self.with_rows(py, |rows| {
-            let mut row = 0;
-            tokenizer.blanks(rows.ids, |at| {
-                while rows.row_offsets.get(row + 1).is_some_and(|&end| end as usize <= at) {
-                    row += 1;
-                }
-                if !tokenizer.shows_surface(rows.ids[at]) {
-                    return None;
-                }
-                let [start, end] = all[at];
-                let text = texts.get(if one { 0 } else { row })?.text;
-                Some(String::from_utf8_lossy(text.get(start as usize..end as usize)?))
-            })
-        })?;
+        if matches!(self.sources, Sources::None) {
+            return Ok(None);
+        }
+        let blanks = self.with_rows(py, |rows| tokenizer.blanks(rows.ids, surfaces))?;
         Ok(blanks.map(Cow::Owned))
     }
 
-    /// Offsets written at once where they are sums as they stand: in bytes, or in
-    /// characters of one byte, with nothing left out.
+    /// Offsets written at once where they are sums and nothing is left out.
     pub(super) fn summed_offsets<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
-        trim: Option<bool>,
+        trim: Trim<'_>,
     ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
-        let (Spans::Sums { around }, Trimming::Tokenizer(tokenizer)) = (&self.spans, &self.trimming) else {
+        if matches!(trim, Trim::No) { self.sums_in(py, unit) } else { Ok(None) }
+    }
+
+    /// Sums as an array; `None` where spans are no sums.
+    fn sums_in<'py>(&self, py: Python<'py>, unit: OffsetUnit) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        let (Spans::Sums { around, call }, Trimming::Tokenizer(tokenizer, _)) = (&self.spans, &self.trimming)
+        else {
             return Ok(None);
         };
-        let trims = match trim {
-            Some(trims) => trims,
-            None => tokenizer.template().trim_offsets != TrimOffsets::No,
+        let (sources, _) = self.texts(py)?;
+        let write = |rows: Rows<'_>, mut cells: &mut [Span]| {
+            for (ids, source) in rows.iter().zip(&sources) {
+                let (of_row, after) = cells.split_at_mut(ids.len());
+                cells = after;
+                let counts = unit == OffsetUnit::Bytes || source.joined.is_empty();
+                if !counts || !tokenizer.write_sums(ids, source.text, unit, *around, of_row) {
+                    let texts = [source.text, Input::Text("")];
+                    let (spans, _) = tokenizer.traces(ids, None, texts, call.options(None))?;
+                    source.write(&spans, unit, Trim::No, 0, of_row);
+                }
+            }
+            Ok(())
         };
-        let is_plain = |text: &Source<'_>| unit == OffsetUnit::Bytes || text.text.is_ascii();
-        if trims || !self.texts(py)?.0.iter().all(is_plain) {
-            return Ok(None);
-        }
-        let (ids, row_offsets) = self.borrowed(py)?;
-        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
-        let fill = |cells: &mut [u64]| tokenizer.fill_sums(rows, *around, cells);
-        Ok(Some(arrays::filled_spans(py, rows.ids.len(), fill)?))
+        self.with_borrowed_rows(py, |rows| {
+            arrays::filled_spans(py, rows.ids.len(), |cells| write(rows, cells)).map(Some)
+        })?
     }
 
     /// How many ids of a row the template put in before the text.
     pub(super) fn n_before(&self, ids: &[TokenId], spans: &[Span]) -> usize {
-        let Trimming::Tokenizer(tokenizer) = &self.trimming else { return 0 };
+        let Trimming::Tokenizer(tokenizer, _) = &self.trimming else { return 0 };
         let (before, _) = tokenizer.template().around_single();
         let put_in = ids.starts_with(&before) && spans[..before.len()].iter().all(|span| *span == [0, 0]);
         if put_in { before.len() } else { 0 }

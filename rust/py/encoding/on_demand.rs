@@ -2,54 +2,85 @@
 
 use std::borrow::Cow;
 
-use numpy::PyArrayMethods;
+use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use rustc_hash::FxHashMap;
 
 use super::{PyEncoding, Spelling};
-use crate::encoding::{Blanks, Encoding};
+use crate::encoding::{Blanks, OffsetUnit, Surfaces};
 use crate::error::Error;
+use crate::py::arrays::{self, KeptSpans};
 use crate::py::progress::off;
+use crate::py::spans::Trim;
 use crate::py::turns::{Turns, list};
+use crate::template::TrimOffsets;
 use crate::vocab::TokenId;
 
 impl PyEncoding {
-    /// All but the ids. Threads that ask at once each make it, and one's is kept:
-    /// nobody waits for another, whom a fork may have left behind.
-    pub(super) fn rest<'a>(&'a self, py: Python<'a>) -> PyResult<&'a Encoding> {
-        if self.rest.get(py).is_none() {
-            let _ = self.rest.set(py, self.made_rest(py)?);
+    /// The spans and surfaces. Threads that ask at once each make them, and one's are
+    /// kept: nobody waits for another, whom a fork may have left behind.
+    pub(super) fn traces<'a>(&'a self, py: Python<'a>) -> PyResult<&'a (KeptSpans, Surfaces)> {
+        if self.traces.get(py).is_none() {
+            let _ = self.traces.set(py, self.made_traces(py)?);
         }
-        self.rest.get(py).ok_or_else(|| Error::Internal("an encoding lost its rest".to_owned()).into())
+        self.traces.get(py).ok_or_else(|| Error::Internal("an encoding lost its spans".to_owned()).into())
     }
 
-    pub(super) fn made_rest(&self, py: Python<'_>) -> PyResult<Encoding> {
+    fn made_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, Surfaces)> {
         let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
         };
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        let texts: Vec<&[u8]> = self.texts.iter().map(|text| text.bytes(py)).collect::<PyResult<_>>()?;
-        let n_bytes = texts.iter().map(|text| text.len()).sum();
-        off(py, n_bytes, |stop| match texts[..] {
-            [first, second] => tokenizer.rest_of_pair(ids, [first, second], call.options(stop)),
-            _ => tokenizer.rest_of(ids, texts.first().copied().unwrap_or_default(), call.options(stop)),
-        })
+        let texts = self.sources(py)?.map(|source| source.text);
+        let (n_bytes, second) = (texts.iter().map(|text| text.len()).sum(), self.second.as_ref());
+        let (spans, surfaces) =
+            off(py, n_bytes, |stop| tokenizer.traces(ids, second, texts, call.options(stop)))?;
+        Ok((KeptSpans::new(py, spans)?, surfaces))
+    }
+
+    /// Offsets written at once where they are sums and nothing is left out.
+    pub(super) fn summed_offsets<'py>(
+        &self,
+        py: Python<'py>,
+        unit: OffsetUnit,
+        trim: Trim<'_>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        let (Spelling::Tokenizer(tokenizer), Some(call), None, Trim::No) =
+            (&self.spelling, &self.call, &self.second, trim)
+        else {
+            return Ok(None);
+        };
+        let Some(around) = tokenizer.sums_around(call.add_special_tokens) else { return Ok(None) };
+        let [source, _] = self.sources(py)?;
+        if unit == OffsetUnit::Chars && !source.joined.is_empty() {
+            return Ok(None);
+        }
+        let ids = self.ids.bind(py).try_readonly()?;
+        let ids = ids.as_slice()?;
+        let mut are_sums = false;
+        let array = arrays::filled_spans(py, ids.len(), |cells| {
+            are_sums = tokenizer.write_sums(ids, source.text, unit, around, cells);
+            Ok(())
+        })?;
+        Ok(are_sums.then_some(array))
+    }
+
+    /// How many ids the template put in front of the first text.
+    pub(super) fn n_before(&self, py: Python<'_>) -> PyResult<usize> {
+        let mask = self.special_tokens_mask(py)?;
+        let mask = mask.bind(py).try_readonly()?;
+        Ok(mask.as_slice()?.iter().take_while(|special| **special).count())
     }
 
     /// Type ids and special mask.
     pub(super) fn marks(&self, py: Python<'_>) -> PyResult<(Vec<u32>, Vec<bool>)> {
-        match (&self.spelling, &self.call) {
-            (Spelling::Tokenizer(tokenizer), Some(call)) => {
-                let second = self.second.as_ref();
-                Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None))))
-            }
-            _ => {
-                let rest = self.rest(py)?;
-                Ok((rest.type_ids.clone(), rest.special_mask.clone()))
-            }
-        }
+        let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
+            return Err(Error::Internal("an encoding without its call".to_owned()).into());
+        };
+        let second = self.second.as_ref();
+        Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None))))
     }
 
     /// The tokens, each spelling one object however often it stands there.
@@ -91,13 +122,12 @@ impl PyEncoding {
             Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
             Spelling::Tokenizer(tokenizer) => tokenizer,
         };
-        let rest = self.rest(py)?;
+        if tokenizer.template().trim_offsets == TrimOffsets::No {
+            return Ok(None);
+        }
+        let (_, surfaces) = self.traces(py)?;
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        Ok(py.detach(|| {
-            let mut surfaces = rest.surfaces.iter().peekable();
-            let surface = |at| surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text.into());
-            tokenizer.blanks(ids, surface).map(Cow::Owned)
-        }))
+        Ok(py.detach(|| tokenizer.blanks(ids, surfaces)).map(Cow::Owned))
     }
 }

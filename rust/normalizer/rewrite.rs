@@ -1,0 +1,110 @@
+//! `Rewrite`: where a rewritten text goes, step by step through the old one.
+//!
+//! A rewriter is written once against this; whether it keeps the way back is the
+//! choice of the caller: [`Aligned`](super::Aligned) does, [`Plain`] and a `String`
+//! do not.
+
+use super::growth::Growth;
+use crate::error::Result;
+
+/// Where a rewritten text goes, with the way back or without.
+pub trait Rewrite {
+    /// Takes the next `unchanged.len()` bytes of the old text over.
+    fn copy(&mut self, unchanged: &str);
+
+    /// Puts `content` in the place of the next `old_len` bytes of the old text.
+    fn replace(&mut self, old_len: usize, content: &str);
+
+    /// Puts `content` before the next byte of the old text.
+    fn insert(&mut self, content: &str) {
+        self.replace(0, content);
+    }
+
+    /// Puts `content`, one character, in the place of one of the same length.
+    fn substitute(&mut self, content: &str) {
+        // Every boundary stays where it is, as in a copy.
+        self.copy(content);
+    }
+
+    /// As [`Rewrite::copy`], with ASCII letters in lower case.
+    fn copy_lowering_ascii(&mut self, unchanged: &str);
+
+    /// Replaces the next `old_len` bytes by `content` between two spaces.
+    fn replace_padded(&mut self, old_len: usize, content: &str);
+
+    /// Makes room for `len` bytes.
+    fn reserve(&mut self, len: usize);
+}
+
+impl Rewrite for String {
+    fn copy(&mut self, unchanged: &str) {
+        self.push_str(unchanged);
+    }
+
+    fn replace(&mut self, _: usize, content: &str) {
+        self.push_str(content);
+    }
+
+    fn replace_padded(&mut self, _: usize, content: &str) {
+        self.push(' ');
+        self.push_str(content);
+        self.push(' ');
+    }
+
+    fn copy_lowering_ascii(&mut self, unchanged: &str) {
+        let from = self.len();
+        self.push_str(unchanged);
+        self[from..].make_ascii_lowercase();
+    }
+
+    fn reserve(&mut self, len: usize) {
+        Self::reserve(self, len);
+    }
+}
+
+/// A text built from an old one that may grow so far, without the way back.
+pub(super) struct Plain {
+    text: String,
+    growth: Growth,
+}
+
+impl Plain {
+    pub(super) fn within(growth: Growth) -> Self {
+        Self { text: String::new(), growth }
+    }
+
+    /// The text.
+    ///
+    /// # Errors
+    /// [`crate::Error::Encode`] past the bound.
+    pub(super) fn checked(self) -> Result<String> {
+        self.growth.check(&self.text)?;
+        Ok(self.text)
+    }
+}
+
+impl Rewrite for Plain {
+    fn copy(&mut self, unchanged: &str) {
+        self.growth.push(&mut self.text, unchanged);
+    }
+
+    fn replace(&mut self, _: usize, content: &str) {
+        self.growth.push(&mut self.text, content);
+    }
+
+    fn replace_padded(&mut self, _: usize, content: &str) {
+        for part in [" ", content, " "] {
+            self.growth.push(&mut self.text, part);
+        }
+    }
+
+    fn copy_lowering_ascii(&mut self, unchanged: &str) {
+        let from = self.text.len();
+        self.growth.push(&mut self.text, unchanged);
+        self.text[from..].make_ascii_lowercase();
+    }
+
+    fn reserve(&mut self, len: usize) {
+        self.growth.reserve(&mut self.text, len);
+    }
+}
