@@ -190,7 +190,7 @@ def test_a_budget_ends_a_sweep_and_resume_keeps_to_it(folder: Path) -> None:
     assert again.code == 0, again.err
     assert json.loads(again.out) == value
     done = senti("train", "--resume", "runs/budget", cwd=folder)
-    assert "2 combinations are not tried: the budget is used up" in done.out
+    assert "2 combinations were not tried: the budget is used up" in done.out
 
 
 def test_architectures_are_swept_too(folder: Path) -> None:
