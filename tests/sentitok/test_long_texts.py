@@ -24,7 +24,11 @@ CUT_BYTES = 256 << 10
 #: Pipelines of each kind in an ordinary run, and in a long one.
 FEW = 4
 MANY = 400
-MODELS = ["t5/spiece.model", "xlnet-base-cased/spiece.model", "mistral-7b-v0.1/tokenizer.model"]
+MODELS = [
+    "t5/spiece.model",
+    "mistral-7b-v0.1/tokenizer.model",
+    pytest.param("xlnet-base-cased/spiece.model", marks=pytest.mark.slow),
+]
 
 
 def repeated(part: str) -> str:
