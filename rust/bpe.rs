@@ -131,7 +131,7 @@ pub struct Bpe {
     cuts: Option<Cuts>,
     alone: Alone,
     /// For models in which symbols are bytes and a token may be a piece as it is.
-    whole: Option<Whole>,
+    whole: Option<Box<Whole>>,
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
@@ -253,7 +253,7 @@ impl Bpe {
             Unit::Chars => Atoms::default(),
         };
         let has_whole = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
-        let make_rest = || (cut_by.map(Cuts::new), has_whole.then(|| Whole::new(&vocab)));
+        let make_rest = || (cut_by.map(Cuts::new), has_whole.then(|| Box::new(Whole::new(&vocab))));
         let (atoms, (cuts, whole)) = if vocab.len() < PARALLEL_TOKENS {
             (make_atoms(), make_rest())
         } else {
