@@ -66,6 +66,11 @@ impl Choices {
         self.none.workers.model()
     }
 
+    /// How far its ids reach.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        self.none.workers.extents()
+    }
+
     /// What a call's choice comes to.
     pub(super) fn finder<'a>(&self, added: &'a AddedTokens, specials: Specials<'_>) -> Result<Finder<'a>> {
         let (choice, refused) = match specials {

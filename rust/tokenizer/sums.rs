@@ -138,12 +138,12 @@ impl Tokenizer {
         // No token ends inside a mark.
         let model = self.choices.barred_model();
         let adds_up = if is_marked { model.encode(MARK.as_bytes()).len() == 1 } else { model.is_lossless() };
-        (adds_up && model.extents().is_some()).then_some(Added::Space { front, is_marked })
+        (adds_up && self.choices.extents().is_some()).then_some(Added::Space { front, is_marked })
     }
 
     fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {
         let goes_on = |byte: u8| byte & 0xC0 == 0x80;
-        let extents = self.model.extents();
+        let (extents, mark) = (self.choices.extents(), Finder::new(MARK));
         let size = |id| {
             // Each added token begins a section, with a space of its own.
             let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
@@ -151,12 +151,12 @@ impl Tokenizer {
             let fallback = self.model.fallback_byte(id).map(|byte| [byte]);
             let token = fallback.as_ref().map_or(token, |byte| byte);
             let covers = added == Added::Nothing
-                || extents.as_ref().is_some_and(|extents| fallback.is_some() || extents.covers_text(id));
+                || extents.is_some_and(|extents| fallback.is_some() || extents.covers_text(id));
             if !covers {
                 return NOT_KNOWN;
             }
             let n_marks = match added {
-                Added::Space { is_marked: true, .. } => Finder::new(MARK).find_iter(token).count(),
+                Added::Space { is_marked: true, .. } => mark.find_iter(token).count(),
                 _ => 0,
             };
             let (size, is_inside) = match unit {

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 
 from oracles.random_pipelines import KINDS, pipeline, text
 from sentitok import EncodeError, Encoding, FormatError, SentitokError, Tokenizer
@@ -218,3 +219,24 @@ def test_a_long_text_is_cut_where_nothing_changes(kind: str, tokenizer: Tokenize
         assert tokenizer.count(given) == len(one.ids)
         with_offsets = tokenizer.encode_batch([given], threads=2, offsets=True)
         assert np.array_equal(with_offsets.offsets(), tokenizer.encode(given).offsets())
+
+
+def test_white_space_is_left_out_by_the_normalized_text() -> None:
+    """What stands for an unknown token there, not what stood in the original, as in tokenizers."""
+    unknown = {"content": "<unk>", "special": True, "normalized": False}
+    file: dict[str, Any] = {
+        "version": "1.0",
+        "added_tokens": [{"id": 0, **unknown, "single_word": False, "lstrip": False, "rstrip": False}],
+        "normalizer": {"type": "Replace", "pattern": {"String": "x"}, "content": "  q "},
+        "post_processor": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["b", -1.5]]},
+    }
+    reference = tokenizers.Tokenizer.from_str(json.dumps(file))
+    tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
+    for given in ("axb", "xx a", "a  zb", "x", " z"):
+        expected = [list(span) for span in reference.encode(given).offsets]
+        assert tokenizer.encode(given).offsets().tolist() == expected
+        assert tokenizer.encode_batch([given] * 2, offsets=True).offsets().tolist() == expected * 2
+        windows = tokenizer.windows(given, 2, 1)
+        rows = [expected[at : at + 2] for at in range(max(len(expected) - 1, 1))]
+        assert windows.offsets().tolist() == [span for row in rows for span in row]
