@@ -17,7 +17,7 @@ use super::spans::{OffsetUnit, Trim};
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{EncodingBatch, Rows, Side, Span};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -235,7 +235,10 @@ impl PyEncodingBatch {
             let side = match side {
                 "left" => Side::Left,
                 "right" => Side::Right,
-                _ => return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'"))),
+                _ => {
+                    let side = shown(side);
+                    return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'")));
+                }
             };
             let pad_id = pad_id.unwrap_or(self.pad_id);
             let n_rows = self.n_rows(py);

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::encoding::{Blanks, Span, char_offsets, trim_spans};
+use crate::error::shown;
 
 /// In what offsets count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,10 @@ impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
         match &*object.extract::<Cow<'_, str>>()? {
             "bytes" => Ok(Self::Bytes),
             "chars" => Ok(Self::Chars),
-            other => Err(PyValueError::new_err(format!("unit={other:?}: it is 'chars' or 'bytes'"))),
+            other => {
+                let other = shown(other);
+                Err(PyValueError::new_err(format!("unit={other:?}: it is 'chars' or 'bytes'")))
+            }
         }
     }
 }
