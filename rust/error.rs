@@ -170,6 +170,18 @@ const SHOWN: usize = 200;
 /// Characters that are shown of what a message says.
 const TOLD: usize = 1200;
 
+/// A value as a message shows it, cut if it is long; for messages that are no [`Error`].
+#[cfg(feature = "python")]
+pub(crate) fn shown(value: &str) -> Cow<'_, str> {
+    cut(value, SHOWN)
+}
+
+/// What a message says, cut if it is long.
+#[cfg(feature = "python")]
+pub(crate) fn told(text: &str) -> Cow<'_, str> {
+    cut(text, TOLD)
+}
+
 /// A text of a message; of a long one the beginning, its length, and the end,
 /// where the remedy stands.
 fn cut(text: &str, most: usize) -> Cow<'_, str> {

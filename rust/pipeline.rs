@@ -31,6 +31,28 @@ impl Pipeline {
         Self { normalizer: None, pre_tokenizer }
     }
 
+    /// Refuses a normalizer that writes a space behind a word where the pre-tokenizer
+    /// cuts before it: the space would be a piece of the next word.
+    ///
+    /// # Errors
+    /// [`Error::Option`] naming what to pass instead.
+    pub fn check(&self) -> Result<()> {
+        let cuts =
+            matches!(self.pre_tokenizer, PreTokenizer::Metaspace { .. } | PreTokenizer::MetaspaceWords);
+        match &self.normalizer {
+            Some(normalizer) if cuts && normalizer.puts_space_behind() => Err(Error::Option {
+                option: "normalizer",
+                value: normalizer.name().unwrap_or_else(|| "this one".into()),
+                reason: format!(
+                    "it writes spaces behind words, and the pre-tokenizer {} cuts before them: pass \
+                     normalizer=\"sentencepiece\" or \"sentencepiece-collapse\"",
+                    self.pre_tokenizer.name()
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// The pipeline as JSON, the same text for equal pipelines.
     ///
     /// # Errors

@@ -62,11 +62,12 @@ impl WordCounts {
     /// [`Totals::pieces`] is known.
     ///
     /// # Errors
-    /// [`Error::CountOverflow`]; [`Error::Format`] for an empty piece.
+    /// [`Error::CountOverflow`]; [`Error::Format`] for an empty piece; as [`Pipeline::check`].
     pub fn from_pairs<P: AsRef<[u8]>>(
         pipeline: Pipeline,
         pairs: impl IntoIterator<Item = (P, u64)>,
     ) -> Result<Self> {
+        pipeline.check()?;
         let mut pairs: Vec<(P, u64)> = pairs.into_iter().filter(|pair| pair.1 > 0).collect();
         pairs.sort_unstable_by(|a, b| a.0.as_ref().cmp(b.0.as_ref()));
         let mut words = Self::empty(pipeline);

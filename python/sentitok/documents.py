@@ -20,7 +20,22 @@ from .messages import shown, told
 from .opening import is_damage, unpacked, without_suffix
 from .rows import MAX_LINE, lines, separated, whole
 
-__all__ = ["documents"]
+__all__ = ["check_format", "documents"]
+
+
+def check_format(format: str | None) -> None:
+    """Refuses what is no format of documents.
+
+    Raises:
+        FormatError: if the format is unknown, or names no column.
+    """
+    kind, _, field = (format or "lines").partition(":")
+    if kind not in ("lines", "text", "jsonl", "csv", "tsv"):
+        raise FormatError(
+            f"format {shown(kind)} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
+        )
+    if kind in ("csv", "tsv") and not field:
+        raise FormatError(f"which column? Give the format as {kind}:COLUMN")
 
 
 def _open(path: str | os.PathLike[str], newline: str) -> TextIO:
@@ -112,14 +127,12 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
     elif kind == "jsonl":
         for number, row in enumerate(_json_lines(file, name, limit), 1):
             yield _field(row, field or "text", name, number)
+    elif kind in ("csv", "tsv") and not field:
+        raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
     elif kind in ("csv", "tsv"):
-        if not field:
-            raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
         yield from _columns(file, name, "," if kind == "csv" else "\t", field, limit)
     else:
-        raise FormatError(
-            f"format {shown(kind)} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
-        )
+        check_format(format)
 
 
 def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object]]:

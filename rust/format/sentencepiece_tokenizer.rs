@@ -87,7 +87,11 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
                         .to_owned(),
                 );
             }
-            (unigram_pieces(tokenizer, model)?, ModelType::Unigram, model.options().byte_fallback)
+            (
+                unigram_pieces(tokenizer, model, &mut left_out)?,
+                ModelType::Unigram,
+                model.options().byte_fallback,
+            )
         }
         Model::WordPiece(_) => return refuse("it is WordPiece; SentencePiece knows Unigram and BPE"),
         Model::Bpe(model) => {
@@ -137,8 +141,20 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
     Ok(normalizer.options().clone())
 }
 
-fn unigram_pieces(tokenizer: &Tokenizer, model: &Unigram) -> Result<Vec<SpPiece>> {
+fn unigram_pieces(
+    tokenizer: &Tokenizer,
+    model: &Unigram,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<SpPiece>> {
     check_places(tokenizer)?;
+    name_pieces(tokenizer, |id| kind(tokenizer, model, id), left_out);
+    // A list of pieces without kinds, that of a tokenizer.json.
+    let is_found = |id: TokenId| model.fallback_byte(id).is_some() && model.kind(id) == Kind::Normal;
+    if model.vocab().iter().any(|(id, _)| is_found(id)) {
+        left_out.push(
+            "a text that spells a byte, such as <0x41>, is that byte's token here, and text there".into(),
+        );
+    }
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {
@@ -148,6 +164,14 @@ fn unigram_pieces(tokenizer: &Tokenizer, model: &Unigram) -> Result<Vec<SpPiece>
         pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(tokenizer, model, id) });
     }
     Ok(pieces)
+}
+
+/// Names the added tokens that are pieces like others there: as control pieces no
+/// text would become them any more.
+fn name_pieces(tokenizer: &Tokenizer, kind: impl Fn(TokenId) -> Kind, left_out: &mut Vec<String>) {
+    for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == Kind::Normal) {
+        left_out.push(format!("{:?} (id {}) is a piece there, no added token", token.content, token.id));
+    }
 }
 
 /// Refuses ids that the places of pieces in a file cannot be.
@@ -185,10 +209,7 @@ fn bpe_pieces(
             Kind::Normal
         }
     };
-    // As a control piece no text would become it any more.
-    for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == Kind::Normal) {
-        left_out.push(format!("{:?} (id {}) is a piece there, no added token", token.content, token.id));
-    }
+    name_pieces(tokenizer, kind, left_out);
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {

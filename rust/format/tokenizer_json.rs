@@ -7,6 +7,7 @@
 
 mod added;
 pub(super) mod entries;
+mod leading_marks;
 mod model;
 mod node;
 mod sentencepiece_steps;

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::error::entry;
-use super::text::{Errors, Text};
+use super::text::{Errors, Text, name};
 use crate::added_tokens::AddedToken;
 use crate::tokenizer::Segment;
 use crate::vocab::TokenId;
@@ -19,7 +19,7 @@ pub(super) struct PySpecial {
 #[pymethods]
 impl PySpecial {
     #[new]
-    fn new(content: String) -> Self {
+    fn new(#[pyo3(from_py_with = name)] content: String) -> Self {
         Self { content }
     }
 
@@ -60,7 +60,7 @@ impl PyAddedToken {
     #[new]
     #[pyo3(signature = (content, id, *, special = true, single_word = false, lstrip = false, rstrip = false, normalized = false))]
     fn new(
-        content: String,
+        #[pyo3(from_py_with = name)] content: String,
         id: TokenId,
         special: bool,
         single_word: bool,

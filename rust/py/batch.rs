@@ -18,7 +18,7 @@ use super::spans::Trim;
 use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span, Surfaces};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -245,7 +245,10 @@ impl PyEncodingBatch {
             let side = match side {
                 "left" => Side::Left,
                 "right" => Side::Right,
-                _ => return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'"))),
+                _ => {
+                    let side = shown(side);
+                    return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'")));
+                }
             };
             let pad_id = pad_id.unwrap_or(self.pad_id);
             let n_rows = self.n_rows(py);

@@ -10,13 +10,13 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::Path;
 
 use pyo3::exceptions::{
-    PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+    PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyUserWarning, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::error::Error;
+use crate::error::{Error, told};
 
 /// The package's exception types.
 pub(super) struct Exceptions {
@@ -124,6 +124,15 @@ fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyResult<PyErr> 
     };
     // OSError picks its child by the number.
     Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path.as_os_str()))?))
+}
+
+/// Warns of each sentence, cut like the message of an error.
+pub(super) fn warn(py: Python<'_>, sentences: &[String]) -> PyResult<()> {
+    let category = py.get_type::<PyUserWarning>();
+    for sentence in sentences {
+        py.import("warnings")?.call_method1("warn", (told(sentence), &category, 2))?;
+    }
+    Ok(())
 }
 
 /// The name of the number that a kind of error found by ourselves has.

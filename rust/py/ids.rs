@@ -3,6 +3,7 @@
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 use super::turns::Turns;
 use crate::error::Error;
@@ -35,6 +36,10 @@ pub(super) fn extract_one(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<T
     }
     match object.extract::<i128>() {
         Ok(id) => Err(unknown(id, max)),
+        Err(_) if object.is_instance_of::<PyInt>() => Err(Error::Decode(format!(
+            "an id of more than 127 bits is not in the vocabulary (ids are 0 to {max})"
+        ))
+        .into()),
         Err(_) => Err(PyTypeError::new_err(format!("an id is an int, not {}", object.get_type().name()?))),
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::error::entry;
+use super::text::{Errors, Text};
 use crate::error::Error;
 use crate::normalizer::Normalizer;
 
@@ -67,9 +68,14 @@ impl PyNormalizer {
         self.normalizer.name()
     }
 
-    /// The text as the model sees it.
-    fn normalize(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        entry(|| Ok(py.detach(|| self.normalizer.normalize_text(text))?.unwrap_or_else(|| text.to_owned())))
+    /// The text as the model sees it. Two surrogates that make a character are joined,
+    /// a lone one becomes U+FFFD.
+    fn normalize(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<String> {
+        entry(|| {
+            let text = Text::new(text, Errors::Replace)?;
+            let text = text.str(py)?;
+            Ok(py.detach(|| self.normalizer.normalize_text(text))?.unwrap_or_else(|| text.to_owned()))
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

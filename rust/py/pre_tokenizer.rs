@@ -4,10 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::error::entry;
 use super::text::{Errors, Text};
+use super::turns::list;
 use crate::encoding::char_offsets;
 use crate::error::{Error, Result};
 use crate::normalizer::Aligned;
@@ -115,30 +116,26 @@ impl PyPreTokenizer {
     }
 
     /// The start and end of each piece, in characters of the text.
-    fn split(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<(u64, u64)>> {
+    fn split<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
-            let bytes = text.bytes(py)?;
+            let text = text.str(py)?;
             let spans =
-                py.detach(|| -> Result<_> { Ok(char_offsets(bytes, &self.spans(as_str(bytes)?)?)) })?;
-            Ok(spans.into_iter().map(|[start, end]| (start, end)).collect())
+                py.detach(|| -> Result<_> { Ok(char_offsets(text.as_bytes(), &self.spans(text)?)) })?;
+            list(py, spans.into_iter().map(|[start, end]| (start, end)))
         })
     }
 
     /// The pieces, as the model gets them: a rewritten text (a blank put in
     /// front, `▁` for a blank) shows here.
-    fn pieces(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> {
+    fn pieces<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
-            let bytes = text.bytes(py)?;
-            let pieces = py.detach(|| -> Result<Vec<String>> {
-                let text = as_str(bytes)?;
-                let rewritten: Option<Aligned> = self.pre_tokenizer.rewrite(text, true);
-                let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-                let pieces = self.pre_tokenizer.split(text)?;
-                Ok(pieces.into_iter().map(|piece| text[piece].to_owned()).collect())
-            });
-            Ok(pieces?)
+            let text = text.str(py)?;
+            let rewritten: Option<String> = py.detach(|| self.pre_tokenizer.rewrite(text, true));
+            let text = rewritten.as_deref().unwrap_or(text);
+            let pieces = py.detach(|| self.pre_tokenizer.split(text))?;
+            list(py, pieces.into_iter().map(|piece| &text[piece]))
         })
     }
 
@@ -180,8 +177,4 @@ impl PyPreTokenizer {
             Ok(Self { pre_tokenizer })
         })
     }
-}
-
-fn as_str(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| Error::Internal(error.to_string()))
 }

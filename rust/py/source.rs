@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
 use super::progress::{Listener, run};
-use super::text::{Errors, replace_each_surrogate, surrogates_passed, text_of_row};
+use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
 use crate::corpus::{
     FileOptions, FileSource, Format, InvalidUtf8, IterSource, MAX_LINE_BYTES, Shard, Source,
 };
@@ -204,13 +204,12 @@ impl Items<'_> {
         }
     }
 
-    /// A text with surrogates: replaced like a text to encode, or bytes
-    /// that are invalid in the one way all others are.
+    /// A text with surrogates: pairs are joined as in a text to encode, and so are
+    /// lone ones replaced, or else bytes that are invalid in the one way all others are.
     fn with_surrogates(&self, text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
         let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
-        if self.invalid_utf8 == InvalidUtf8::Replace {
-            replace_each_surrogate(&mut bytes);
-        }
+        let replaces = self.invalid_utf8 == InvalidUtf8::Replace;
+        join_pairs(&mut bytes, if replaces { Lone::Replace } else { Lone::Keep });
         Ok(bytes)
     }
 }

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
+use crate::error::shown;
 use crate::tokenizer::Input;
 
 impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
@@ -15,7 +16,10 @@ impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
         match &*object.extract::<Cow<'_, str>>()? {
             "bytes" => Ok(Self::Bytes),
             "chars" => Ok(Self::Chars),
-            other => Err(PyValueError::new_err(format!("unit={other:?}: it is 'chars' or 'bytes'"))),
+            other => {
+                let other = shown(other);
+                Err(PyValueError::new_err(format!("unit={other:?}: it is 'chars' or 'bytes'")))
+            }
         }
     }
 }

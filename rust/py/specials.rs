@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
+use super::text::name;
 use crate::added_tokens::Specials;
 use crate::error::Error;
 
@@ -51,7 +52,7 @@ impl<'py> FromPyObject<'_, 'py> for OwnedSpecials {
                 object.get_type().name()?
             )));
         }
-        let names = object.try_iter()?.map(|name| name?.extract());
+        let names = object.try_iter()?.map(|token| name(&token?));
         Ok(Self::Only(names.collect::<PyResult<Vec<String>>>()?))
     }
 }

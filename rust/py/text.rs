@@ -13,7 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use super::arrow::{Chunks, Column};
 use super::spans::Source;
 use super::turns::Turns;
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::tokenizer::Input;
 
 /// What happens to a text that is not Unicode.
@@ -33,7 +33,10 @@ impl<'py> FromPyObject<'_, 'py> for Errors {
         match &*object.extract::<Cow<'_, str>>()? {
             "replace" => Ok(Self::Replace),
             "strict" => Ok(Self::Strict),
-            other => Err(PyValueError::new_err(format!("errors={other:?}: it is 'replace' or 'strict'"))),
+            other => {
+                let other = shown(other);
+                Err(PyValueError::new_err(format!("errors={other:?}: it is 'replace' or 'strict'")))
+            }
         }
     }
 }
@@ -69,8 +72,12 @@ impl Text {
 
     /// Takes a piece of text, where a lone surrogate has no place and any bytes do.
     pub fn piece(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let is_str = object.is_instance_of::<PyString>();
-        Self::new(object, if is_str { Errors::Strict } else { Errors::Replace })
+        match object.cast::<PyString>() {
+            Ok(text) if text.to_str().is_err() => {
+                Ok(Self::Replaced(text.clone().unbind(), join_surrogates(text)?))
+            }
+            _ => Self::new(object, Errors::Replace),
+        }
     }
 
     /// Takes a text; `None` if the object is none.
@@ -111,6 +118,11 @@ impl Text {
             Self::Bytes(bytes) => Ok(bytes.as_bytes(py)),
             Self::Replaced(_, replaced) => Ok(&replaced.bytes),
         }
+    }
+
+    /// Its text.
+    pub fn str<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
+        std::str::from_utf8(self.bytes(py)?).map_err(|error| Error::Encode(error.to_string()).into())
     }
 
     /// Its bytes, and that they are UTF-8 where that is known.
@@ -156,8 +168,45 @@ fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Re
         ))
         .into());
     }
-    let joined = replace_each_surrogate(&mut bytes);
+    let joined = join_pairs(&mut bytes, Lone::Replace);
     Ok(Replaced { bytes: bytes.into_boxed_slice(), joined: joined.into_boxed_slice() })
+}
+
+/// UTF-8 of a `str` with surrogates: pairs joined, a lone one an error.
+fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
+    let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
+    let joined = join_pairs(&mut bytes, Lone::Keep);
+    match std::str::from_utf8(&bytes) {
+        Ok(_) => Ok(Replaced { bytes: bytes.into_boxed_slice(), joined: joined.into_boxed_slice() }),
+        Err(error) => {
+            let (end, before) = (error.valid_up_to(), String::from_utf8_lossy(&bytes[..error.valid_up_to()]));
+            let index = before.chars().count() + joined.iter().filter(|&&at| at < end as u64).count();
+            Err(Error::Encode(format!(
+                "surrogate at index {index} without its other half: it is no character; leave it out, \
+                 or put U+FFFD for it"
+            ))
+            .into())
+        }
+    }
+}
+
+/// Takes a string that is no document, such as a token: read as a piece is.
+pub(super) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = object.cast::<PyString>()?;
+    match text.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Ok(String::from_utf8_lossy(&join_surrogates(text)?.bytes).into_owned()),
+    }
+}
+
+/// Takes a list of such strings.
+pub(super) fn names(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    object.extract::<Vec<Bound<'_, PyAny>>>()?.iter().map(name).collect()
+}
+
+/// Takes such a list, or `None`.
+pub(super) fn maybe_names(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
+    if object.is_none() { Ok(None) } else { names(object).map(Some) }
 }
 
 /// The bytes of a `str`, surrogates as three bytes each that are no UTF-8.
@@ -165,9 +214,18 @@ pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bo
     Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
 }
 
-/// Joins surrogates that make a character, as UTF-16 has it, and puts U+FFFD
-/// for each other one; returns where joined characters begin.
-pub(super) fn replace_each_surrogate(bytes: &mut Vec<u8>) -> Vec<u64> {
+/// What becomes of a surrogate without its other half.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lone {
+    /// It stays three bytes that are no UTF-8.
+    Keep,
+    /// U+FFFD.
+    Replace,
+}
+
+/// Joins surrogates that make a character, as UTF-16 has it; returns where joined
+/// characters begin.
+pub(super) fn join_pairs(bytes: &mut Vec<u8>, lone: Lone) -> Vec<u64> {
     // No character but a surrogate begins with these two bytes.
     let surrogate = |bytes: &[u8]| match *bytes {
         [0xED, second @ 0xA0..=0xBF, third, ..] => {
@@ -198,6 +256,10 @@ pub(super) fn replace_each_surrogate(bytes: &mut Vec<u8>) -> Vec<u64> {
         read += if c.is_some() { 6 } else { 3 };
         if c.is_some() {
             joined.push(write as u64);
+        } else if lone == Lone::Keep {
+            bytes.copy_within(read - 3..read, write);
+            write += 3;
+            continue;
         }
         let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
         write += c.encode_utf8(&mut bytes[write..write + c.len_utf8()]).len();

@@ -13,6 +13,7 @@ use super::error::entry;
 use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
+use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
@@ -167,7 +168,7 @@ pub(super) fn train_bpe(
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: usize,
     min_frequency: u64,
-    special_tokens: Option<Vec<String>>,
+    #[pyo3(from_py_with = maybe_names)] special_tokens: Option<Vec<String>>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     initial_alphabet: Option<&Bound<'_, PyAny>>,
@@ -183,7 +184,7 @@ pub(super) fn train_bpe(
     method: &str,
     character_coverage: Option<f64>,
     required_chars: Option<String>,
-    user_defined_symbols: Option<Vec<String>>,
+    #[pyo3(from_py_with = maybe_names)] user_defined_symbols: Option<Vec<String>>,
     max_piece_length: Option<usize>,
     split_by_unicode_script: Option<bool>,
     split_by_number: Option<bool>,

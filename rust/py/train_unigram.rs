@@ -11,6 +11,7 @@ use super::error::entry;
 use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
+use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
@@ -86,8 +87,8 @@ pub(super) fn train_unigram(
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: usize,
-    special_tokens: Vec<String>,
-    user_defined_symbols: Vec<String>,
+    #[pyo3(from_py_with = names)] special_tokens: Vec<String>,
+    #[pyo3(from_py_with = names)] user_defined_symbols: Vec<String>,
     unk_token: Option<String>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,

@@ -12,6 +12,7 @@ use super::error::entry;
 use super::pipeline;
 use super::progress::run;
 use super::report::PyTrainReport;
+use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::Result;
 use crate::normalizer::{Bert, Normalizer};
@@ -52,7 +53,7 @@ pub(super) fn train_wordpiece(
     score: &str,
     lowercase: bool,
     min_frequency: u64,
-    mut special_tokens: Vec<String>,
+    #[pyo3(from_py_with = names)] mut special_tokens: Vec<String>,
     unk_token: &str,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,

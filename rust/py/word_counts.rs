@@ -12,6 +12,8 @@ use super::error::entry;
 use super::pipeline;
 use super::progress::reading;
 use super::text::Text;
+use super::turns::Turns;
+use crate::error::shown;
 use crate::pipeline::Pipeline;
 use crate::word_counts::{Totals, WordCounts};
 
@@ -34,12 +36,23 @@ impl From<WordCounts> for PyWordCounts {
 pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) -> PyResult<WordCounts> {
     let py = counts.py();
     let mut pairs = Vec::with_capacity(counts.len()?);
-    for item in counts.items()?.iter() {
-        let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+    let mut turns = Turns::default();
+    for item in counts.call_method0("items")?.try_iter()? {
+        let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
         let count = count.extract::<u64>().map_err(|_| {
-            PyValueError::new_err(format!("the count of {piece:?} is {count}; counts are from 0 to 2^64 - 1"))
+            // A number of more digits than Python writes has no text.
+            let written = |object: &Bound<'_, PyAny>| {
+                object
+                    .repr()
+                    .map(|text| text.to_string())
+                    .unwrap_or_else(|_| "a number too long to write".to_owned())
+            };
+            let (piece, count) = (written(&piece), written(&count));
+            let (piece, count) = (shown(&piece), shown(&count));
+            PyValueError::new_err(format!("the count of {piece} is {count}; counts are from 0 to 2^64 - 1"))
         })?;
         pairs.push((Text::piece(&piece)?, count));
+        turns.after(py, 1)?;
     }
     let pairs = pairs.iter().map(|(piece, count)| Ok((piece.bytes(py)?, *count)));
     let pairs = pairs.collect::<PyResult<Vec<_>>>()?;

@@ -96,7 +96,7 @@ impl Tokenizer {
         let vocab = Vocab::from_tokens(trained.pieces.iter().map(|piece| piece.text.as_bytes()))?;
         let scores = trained.pieces.iter().map(|piece| piece.score).collect();
         let model = Unigram::new(vocab, scores, options)?;
-        let decoder = decoder_of(&pipeline);
+        let decoder = decoder_of(&pipeline, trainer.pieces.byte_fallback);
         Self::new(Parts {
             pipeline,
             model: Arc::new(model.into()),
@@ -107,15 +107,17 @@ impl Tokenizer {
     }
 }
 
-/// `▁` is a space; that put before the text is left out again.
-fn decoder_of(pipeline: &Pipeline) -> Decoder {
+/// `▁` is a space; that put before the text is left out again. Only where bytes
+/// are tokens is the text `<0x41>` a byte.
+fn decoder_of(pipeline: &Pipeline, byte_fallback: bool) -> Decoder {
     let put_in = match (&pipeline.normalizer, &pipeline.pre_tokenizer) {
         (Some(normalizer), _) if normalizer.puts_space_in_front() => true,
         (_, PreTokenizer::Metaspace { prepend, .. }) => *prepend != Prepend::Never,
         (_, PreTokenizer::MetaspaceWords) => true,
         _ => false,
     };
-    Decoder::ByteFallback { strip: usize::from(put_in) }
+    let strip = usize::from(put_in);
+    if byte_fallback { Decoder::ByteFallback { strip } } else { Decoder::Stripped { strip } }
 }
 
 impl fmt::Display for Stop {

@@ -1,7 +1,7 @@
 //! What stands for characters in no piece: the tokens of their bytes, or the
 //! unknown token.
 
-use super::{Precision, Unigram};
+use super::{Kind, Precision, Unigram};
 use crate::extents::{CharSet, Extents, Unknown};
 use crate::vocab::TokenId;
 
@@ -36,9 +36,11 @@ impl Unigram {
             && run.len() <= self.max_piece_len
             && let Some(id) = self.vocab.id(run)
             && self.barred.binary_search(&id).is_err()
+            && self.kind(id) != Kind::Byte
         {
             // Hugging Face looks the text of a run up, so that of the unknown
-            // token itself, found in a text, is that token.
+            // token itself, found in a text, is that token. So is that of a byte,
+            // but for a model that knows it as one (trained here).
             return push(id, run.len() as u32);
         }
         if let Some(ids) = &self.fallback_ids

@@ -90,6 +90,7 @@ impl Counted {
         options: &CountOptions,
         progress: &mut Progress,
     ) -> Result<Self> {
+        pipeline.check()?;
         if options.max_piece_bytes < char::MAX.len_utf8() {
             return Err(Error::Option {
                 option: "max_piece_bytes",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentitok import Tokenizer, train_bpe
+from sentitok import PreTokenizer, Tokenizer, WordCounts, train_bpe
 
 N_THREADS = 16
 
@@ -191,11 +191,15 @@ def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, l
     encoding = tokenizer.encode(text)
     batch = tokenizer.encode_batch([text, ""], offsets=True)
     ids = encoding.ids.tolist()
+    splitter, counts = PreTokenizer("gpt2"), {f"w{n}": n for n in range(300_000)}
     for name, work in {
         "tokens": lambda: encoding.tokens,
         "surfaces": lambda: encoding.surfaces,
         "to_list": batch.to_list,
         "decode": lambda: tokenizer.decode(ids),
+        "split": lambda: splitter.split(text),
+        "pieces": lambda: splitter.pieces(text),
+        "WordCounts": lambda: WordCounts(counts),
     }.items():
         # In one go it would be none, or one before the work begins.
         assert max(turns(work) for _ in range(5)) >= 2, name

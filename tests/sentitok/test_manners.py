@@ -246,3 +246,56 @@ def test_the_kind_of_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "statvfs", lambda _: ReadOnly)
     with pytest.raises(OSError, match=re.escape(os.strerror(errno.EROFS))):
         train.check_out(tmp_path / "x.json")
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"train-bpe text.txt --vocab {LONG} -o z.json",
+        LONG,
+        f"info --{LONG}",
+        f"--{LONG}",
+        f"train-bpe text.txt --tie-break {LONG} -o z.json",
+        f"convert tokenizer.json z.json --format {LONG}",
+    ],
+)
+def test_a_wrong_call_is_a_short_message(line: str, folder: Path) -> None:
+    code, out, err = run(line, cwd=folder)
+    assert (code, out, "Traceback" in err) == (2, "", False)
+    assert "characters in all" in err
+    assert len(err) < 4000
+
+
+def test_values_in_messages_are_short(tokenizer: Tokenizer) -> None:
+    encoding = tokenizer.encode("a")
+    for call in (
+        lambda: tokenizer.encode("a", errors=LONG),
+        lambda: tokenizer.encode("a", specials=LONG),
+        lambda: encoding.offsets(unit=LONG),
+        lambda: tokenizer.encode_batch(["a"]).pad(side=LONG),
+        lambda: sentitok.WordCounts({LONG: -1}),
+        lambda: sentitok.WordCounts({"a": 10**4000}),
+        lambda: sentitok.WordCounts({"a": 10**5000}),
+        lambda: tokenizer.decode([10**5000]),
+    ):
+        with pytest.raises(
+            ValueError, match=r"errors=|specials=|unit=|side=|the count of|an id of"
+        ) as refused:
+            call()
+        assert 20 < len(str(refused.value)) < 2000
+    with pytest.raises(sentitok.DecodeError, match="more than 127 bits is not in the vocabulary"):
+        tokenizer.decode([-(10**5000)])
+    assert tokenizer.id_to_token(10**5000) is None
+    with pytest.raises(TypeError, match="an id is an int, not str"):
+        tokenizer.decode(["a"])
+
+
+@pytest.mark.parametrize("more", ["--format foo", "--format csv", "--max-line-bytes foo"])
+def test_convert_reads_its_options_without_verify(more: str, folder: Path) -> None:
+    code, _, err = run(f"convert tokenizer.json unwritten.json {more}", cwd=folder)
+    assert code == 2, err
+    assert "foo" in err or "csv:COLUMN" in err
+    assert not (folder / "unwritten.json").exists()

@@ -12,7 +12,7 @@ import pytest
 import sentencepiece
 
 from conftest import CORPUS
-from sentitok import SentitokError, Tokenizer, count, train_unigram
+from sentitok import SentitokError, Tokenizer, WordCounts, count, train_bpe, train_unigram
 
 SIZES = (1000, 2000, 4000)
 
@@ -140,3 +140,15 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
     for method in ("sentencepiece", "full"):
         with pytest.raises(SentitokError, match="behind words"):
             train_unigram(texts=lines, vocab_size=300, normalizer=normalizer, method=method)
+    for cuts in ("metaspace", "metaspace-never", "metaspace-never-unsplit"):
+        refused = pytest.raises(SentitokError, match=f"behind words, and the pre-tokenizer {cuts} cuts")
+        options = {"normalizer": normalizer, "pre_tokenizer": cuts}
+        with refused:
+            count(texts=lines, **options)
+        with refused:
+            count(texts=lines, out=tmp_path / "x.counts", **options)
+        with refused:
+            WordCounts({"low▁": 1}, **options)
+        with refused:
+            train_bpe(texts=lines, vocab_size=300, **options)
+    assert count(texts=lines, normalizer=normalizer, pre_tokenizer="bytes") is not None

@@ -7,11 +7,12 @@ else, as one line on stderr; `--traceback` shows where it came from. What ends t
 process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
 
+import contextlib
 import errno
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -29,6 +30,10 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only the main result, such as a path or a number.")
 ]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show the Python traceback of an error.")]
+
+
+# typer does not export what it raises for an unknown command or option, but a child of it.
+_WRONG_CALL: Any = typer.BadParameter.__mro__[1]
 
 
 class UsageError(Exception):
@@ -145,8 +150,28 @@ def _literal(text: str | None) -> str | None:
     return None if text is None else text.replace("[", r"\[")
 
 
+@contextlib.contextmanager
+def _cut_messages() -> Iterator[None]:
+    """Cuts what is said of a wrong call where it shows a long value, as any other message."""
+    try:
+        yield
+    except _WRONG_CALL as error:
+        error.message = told(error.message)
+        raise
+
+
 class Group(TyperGroup):
     """The commands together."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Reads the call up to the command's name."""
+        with _cut_messages():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Finds the command, reads what is given to it, and runs it."""
+        with _cut_messages():
+            return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Gives the parameters, with quick readers of flags."""
@@ -223,7 +248,7 @@ class Command(TyperCommand):
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
         """Shows what the library warns of, without the place in our own code."""
-        complain(f"{self.program}: {message}")
+        complain(f"{self.program}: {told(str(message))}")
 
 
 def _line(error: Exception) -> str:

@@ -149,10 +149,12 @@ def convert(
 ) -> None:
     """Convert a tokenizer to another format; --verify compares the ids of both on text."""
     import sentitok
-    from sentitok.documents import documents
+    from sentitok.documents import check_format, documents
 
     output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
     specials = _specials(special)
+    check_format(format)
+    limit = size(max_line_bytes, "--max-line-bytes")
     tokenizer = load(source, pattern, specials, cased=cased)
     try:
         written = [os.fspath(file) for file in tokenizer.save(target, to)]
@@ -168,7 +170,6 @@ def convert(
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
         back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
-        limit = size(max_line_bytes, "--max-line-bytes")
         texts = documents(verify, format, max_line_bytes=limit)
         n_documents, differing, first = _differences(tokenizer, back, texts, threads)
         value |= {"documents": n_documents, "differing": differing, "first": first}

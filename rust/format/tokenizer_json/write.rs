@@ -120,7 +120,7 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };
-    let decoder = match decoder(tokenizer.decoder(), unit, &pipeline.pre_tokenizer) {
+    let decoder = match decoder(tokenizer) {
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };

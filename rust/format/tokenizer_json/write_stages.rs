@@ -5,15 +5,15 @@
 use serde_json::{Value, json};
 
 use super::write::not_representable;
-use super::{sentencepiece_steps, split};
+use super::{leading_marks, sentencepiece_steps, split};
 use crate::bpe::{MergeOrder, Unit};
-use crate::decoder::{Decoder, StripMarks};
+use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::normalizer::{Bert, Normalizer};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
-use crate::unigram::Precision;
+use crate::unigram::{Kind, Precision};
 
 /// What tokenizers does otherwise with a file than this tokenizer, in sentences.
 pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
@@ -47,10 +47,38 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
             "dropout falls otherwise there: one pair a token is listed, and one passed over waits".into(),
         );
     }
-    if let Decoder::SentencePiece(_) = tokenizer.decoder() {
+    if let Model::Unigram(model) = &**tokenizer.model() {
+        let has = |kinds: &[Kind]| model.options().kinds.iter().any(|kind| kinds.contains(kind));
+        if has(&[Kind::Byte]) {
+            found
+                .push("a text that spells a byte, such as <0x41>, is found as the token of that byte".into());
+        }
+        if has(&[Kind::Control, Kind::Unknown])
+            && tokenizer.pipeline().normalizer.as_ref().is_some_and(makes_text)
+        {
+            found.push(
+                "special tokens are found in what normalization makes, too, such as <s> of another spelling"
+                    .into(),
+            );
+        }
+    }
+    if let Decoder::SentencePiece(whole) = tokenizer.decoder() {
         found.push("control and unknown tokens are decoded to their own text".into());
+        let (_, differences) = leading_marks::as_strip(whole, tokenizer.model().vocab());
+        found.extend(differences.into_iter().map(str::to_owned));
     }
     found
+}
+
+/// Whether a normalizer may make more of a text than spaces and marks for them.
+fn makes_text(normalizer: &Normalizer) -> bool {
+    match normalizer {
+        Normalizer::SentencePiece(whole) => !whole.options().charsmap.is_empty(),
+        Normalizer::Prepend { .. } | Normalizer::Strip { .. } => false,
+        Normalizer::Replace { pattern, content } => (pattern.as_str(), content.as_str()) != (" ", "▁"),
+        Normalizer::Sequence { normalizers } => normalizers.iter().any(makes_text),
+        _ => true,
+    }
 }
 
 /// A normalizer as JSON.
@@ -108,9 +136,10 @@ pub(super) fn normalizer(normalizer: &Normalizer) -> Result<Value> {
 ///
 /// # Errors
 /// [`Error::NotRepresentable`] for what tokenizers has no equal for.
-pub(super) fn decoder(decoder: &Decoder, unit: Unit, pre_tokenizer: &PreTokenizer) -> Result<Value> {
+pub(super) fn decoder(tokenizer: &Tokenizer) -> Result<Value> {
+    let (unit, pre_tokenizer) = (tokenizer.model().unit(), &tokenizer.pipeline().pre_tokenizer);
     let replace = json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "});
-    Ok(match (unit, decoder) {
+    Ok(match (unit, tokenizer.decoder()) {
         (Unit::Bytes, Decoder::Bytes) => split::byte_level_json(true, true),
         (Unit::Bytes, other) => {
             return Err(not_representable(format!("byte-level tokens with the decoder {other:?}")));
@@ -141,9 +170,15 @@ pub(super) fn decoder(decoder: &Decoder, unit: Unit, pre_tokenizer: &PreTokenize
         (Unit::Chars, Decoder::Suffix { suffix }) => json!({"type": "BPEDecoder", "suffix": suffix}),
         (Unit::Chars, Decoder::Spaced) => Value::Null,
         (Unit::Chars, Decoder::SentencePiece(whole)) => {
-            let mut steps = vec![replace, json!({"type": "ByteFallback"}), json!({"type": "Fuse"})];
-            if whole.strip != StripMarks::None {
-                steps.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
+            // Without tokens of bytes the piece `<0x41>` is that text.
+            let mut steps = vec![replace];
+            if !whole.bytes.is_empty() {
+                steps.push(json!({"type": "ByteFallback"}));
+            }
+            steps.push(json!({"type": "Fuse"}));
+            let (strip, _) = leading_marks::as_strip(whole, tokenizer.model().vocab());
+            if strip > 0 {
+                steps.push(json!({"type": "Strip", "content": " ", "start": strip, "stop": 0}));
             }
             json!({"type": "Sequence", "decoders": steps})
         }

@@ -2,7 +2,9 @@
 //!
 //! So a piece of the user's is written with the score that it has in the search,
 //! and one that is not used with a score by which it never wins. Neither may
-//! change what an unknown character costs, where that decides anything.
+//! change what an unknown character costs, where that decides anything. A special
+//! piece is found before the model sees the text, unless it holds a space or `▁`,
+//! which the text has only once it is normalized: that is one that is not used.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -60,6 +62,9 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
         *score = match model.kind(id) {
             Kind::UserDefined => model.score_in_search(id).unwrap_or(*score),
             Kind::Unused => below_others(model, id)?,
+            Kind::Unknown | Kind::Control if text(model, id).contains([' ', '▁']) => {
+                below_others(model, id)?
+            }
             // Not found in text: the number only may not be the least.
             Kind::Unknown | Kind::Control | Kind::Byte if is_single => score.max(least),
             _ => *score,
@@ -78,7 +83,7 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
     }
 }
 
-/// A score with which an unused piece is never part of the best way.
+/// A score with which a piece that no text holds is never part of the best way.
 fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
     let piece = model.vocab().bytes(id).unwrap_or_default();
     let others = model.encode(piece);
@@ -86,9 +91,9 @@ fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
         others.iter().map(|&id| model.vocab().bytes(id).map_or(0, <[u8]>::len)).sum::<usize>() == piece.len();
     if !is_all || others.iter().any(|&id| !is_in_text(model, id)) {
         return Err(not_representable(format!(
-            "the piece of id {id}, {:?}, is not used, and no others write its text: tokenizers would use \
-             it; save as .model",
-            text(model, id)
+            "the piece of id {id}, {:?}, {}, and no others write its text: tokenizers would use it; save as .model",
+            text(model, id),
+            if model.kind(id) == Kind::Unused { "is not used" } else { "is special" },
         )));
     }
     Ok(others.iter().filter_map(|&id| model.score_in_search(id)).sum::<f64>() - BEHIND)

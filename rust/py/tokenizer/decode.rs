@@ -9,6 +9,7 @@ use super::super::error::entry;
 use super::super::ids;
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
+use super::super::text::name;
 use super::super::turns::{Turns, list};
 use super::PyTokenizer;
 use crate::bpe::Bpe;
@@ -138,7 +139,7 @@ impl PyTokenizer {
     fn token_to_id(&self, token: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
         entry(|| match token.cast::<PyBytes>() {
             Ok(bytes) => Ok(self.tokenizer.token_to_id(bytes.as_bytes())),
-            Err(_) => Ok(self.tokenizer.spelled_to_id(token.cast::<PyString>()?.to_str()?)),
+            Err(_) => Ok(self.tokenizer.spelled_to_id(&name(token)?)),
         })
     }
 

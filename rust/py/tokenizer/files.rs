@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple};
 
 use super::super::added_token::PyAddedToken;
-use super::super::error::entry;
+use super::super::error::{entry, warn};
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
 use super::super::report::PyTrainReport;
+use super::super::text::names;
 use super::PyTokenizer;
 use crate::bpe::{MergeOrder, Unit};
 use crate::error::Error;
@@ -111,10 +111,7 @@ impl PyTokenizer {
         entry(|| {
             let format = format.map(Format::from_str).transpose()?;
             let saved = py.detach(|| self.tokenizer.save(&path, format))?;
-            let category = py.get_type::<PyUserWarning>();
-            for sentence in &saved.left_out {
-                py.import("warnings")?.call_method1("warn", (sentence, &category, 2))?;
-            }
+            warn(py, &saved.left_out)?;
             Ok(saved.files.iter().map(|file| file.to_string_lossy().into_owned()).collect())
         })
     }
@@ -201,7 +198,11 @@ impl PyTokenizer {
     }
 
     /// A tokenizer like this one with more special tokens; the tables are shared.
-    fn with_specials(&self, py: Python<'_>, tokens: Vec<String>) -> PyResult<Self> {
+    fn with_specials(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = names)] tokens: Vec<String>,
+    ) -> PyResult<Self> {
         entry(|| Ok(py.detach(|| self.tokenizer.with_specials(&tokens))?.into()))
     }
 

@@ -3,10 +3,10 @@
 //! Through the text of tokenizer.json, in memory: neither side sees the other's
 //! insides, and what a file could not say is refused or warned of as for a file.
 
-use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyTypeError};
 use pyo3::prelude::*;
 
-use super::super::error::entry;
+use super::super::error::{entry, warn};
 use super::super::loaded;
 use super::PyTokenizer;
 use crate::format::tokenizer_json;
@@ -25,10 +25,7 @@ impl PyTokenizer {
                 PyImportError::new_err("to_hf makes an object of tokenizers; pip install tokenizers")
             })?;
             let json = py.detach(|| tokenizer_json::write(&self.tokenizer))?;
-            let category = py.get_type::<PyUserWarning>();
-            for sentence in tokenizer_json::differences(&self.tokenizer) {
-                py.import("warnings")?.call_method1("warn", (sentence, &category, 2))?;
-            }
+            warn(py, &tokenizer_json::differences(&self.tokenizer))?;
             library.getattr("Tokenizer")?.call_method1("from_str", (String::from_utf8_lossy(&json),))
         })
     }
