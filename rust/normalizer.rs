@@ -18,7 +18,7 @@ mod precompiled;
 mod reordering;
 mod sentencepiece;
 
-use alignment::Plain;
+pub(crate) use alignment::Plain;
 pub use alignment::{Aligned, Rewrite};
 pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;

@@ -68,8 +68,11 @@ impl PyNormalizer {
     }
 
     /// The text as the model sees it.
-    fn normalize(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        entry(|| Ok(py.detach(|| self.normalizer.normalize_text(text))?.unwrap_or_else(|| text.to_owned())))
+    fn normalize<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+        entry(|| {
+            let normalized = py.detach(|| self.normalizer.normalize_text(text))?;
+            PyString::from_bytes(py, normalized.as_deref().unwrap_or(text).as_bytes())
+        })
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -10,7 +10,6 @@ use super::error::entry;
 use super::text::{Errors, Text};
 use crate::encoding::char_offsets;
 use crate::error::{Error, Result};
-use crate::normalizer::Aligned;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 
 /// Where a text is cut into pieces that no merge may cross.
@@ -60,7 +59,7 @@ impl PyPreTokenizer {
 
     /// The spans of the pieces in the text as it is given.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
-        let rewritten: Option<Aligned> = self.pre_tokenizer.rewrite(text, true);
+        let rewritten = self.pre_tokenizer.rewrite_aligned(text, true)?;
         let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
         let mut spans = Vec::new();
         self.pre_tokenizer.for_each_piece(split, |piece| {
@@ -132,8 +131,8 @@ impl PyPreTokenizer {
             let bytes = text.bytes(py)?;
             let pieces = py.detach(|| -> Result<Vec<String>> {
                 let text = as_str(bytes)?;
-                let rewritten: Option<Aligned> = self.pre_tokenizer.rewrite(text, true);
-                let text = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+                let rewritten = self.pre_tokenizer.rewrite_text(text, true)?;
+                let text = rewritten.as_deref().unwrap_or(text);
                 let pieces = self.pre_tokenizer.split(text)?;
                 Ok(pieces.into_iter().map(|piece| text[piece].to_owned()).collect())
             });

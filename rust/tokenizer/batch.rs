@@ -18,6 +18,7 @@ use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
@@ -289,10 +290,10 @@ impl Tokenizer {
         match job {
             Job::Part { stretch, first, last } => {
                 if *first {
-                    settings.put_in(&settings.before, [0, 0], made);
+                    settings.put_in(&settings.before, [0, 0], made)?;
                 }
                 match stretch {
-                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made),
+                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made)?,
                     Stretch::Text(start, part) => {
                         worker.set_dropout(None);
                         settings.encode(made, |output| {
@@ -302,8 +303,8 @@ impl Tokenizer {
                     }
                 }
                 if *last {
-                    settings.put_in(&settings.after, [0, 0], made);
-                    made.end_row();
+                    settings.put_in(&settings.after, [0, 0], made)?;
+                    made.end_row()?;
                 }
             }
             Job::Texts(range) => {
@@ -312,11 +313,11 @@ impl Tokenizer {
                     let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
                     worker.set_dropout(self.dropout(settings.options.seed.wrapping_add(seed)));
                     let text = texts[number];
-                    settings.put_in(&settings.before, [0, 0], made);
+                    settings.put_in(&settings.before, [0, 0], made)?;
                     settings
                         .encode(made, |output| self.encode_input(text, &settings.finder, worker, output))?;
-                    settings.put_in(&settings.after, [0, 0], made);
-                    made.end_row();
+                    settings.put_in(&settings.after, [0, 0], made)?;
+                    made.end_row()?;
                 }
             }
         }
@@ -326,14 +327,17 @@ impl Tokenizer {
 
 impl Settings<'_> {
     /// Appends ids that have one place in the text.
-    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) {
+    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) -> Result<()> {
         made.n_ids += ids.len();
         if !self.counts {
-            made.ids.extend_from_slice(ids);
+            memory::extend(&mut made.ids, ids)?;
         }
         if self.options.spans {
+            let more = made.ids.len() - made.spans.len();
+            memory::reserve(&mut made.spans, more)?;
             made.spans.resize(made.ids.len(), span);
         }
+        Ok(())
     }
 
     /// Appends what `encode` puts out, by these settings.

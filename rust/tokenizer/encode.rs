@@ -9,8 +9,9 @@ use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::bpe::Dropout;
-use crate::encoding::{Encoding, EncodingBatch, Surfaces};
+use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::{Model, Worker};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_stretch};
@@ -86,7 +87,8 @@ impl Tokenizer {
     /// is the overlap, as in Hugging Face's truncation.
     ///
     /// # Errors
-    /// [`Error::Encode`] when `stride` leaves no step; else as [`Tokenizer::encode`].
+    /// [`Error::Encode`] when `stride` leaves no step; [`Error::Memory`] where there
+    /// is not enough for all windows; else as [`Tokenizer::encode`].
     pub fn windows(
         &self,
         text: &[u8],
@@ -108,19 +110,20 @@ impl Tokenizer {
         let whole = EncodeOptions { max_tokens: None, ..options };
         let output = self.encode_text(text, &whole, false, 0, true)?;
         let spans = output.spans.unwrap_or_default();
+        let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
         let room = step + stride;
         let mut batch = EncodingBatch::new(true);
         let mut start = 0;
         loop {
             let end = (start + room).min(output.ids.len());
             for (ids, row_spans) in [
-                (&before[..], &vec![[0, 0]; before.len()][..]),
+                (&before[..], &around[..before.len()]),
                 (&output.ids[start..end], &spans[start..end]),
-                (&after[..], &vec![[0, 0]; after.len()][..]),
+                (&after[..], &around[..after.len()]),
             ] {
-                batch.ids.extend_from_slice(ids);
+                memory::extend(&mut batch.ids, ids)?;
                 if let Some(all) = &mut batch.spans {
-                    all.extend_from_slice(row_spans);
+                    memory::extend(all, row_spans)?;
                 }
             }
             batch.end_row();
@@ -221,7 +224,7 @@ impl Tokenizer {
                     check_len(run.len())?;
                     let origin = Origin { start: 0, normalized: None, rewritten: None, base };
                     let piece = Piece { start: 0, end: run.len() as u32 };
-                    self.encode_chunk(finder.model(), run, &[piece], origin, worker, output);
+                    self.encode_chunk(finder.model(), run, &[piece], origin, worker, output)?;
                 }
             }
             output.room_left()
@@ -318,8 +321,8 @@ impl Tokenizer {
         let step = &self.pipeline.pre_tokenizer;
         let rewritten = Rewritten::new(
             output.spans.is_some(),
-            || Ok(step.rewrite(text, at_start)),
-            || Ok(step.rewrite(text, at_start)),
+            || step.rewrite_aligned(text, at_start),
+            || step.rewrite_text(text, at_start),
         )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
@@ -327,9 +330,12 @@ impl Tokenizer {
         let work = output.work();
         self.pipeline.pre_tokenizer.for_each_chunk(text, &work, |pieces| {
             if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
-                output.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
+                let n_bytes = (last.end - first.start) as usize;
+                output.reserve(n_bytes.min(MOST_RESERVED))?;
+                // A long piece may be pushed id by id.
+                memory::reserve(&mut output.ids, n_bytes)?;
             }
-            self.encode_chunk(model, text.as_bytes(), pieces, origin, worker, output);
+            self.encode_chunk(model, text.as_bytes(), pieces, origin, worker, output)?;
             output.room_left()
         })
     }
@@ -343,15 +349,17 @@ impl Tokenizer {
         origin: Origin<'_>,
         worker: &mut Worker<'_>,
         output: &mut Output,
-    ) {
+    ) -> Result<()> {
         let Output { ids, spans, lens, surfaces, .. } = output;
         let Some(spans) = spans else {
             worker.encode_chunk(text, pieces, ids);
-            return;
+            return worker.check();
         };
         let from = ids.len();
         if model.lens_are_token_lens() {
             worker.encode_chunk(text, pieces, ids);
+            worker.check()?;
+            memory::reserve(spans, ids.len() - from)?;
             let mut new = ids[from..].iter();
             for piece in pieces {
                 let mut at = piece.start as usize;
@@ -363,12 +371,15 @@ impl Tokenizer {
                     at = end;
                 }
             }
-            return;
+            return Ok(());
         }
         for piece in pieces {
             let (from, mut at) = (ids.len(), piece.start as usize);
             lens.clear();
+            memory::reserve(lens, (piece.end - piece.start) as usize)?;
             worker.encode_with_lens(&text[at..piece.end as usize], ids, lens);
+            worker.check()?;
+            memory::reserve(spans, ids.len() - from)?;
             for (place, (&id, &len)) in ids[from..].iter().zip(&*lens).enumerate() {
                 let end = at + len as usize;
                 spans.push(origin.span(at, end));
@@ -378,11 +389,12 @@ impl Tokenizer {
                 at = end;
             }
         }
+        Ok(())
     }
 }
 
-/// Ids for which room is made before a chunk is encoded; only a text without
-/// pieces may become more at once.
+/// Spans for which room is made before a chunk is encoded; only a text without
+/// pieces may become more at once, for which room is made when their number is known.
 const MOST_RESERVED: usize = 1 << 16;
 
 /// Models count bytes in 32 bits.

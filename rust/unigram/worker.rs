@@ -10,6 +10,8 @@
 
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
+use crate::error::{Error, Result};
+use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, PieceTable, Value, hash};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
@@ -97,11 +99,18 @@ pub(crate) struct Scratch {
     memo: PieceTable,
     /// The ids of kept paths of more than three.
     long: Vec<TokenId>,
+    /// That there was no memory for a unit, which has no ids.
+    missing: Option<Error>,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { viterbi: Viterbi::default(), memo: PieceTable::new(MOST_SETS), long: Vec::new() }
+        Self {
+            viterbi: Viterbi::default(),
+            memo: PieceTable::new(MOST_SETS),
+            long: Vec::new(),
+            missing: None,
+        }
     }
 }
 
@@ -135,6 +144,16 @@ impl Worker<'_> {
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let output = Output { ids, lens: None, unknown: None, uncovered: 0 };
         self.scratch.run(self.model, text, start, end, output);
+    }
+
+    /// Whether there was memory for all that was encoded since the last look;
+    /// ids are missing where there was not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        self.scratch.missing.take().map_or(Ok(()), Err)
     }
 
     /// Appends the ids of pieces of a text, in order.
@@ -235,12 +254,22 @@ impl Scratch {
         key: Option<Key>,
         output: &mut Output<'_>,
     ) -> f64 {
+        if let Err(error) = self.make_room(end - start, output) {
+            self.missing = Some(error);
+            return total;
+        }
         let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
         output.follow(model, text, start, self.viterbi.path.iter().copied());
         if let Some(key) = key {
             self.keep::<SINGLE>(model, &text[start..end], key, gap, total);
         }
         after
+    }
+
+    fn make_room(&mut self, len: usize, output: &mut Output<'_>) -> Result<()> {
+        self.viterbi.make_room(len)?;
+        memory::reserve(output.ids, len)?;
+        output.lens.as_mut().map_or(Ok(()), |lens| memory::reserve(lens, len))
     }
 
     fn keep<const SINGLE: bool>(&mut self, model: &Unigram, unit: &[u8], key: Key, gap: f64, total: f64) {
