@@ -259,6 +259,20 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether there was memory for all that was encoded since the last look;
+    /// ids are missing where there was not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        match self {
+            Self::Bpe(worker) => worker.check(),
+            Self::WordPiece(_) => Ok(()),
+            Self::Unigram(worker) => worker.check(),
+        }
+    }
+
     /// Whether pipeline and model can be walked at once, by [`Worker::encode_words`].
     pub(crate) fn is_fused_with(&self, pipeline: &Pipeline) -> bool {
         let stages = (&pipeline.normalizer, &pipeline.pre_tokenizer);

@@ -27,7 +27,7 @@ use forms::Form;
 use growth::Growth;
 pub use matches::Matches;
 pub use precompiled::Precompiled;
-use rewrite::Plain;
+pub(crate) use rewrite::Plain;
 pub use rewrite::Rewrite;
 pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};

@@ -114,7 +114,7 @@ impl Pipeline {
             None => None,
         };
         let text = normalized.as_deref().unwrap_or(document);
-        let rewritten: Option<String> = self.pre_tokenizer.rewrite(text, true);
+        let rewritten = self.pre_tokenizer.rewrite_text(text, true)?;
         split(rewritten.as_deref().unwrap_or(text))
     }
 }

@@ -36,7 +36,7 @@ pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
 pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
-use crate::normalizer::{Rewrite, no_fields};
+use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
 use crate::pattern::Work;
 
 /// Bytes of a text from which on windows are quicker than characters.
@@ -189,6 +189,22 @@ impl PreTokenizer {
             Self::MetaspaceWords => Some(metaspace::rewrite_words(section)),
             _ => None,
         }
+    }
+
+    /// The text of [`PreTokenizer::rewrite`] alone.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory for it.
+    pub(crate) fn rewrite_text(&self, section: &str, at_start: bool) -> Result<Option<String>> {
+        self.rewrite(section, at_start).map(Plain::checked).transpose()
+    }
+
+    /// The text of [`PreTokenizer::rewrite`] with the way back.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory for it.
+    pub(crate) fn rewrite_aligned(&self, section: &str, at_start: bool) -> Result<Option<Aligned>> {
+        self.rewrite(section, at_start).map(Aligned::checked).transpose()
     }
 
     /// Calls `f` with the range of each piece, in order.

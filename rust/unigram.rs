@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use draft::Draft;
 pub use lattice::Lattice;
-pub use n_best::{NBest, Path};
+pub use n_best::Path;
 pub use sample::Random;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;
@@ -223,12 +223,26 @@ impl Unigram {
 
     /// Encodes one piece in one search: the definition of every fast path.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
-        let mut viterbi = Viterbi::default();
+        let mut ids = Vec::new();
+        self.for_ids_of(piece, &self.searched(piece, Viterbi::default()), |id| ids.push(id));
+        ids
+    }
+
+    /// The pieces of the best way with their lengths.
+    fn searched(&self, piece: &[u8], mut viterbi: Viterbi) -> Vec<(TokenId, u32)> {
         match self.options.precision {
             Precision::F32 => viterbi.search::<true>(self, piece, 0.0),
             Precision::F64 => viterbi.search::<false>(self, piece, 0.0),
         };
-        self.ids_of(piece, viterbi.path.into_iter())
+        viterbi.path
+    }
+
+    /// The path of [`Unigram::encode`]: pieces, or [`Unigram::unknown_mark`], and
+    /// their lengths.
+    fn best_path(&self, piece: &[u8]) -> Result<Vec<(TokenId, u32)>> {
+        let mut viterbi = Viterbi::default();
+        viterbi.make_room(piece.len())?;
+        Ok(self.searched(piece, viterbi))
     }
 
     /// All ways to cut a piece.
@@ -237,15 +251,24 @@ impl Unigram {
     }
 
     /// The `n` best ways to cut a piece, best first, with their scores; the
-    /// first is that of [`Unigram::encode`].
-    pub fn n_best(&self, piece: &[u8], n: usize) -> Vec<Path> {
-        self.lattice(piece).n_best().take(n).collect()
+    /// first is that of [`Unigram::encode`]. Of equal scores the way whose last
+    /// token is longer comes first, then that whose last but one is, and so on.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] where these are more than 2^24 ids, or more than 2^22
+    /// ways to all places of the piece are to be kept, up to `n` to each;
+    /// [`Error::Memory`] where there is no memory for that.
+    pub fn n_best(&self, piece: &[u8], n: usize) -> Result<Vec<Path>> {
+        self.lattice(piece).n_best(n)
     }
 
     /// A way to cut a piece drawn with probability proportional to the power
     /// `alpha` of its own (subword regularisation): 0 draws evenly among all,
     /// a great `alpha` draws the best. The same seed draws the same.
-    pub fn sample(&self, piece: &[u8], alpha: f64, seed: u64) -> Vec<TokenId> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory for a few numbers a byte.
+    pub fn sample(&self, piece: &[u8], alpha: f64, seed: u64) -> Result<Vec<TokenId>> {
         self.lattice(piece).sample(alpha, &mut Random::new(seed))
     }
 

@@ -18,10 +18,16 @@ use super::few::{self, Few};
 use super::pairs::{Merged, PairTable};
 use super::scan::{self, Scan};
 use super::windows::Windows;
+use crate::error::Error;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
+
+/// The bytes that merging takes for each byte of a piece, at most: symbols, windows,
+/// what waits in the agenda, and the ids, each while its array doubles.
+const WORK: usize = 96;
 
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
@@ -58,6 +64,8 @@ pub(crate) struct Symbols {
     agenda: Agenda,
     /// Ranks and places that were passed over.
     skipped: Vec<(u32, u32)>,
+    /// That there was no memory for a piece, which has no symbols.
+    pub(super) missing: Option<Error>,
 }
 
 impl Symbols {
@@ -65,6 +73,16 @@ impl Symbols {
     pub(crate) fn clear(&mut self) {
         self.ids.clear();
         self.lens.clear();
+    }
+
+    /// Whether there is no memory to merge a piece of so many bytes, which is noted.
+    pub(super) fn lacks_room(&mut self, len: usize) -> bool {
+        if len <= KEPT_SYMBOLS {
+            return false;
+        }
+        // Asked for in one and given back: which of the arrays will be long shows later.
+        self.missing = memory::reserved::<[u8; WORK]>(len).err().or(self.missing.take());
+        self.missing.is_some()
     }
 
     /// Lets go of what a long piece took.

@@ -8,6 +8,7 @@ use super::cuts::{Run, word_ends};
 use super::few;
 use super::long_pieces::LongPieces;
 use super::merge::Symbols;
+use crate::error::Result;
 use crate::piece_table::{Key, MAX_KEY, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pretoken_cache::{self, PretokenCache};
@@ -96,6 +97,16 @@ impl Worker<'_> {
         self.scratch.encode(self.bpe, text, start, end, ids);
     }
 
+    /// Whether there was memory for all that was encoded since the last look;
+    /// ids are missing where there was not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        self.scratch.symbols.missing.take().map_or(Ok(()), Err)
+    }
+
     /// Appends the ids of pieces of a text, in order.
     pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
         self.scratch.encode_chunk(self.bpe, text, pieces, ids);
@@ -118,6 +129,9 @@ impl Scratch {
     fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
         if self.dropout.is_some() || len == 0 {
+            if self.symbols.lacks_room(len) {
+                return;
+            }
             bpe.encode_symbols(&text[start..end], &mut self.symbols, &mut self.dropout);
             ids.extend_from_slice(&self.symbols.ids);
             return;
@@ -171,6 +185,9 @@ impl Scratch {
         if bpe.scored.is_some() && self.dropout.is_none() && self.scored_with_lens(bpe, piece, ids, lens) {
             return;
         }
+        if self.symbols.lacks_room(piece.len()) {
+            return;
+        }
         bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
         ids.extend_from_slice(&self.symbols.ids);
         lens.extend_from_slice(&self.symbols.lens);
@@ -190,6 +207,9 @@ impl Scratch {
             let Some(n) = cuts.runs(piece, done, &mut self.runs) else { return false };
             for run in &self.runs[..n] {
                 let end = run.end as usize;
+                if self.symbols.lacks_room(end - done) {
+                    return true;
+                }
                 bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
                 let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
                 let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
@@ -295,6 +315,9 @@ impl Misses<'_> {
     fn encode_long(&mut self, piece: &[u8], is_run: bool, ids: &mut Vec<TokenId>) {
         let Self { bpe, symbols, long, .. } = self;
         long.encode(piece, is_run, ids, |ids| {
+            if symbols.lacks_room(piece.len()) {
+                return;
+            }
             bpe.encode_piece(piece, is_run, symbols);
             ids.extend_from_slice(&symbols.ids);
         });

@@ -90,6 +90,10 @@ impl Rewrite for Aligned {
     fn reserve(&mut self, len: usize) {
         self.growth.reserve(&mut self.text, len);
     }
+
+    fn give_up(&mut self) {
+        self.growth.give_up();
+    }
 }
 
 impl Aligned {
@@ -100,8 +104,8 @@ impl Aligned {
     /// The text, if all of it found room.
     ///
     /// # Errors
-    /// [`crate::Error::Encode`] past the bound.
-    pub(super) fn checked(self) -> Result<Self> {
+    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] where there is none.
+    pub(crate) fn checked(self) -> Result<Self> {
         self.growth.check(&self.text)?;
         Ok(self)
     }

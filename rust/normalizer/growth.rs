@@ -8,6 +8,7 @@
 //! list has seven steps.
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// How many times a text may become longer.
 const TIMES: usize = 16;
@@ -125,10 +126,18 @@ impl Growth {
         made
     }
 
+    /// Takes note that there was no memory for something.
+    pub(super) fn give_up(&mut self) {
+        self.stopped = true;
+    }
+
     /// Whether all of it is there and within the bound.
     pub(super) fn check(&self, text: &str) -> Result<()> {
         if !self.stopped && text.len() <= self.bytes {
             return Ok(());
+        }
+        if self.bytes == usize::MAX {
+            return Err(memory::missing::<u8>(text.len()));
         }
         Err(Error::Encode(format!(
             "the normalizer makes more than {} bytes of a text of {} bytes, or there is no memory for them; the \

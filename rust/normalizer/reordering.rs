@@ -7,6 +7,12 @@
 //! sorting of marks between two starters.
 
 use super::rewrite::Rewrite;
+use crate::memory;
+
+/// The bytes that a character becomes, at most: three characters.
+const MOST_IMAGE: usize = 12;
+/// Marks that are sorted in their place.
+const FEW: usize = 1 << 10;
 
 struct Item {
     c: char,
@@ -23,6 +29,8 @@ pub(super) struct Reordering {
     sources: Vec<(usize, bool)>,
     /// The sum of these lengths.
     source_len: usize,
+    /// Whether there was no memory for some of it.
+    is_short: bool,
 }
 
 impl Reordering {
@@ -31,13 +39,16 @@ impl Reordering {
         self.items.clear();
         self.sources.clear();
         self.source_len = 0;
+        self.is_short = false;
     }
 
     /// Takes the next character, with its parts and their combining classes.
     pub(super) fn push(&mut self, c: char, parts: impl Iterator<Item = (char, u8)>) {
         self.push_source(c, true);
         let first = self.items.len();
-        self.items.extend(parts.map(|(c, class)| Item { c, class, takes: 0 }));
+        for (c, class) in parts {
+            self.is_short |= memory::push(&mut self.items, Item { c, class, takes: 0 }).is_err();
+        }
         if let Some(item) = self.items.get_mut(first) {
             item.takes = 1;
         }
@@ -49,7 +60,7 @@ impl Reordering {
     }
 
     fn push_source(&mut self, c: char, is_kept: bool) {
-        self.sources.push((c.len_utf8(), is_kept));
+        self.is_short |= memory::push(&mut self.sources, (c.len_utf8(), is_kept)).is_err();
         self.source_len += c.len_utf8();
     }
 
@@ -66,6 +77,11 @@ impl Reordering {
     /// Puts marks in order of their classes.
     pub(super) fn sort(&mut self) {
         for marks in self.items.split_mut(|item| item.class == 0) {
+            // What sorting takes is asked for first.
+            if marks.len() > FEW && memory::reserved::<Item>(marks.len()).is_err() {
+                self.is_short = true;
+                return;
+            }
             marks.sort_by_key(|item| item.class);
         }
     }
@@ -105,7 +121,13 @@ impl Reordering {
     ) {
         let mut images = String::new();
         // Where the image of each character of the stretch ends.
-        let mut ends = Vec::with_capacity(self.sources.len());
+        let mut ends = Vec::new();
+        if self.is_short
+            || images.try_reserve(MOST_IMAGE * self.items.len()).is_err()
+            || memory::reserve(&mut ends, self.sources.len()).is_err()
+        {
+            return out.give_up();
+        }
         let mut taken: usize = 0;
         for item in &self.items {
             let origin = if item.takes == 0 { taken.saturating_sub(1) } else { taken };

@@ -1,13 +1,13 @@
-//! `Rewrite`: where a rewritten text goes, step by step through the old one.
-//!
-//! A rewriter is written once against this; whether it keeps the way back is the
-//! choice of the caller: [`Aligned`](super::Aligned) does, [`Plain`] and a `String`
-//! do not.
+//! `Rewrite`: where a rewritten text goes, step by step through the old one, and
+//! [`Plain`], which keeps no way back.
 
 use super::growth::Growth;
 use crate::error::Result;
 
-/// Where a rewritten text goes, with the way back or without.
+/// Where a rewritten text goes, step by step through the old one.
+///
+/// A rewriter is written once against this; whether it keeps the way back is
+/// the choice of the caller: [`Aligned`](super::Aligned) does, [`Plain`] does not.
 pub trait Rewrite {
     /// Takes the next `unchanged.len()` bytes of the old text over.
     fn copy(&mut self, unchanged: &str);
@@ -34,41 +34,39 @@ pub trait Rewrite {
 
     /// Makes room for `len` bytes.
     fn reserve(&mut self, len: usize);
-}
 
-impl Rewrite for String {
-    fn copy(&mut self, unchanged: &str) {
-        self.push_str(unchanged);
-    }
-
-    fn replace(&mut self, _: usize, content: &str) {
-        self.push_str(content);
-    }
-
-    fn replace_padded(&mut self, _: usize, content: &str) {
-        self.push(' ');
-        self.push_str(content);
-        self.push(' ');
-    }
-
-    fn copy_lowering_ascii(&mut self, unchanged: &str) {
-        let from = self.len();
-        self.push_str(unchanged);
-        self[from..].make_ascii_lowercase();
-    }
-
-    fn reserve(&mut self, len: usize) {
-        Self::reserve(self, len);
-    }
+    /// Takes note that there was no memory to make what comes next.
+    fn give_up(&mut self);
 }
 
 /// A text built from an old one that may grow so far, without the way back.
-pub(super) struct Plain {
+#[derive(Default)]
+pub(crate) struct Plain {
     text: String,
     growth: Growth,
 }
 
 impl Plain {
+    /// Empties the text, whose memory the next one takes; that may grow without bound.
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.growth = Growth::default();
+    }
+
+    /// The bytes there is memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
+    /// As [`Plain::checked`], borrowed.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn text(&self) -> Result<&str> {
+        self.growth.check(&self.text)?;
+        Ok(&self.text)
+    }
+
     pub(super) fn within(growth: Growth) -> Self {
         Self { text: String::new(), growth }
     }
@@ -76,8 +74,8 @@ impl Plain {
     /// The text.
     ///
     /// # Errors
-    /// [`crate::Error::Encode`] past the bound.
-    pub(super) fn checked(self) -> Result<String> {
+    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] where there is none.
+    pub(crate) fn checked(self) -> Result<String> {
         self.growth.check(&self.text)?;
         Ok(self.text)
     }
@@ -106,5 +104,9 @@ impl Rewrite for Plain {
 
     fn reserve(&mut self, len: usize) {
         self.growth.reserve(&mut self.text, len);
+    }
+
+    fn give_up(&mut self) {
+        self.growth.give_up();
     }
 }

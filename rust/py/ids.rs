@@ -6,14 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::turns::Turns;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// Takes ids. Those that are no `u32` are unknown whatever the vocabulary;
-/// `max` is its greatest id, for the message.
+/// `max` is its greatest id, past which an iterator is not read on.
 pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> {
     if let Ok(ids) = object.cast::<PyArray1<TokenId>>() {
-        return Ok(ids.try_readonly()?.as_array().to_vec());
+        let ids = ids.try_readonly()?;
+        return collect(ids.as_array().iter().map(|&id| Ok(id)));
     }
     // Arrays of other integers, and tensors: numpy knows how to widen them.
     if object.hasattr("__array__")? {
@@ -21,10 +23,24 @@ pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<T
         return from_array(&array, max);
     }
     let mut turns = Turns::default();
-    let mut ids = Vec::with_capacity(object.len().unwrap_or(0));
+    // The length that an object says it has is not trusted.
+    let mut ids = Vec::new();
     for id in object.try_iter()? {
-        ids.push(extract_one(&id?, max)?);
+        let id = extract_one(&id?, max)?;
+        if id > max {
+            return Err(unknown(id.into(), max));
+        }
+        memory::push(&mut ids, id)?;
         turns.after(object.py(), 1)?;
+    }
+    Ok(ids)
+}
+
+/// The ids of an array, or the first error.
+fn collect(all: impl ExactSizeIterator<Item = Result<TokenId, PyErr>>) -> PyResult<Vec<TokenId>> {
+    let mut ids = memory::reserved(all.len())?;
+    for id in all {
+        ids.push(id?);
     }
     Ok(ids)
 }
@@ -54,11 +70,11 @@ fn from_array(array: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> 
     match kind {
         'i' => {
             let wide = array.call_method1("astype", ("int64",))?.cast_into::<PyArray1<i64>>()?;
-            wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())).collect()
+            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())))
         }
         'u' => {
             let wide = array.call_method1("astype", ("uint64",))?.cast_into::<PyArray1<u64>>()?;
-            wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())).collect()
+            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())))
         }
         // An empty list becomes an array of floats.
         _ if array.len()? == 0 => Ok(Vec::new()),

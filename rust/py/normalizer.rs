@@ -70,11 +70,12 @@ impl PyNormalizer {
 
     /// The text as the model sees it. Two surrogates that make a character are joined,
     /// a lone one becomes U+FFFD.
-    fn normalize(&self, py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<String> {
+    fn normalize<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
             let text = text.str(py)?;
-            Ok(py.detach(|| self.normalizer.normalize_text(text))?.unwrap_or_else(|| text.to_owned()))
+            let normalized = py.detach(|| self.normalizer.normalize_text(text))?;
+            PyString::from_bytes(py, normalized.as_deref().unwrap_or(text).as_bytes())
         })
     }
 

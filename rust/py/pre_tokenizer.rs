@@ -61,7 +61,7 @@ impl PyPreTokenizer {
 
     /// The spans of the pieces in the text as it is given.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
-        let rewritten: Option<Aligned> = self.pre_tokenizer.rewrite(text, true);
+        let rewritten = self.pre_tokenizer.rewrite_aligned(text, true)?;
         let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
         let mut way_back = rewritten.as_ref().map(Aligned::way_back);
         let mut spans = Vec::new();
@@ -132,7 +132,7 @@ impl PyPreTokenizer {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
             let text = text.str(py)?;
-            let rewritten: Option<String> = py.detach(|| self.pre_tokenizer.rewrite(text, true));
+            let rewritten = py.detach(|| self.pre_tokenizer.rewrite_text(text, true))?;
             let text = rewritten.as_deref().unwrap_or(text);
             let pieces = py.detach(|| self.pre_tokenizer.split(text))?;
             list(py, pieces.into_iter().map(|piece| &text[piece]))

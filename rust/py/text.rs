@@ -14,6 +14,7 @@ use super::arrow::{Chunks, Column};
 use super::spans::Source;
 use super::turns::Turns;
 use crate::error::{Error, shown};
+use crate::memory;
 use crate::tokenizer::Input;
 
 /// What happens to a text that is not Unicode.
@@ -158,7 +159,8 @@ impl Text {
 
 /// UTF-8 of a `str` with surrogates: pairs joined, each other one U+FFFD.
 fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Replaced> {
-    let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
+    let mut bytes = Vec::new();
+    memory::extend(&mut bytes, surrogates_passed(text)?.as_bytes())?;
     if errors == Errors::Strict
         && let Err(error) = std::str::from_utf8(&bytes)
     {
@@ -290,10 +292,11 @@ impl Texts {
             }
             return Ok(Self::Column(column));
         }
-        let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
+        // The length that an object says it has is not trusted.
+        let mut texts = Vec::new();
         let mut turns = Turns::default();
         for (row, item) in object.try_iter()?.enumerate() {
-            texts.push(text_of_row(row as u64, &item?, errors)?);
+            memory::push(&mut texts, text_of_row(row as u64, &item?, errors)?)?;
             turns.after(object.py(), 1)?;
         }
         Ok(Self::Objects(texts))
@@ -302,8 +305,8 @@ impl Texts {
     /// The bytes of each text, and that they are UTF-8 where that is known.
     pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
         match self {
-            Self::Objects(texts) => texts.iter().map(|text| text.input(py)).collect(),
-            Self::Column(column) => Ok(column.rows().map(Input::Bytes).collect()),
+            Self::Objects(texts) => collect(texts.iter().map(|text| text.input(py))),
+            Self::Column(column) => collect(column.rows().map(|row| Ok(Input::Bytes(row)))),
         }
     }
 
@@ -326,6 +329,15 @@ impl Texts {
             }
         }
     }
+}
+
+/// All of them, or the first error.
+fn collect<T>(items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
+    let mut all = Vec::new();
+    for item in items {
+        memory::push(&mut all, item?)?;
+    }
+    Ok(all)
 }
 
 /// Takes the text of a row, which an error names.

@@ -19,6 +19,7 @@ use super::{EncodeOptions, Tokenizer};
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
 use crate::extents::Extents;
+use crate::memory;
 use crate::model::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::pipeline::seams::Part;
@@ -250,10 +251,7 @@ impl Tokenizer {
             }
             Job::Part { stretch, first, last } => {
                 settings.in_row(*first, *last, made, |made| match stretch {
-                    Stretch::Token { id, span } => {
-                        settings.put_in(&[*id], *span, made);
-                        Ok(())
-                    }
+                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made),
                     Stretch::Text(start, part) => {
                         worker.set_dropout(None);
                         settings.encode(made, |output| {
@@ -301,7 +299,7 @@ impl Tokenizer {
     ) -> Result<()> {
         let normalized = settings.normalized(seamed, false)?;
         let text = normalized.text(seamed.text);
-        let rewritten: Option<String> = self.pipeline.pre_tokenizer.rewrite(text, seamed.start == 0);
+        let rewritten = self.pipeline.pre_tokenizer.rewrite_text(text, seamed.start == 0)?;
         let draft =
             worker.draft(rewritten.unwrap_or_else(|| normalized.into_text(seamed.text)).into_bytes())?;
         let mut next = match seamed.part {
@@ -357,25 +355,28 @@ impl Settings<'_> {
         work: impl FnOnce(&mut Made) -> Result<()>,
     ) -> Result<()> {
         if begins {
-            self.put_in(&self.before, [0, 0], made);
+            self.put_in(&self.before, [0, 0], made)?;
         }
         work(made)?;
         if ends {
-            self.put_in(&self.after, [0, 0], made);
-            made.end_row();
+            self.put_in(&self.after, [0, 0], made)?;
+            made.end_row()?;
         }
         Ok(())
     }
 
     /// Appends ids that have one place in the text.
-    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) {
+    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) -> Result<()> {
         made.n_ids += ids.len();
         if !self.counts {
-            made.ids.extend_from_slice(ids);
+            memory::extend(&mut made.ids, ids)?;
         }
         if self.options.spans {
+            let more = made.ids.len() - made.spans.len();
+            memory::reserve(&mut made.spans, more)?;
             made.spans.resize(made.ids.len(), span);
         }
+        Ok(())
     }
 
     /// Appends what `encode` puts out, by these settings.

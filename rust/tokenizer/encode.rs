@@ -9,8 +9,9 @@ use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::bpe::Dropout;
-use crate::encoding::{Encoding, EncodingBatch, Surfaces};
+use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_stretch};
@@ -87,7 +88,8 @@ impl Tokenizer {
     /// is the overlap, as in Hugging Face's truncation.
     ///
     /// # Errors
-    /// [`Error::Encode`] when `stride` leaves no step; else as [`Tokenizer::encode`].
+    /// [`Error::Encode`] when `stride` leaves no step; [`Error::Memory`] where there
+    /// is not enough for all windows; else as [`Tokenizer::encode`].
     pub fn windows(
         &self,
         text: &[u8],
@@ -109,6 +111,7 @@ impl Tokenizer {
         let whole = EncodeOptions { max_tokens: None, ..options };
         let output = self.encode_text(text, &whole, false, 0, Keeps::Spans)?;
         let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
+        let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
         let room = step + stride;
         let mut batch = EncodingBatch::new(true);
         let mut start = 0;
@@ -118,13 +121,13 @@ impl Tokenizer {
                 batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes());
             }
             for (ids, row_spans) in [
-                (&before[..], &vec![[0, 0]; before.len()][..]),
+                (&before[..], &around[..before.len()]),
                 (&output.ids[start..end], &spans[start..end]),
-                (&after[..], &vec![[0, 0]; after.len()][..]),
+                (&after[..], &around[..after.len()]),
             ] {
-                batch.ids.extend_from_slice(ids);
+                memory::extend(&mut batch.ids, ids)?;
                 if let Some(all) = &mut batch.spans {
-                    all.extend_from_slice(row_spans);
+                    memory::extend(all, row_spans)?;
                 }
             }
             batch.end_row();
@@ -322,8 +325,8 @@ impl Tokenizer {
         let step = &self.pipeline.pre_tokenizer;
         let rewritten = Rewritten::new(
             output.spans.is_some(),
-            || Ok(step.rewrite(text, at_start)),
-            || Ok(step.rewrite(text, at_start)),
+            || step.rewrite_aligned(text, at_start),
+            || step.rewrite_text(text, at_start),
         )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
@@ -331,7 +334,10 @@ impl Tokenizer {
         let work = output.work();
         self.pipeline.pre_tokenizer.for_each_chunk(text, &work, |pieces| {
             if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
-                output.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
+                let n_bytes = (last.end - first.start) as usize;
+                output.reserve(n_bytes.min(MOST_RESERVED))?;
+                // A long piece may be pushed id by id.
+                memory::reserve(&mut output.ids, n_bytes)?;
             }
             output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
             output.room_left()
@@ -339,8 +345,8 @@ impl Tokenizer {
     }
 }
 
-/// Ids for which room is made before a chunk is encoded; only a text without
-/// pieces may become more at once.
+/// Spans for which room is made before a chunk is encoded; only a text without
+/// pieces may become more at once, for which room is made when their number is known.
 const MOST_RESERVED: usize = 1 << 16;
 
 /// Models count bytes in 32 bits.

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::encoding::{EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::parallel;
 use crate::vocab::TokenId;
 
@@ -44,8 +45,11 @@ struct Place {
 
 impl Made {
     /// Ends a row.
-    pub(super) fn end_row(&mut self) {
-        self.row_ends.push(self.n_ids);
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory to note it.
+    pub(super) fn end_row(&mut self) -> Result<()> {
+        memory::push(&mut self.row_ends, self.n_ids)
     }
 
     /// Takes note that a unit is done.
@@ -73,7 +77,7 @@ fn in_order(made: &mut [Made]) -> Result<(Vec<Place>, Vec<i64>)> {
     if let Some((_, error)) = failed.min_by_key(|(unit, _)| *unit) {
         return Err(error);
     }
-    let mut places = Vec::with_capacity(made.iter().map(|made| made.units.len()).sum());
+    let mut places = memory::reserved(made.iter().map(|made| made.units.len()).sum())?;
     for (thread, made) in made.iter().enumerate() {
         let mut before = Extent::default();
         for &(unit, end) in &made.units {
@@ -83,7 +87,7 @@ fn in_order(made: &mut [Made]) -> Result<(Vec<Place>, Vec<i64>)> {
         }
     }
     places.sort_unstable_by_key(|place| place.unit);
-    let mut row_offsets = Vec::with_capacity(1 + made.iter().map(|made| made.row_ends.len()).sum::<usize>());
+    let mut row_offsets = memory::reserved(1 + made.iter().map(|made| made.row_ends.len()).sum::<usize>())?;
     row_offsets.push(0);
     let mut start = 0;
     for Place { thread, ids, rows, .. } in &places {
@@ -138,7 +142,7 @@ fn gathered<T: Copy + Default + Send + Sync>(
     let n = places.iter().map(|place| place.ids.len()).sum();
     // Asked for first, as what is zero by the system's own doing, page by page
     // in the thread that uses it, cannot be refused without an abort.
-    drop(reserved::<T>(n)?);
+    drop(memory::reserved::<T>(n)?);
     let mut all = vec![T::default(); n];
     let mut parts: Vec<Vec<(&mut [T], &[T])>> = made.iter().map(|_| Vec::new()).collect();
     let (mut rest, mut done) = (&mut all[..], 0);
@@ -150,14 +154,4 @@ fn gathered<T: Copy + Default + Send + Sync>(
     }
     parallel::each(parts, |part| part.into_iter().for_each(|(to, from)| to.copy_from_slice(from)));
     Ok(all)
-}
-
-/// An empty vector with room for `n` values.
-///
-/// # Errors
-/// [`Error::Memory`] where there is not enough.
-fn reserved<T>(n: usize) -> Result<Vec<T>> {
-    let mut values = Vec::new();
-    values.try_reserve_exact(n).map_err(|_| Error::Memory { n, size: size_of::<T>() })?;
-    Ok(values)
 }

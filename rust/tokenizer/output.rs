@@ -8,6 +8,7 @@ use super::walk::{Ended, Walk};
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pattern::Work;
 use crate::vocab::TokenId;
 
@@ -104,17 +105,11 @@ impl<'a> Output<'a> {
     /// [`Error::Memory`] where there is not enough.
     #[inline]
     pub(super) fn reserve(&mut self, n_bytes: usize) -> Result<()> {
-        let n = self.ids.len().saturating_add(n_bytes);
         if self.known.is_some() {
             return Ok(());
         }
-        self.ids.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<TokenId>() })?;
-        match &mut self.spans {
-            Some(spans) => {
-                spans.try_reserve(n_bytes).map_err(|_| Error::Memory { n, size: size_of::<Span>() })
-            }
-            None => Ok(()),
-        }
+        memory::reserve(&mut self.ids, n_bytes)?;
+        self.spans.as_mut().map_or(Ok(()), |spans| memory::reserve(spans, n_bytes))
     }
 
     /// Ends the walk at the limit, or when the caller wants to stop.

@@ -4,6 +4,8 @@
 //! would give, for where the splitter cuts no token goes on.
 //! Source: Kudo 2018, "Subword Regularization".
 
+use std::borrow::Cow;
+
 use super::Tokenizer;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -12,13 +14,14 @@ use crate::unigram::{Path, Unigram};
 use crate::vocab::TokenId;
 
 impl Tokenizer {
-    /// The `n` best ways to cut a text, best first, without the template.
+    /// The `n` best ways to cut a text, best first, without the template; the
+    /// order of equal ones is that of [`Unigram::n_best`].
     ///
     /// # Errors
-    /// [`Error::Encode`] unless the model is Unigram.
+    /// [`Error::Encode`] unless the model is Unigram; else as [`Unigram::n_best`].
     pub fn n_best(&self, text: &str, n: usize) -> Result<Vec<Path>> {
         let (model, text) = self.lattice_text(text)?;
-        Ok(if text.is_empty() { Vec::new() } else { model.n_best(text.as_bytes(), n) })
+        if text.is_empty() { Ok(Vec::new()) } else { model.n_best(text.as_bytes(), n) }
     }
 
     /// A way to cut a text drawn with probability proportional to the power
@@ -26,11 +29,11 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Encode`] unless the model is Unigram; [`Error::Option`] for an
-    /// `alpha` that is no number from 0.
+    /// `alpha` that is no number from 0; [`Error::Memory`] where there is none.
     pub fn sample(&self, text: &str, alpha: f64, seed: u64) -> Result<Vec<TokenId>> {
         check_alpha(alpha)?;
         let (model, text) = self.lattice_text(text)?;
-        Ok(if text.is_empty() { Vec::new() } else { model.sample(text.as_bytes(), alpha, seed) })
+        if text.is_empty() { Ok(Vec::new()) } else { model.sample(text.as_bytes(), alpha, seed) }
     }
 
     /// The entropy, in nats, of what [`Tokenizer::sample`] draws from.
@@ -40,10 +43,10 @@ impl Tokenizer {
     pub fn entropy(&self, text: &str, alpha: f64) -> Result<f64> {
         check_alpha(alpha)?;
         let (model, text) = self.lattice_text(text)?;
-        Ok(if text.is_empty() { 0.0 } else { model.lattice(text.as_bytes()).entropy(alpha) })
+        if text.is_empty() { Ok(0.0) } else { model.lattice(text.as_bytes()).entropy(alpha) }
     }
 
-    fn lattice_text(&self, text: &str) -> Result<(&Unigram, String)> {
+    fn lattice_text<'t>(&self, original: &'t str) -> Result<(&Unigram, Cow<'t, str>)> {
         let Model::Unigram(model) = self.choices.barred_model() else {
             return Err(Error::Encode(format!(
                 "only Unigram has other ways to cut a text, and this is {}; BPE has dropout",
@@ -62,12 +65,13 @@ impl Tokenizer {
             )));
         }
         let normalized = match &self.pipeline.normalizer {
-            Some(steps) => steps.normalize_text(text)?,
+            Some(steps) => steps.normalize_text(original)?,
             None => None,
         };
-        let text = normalized.as_deref().unwrap_or(text);
-        let rewritten: Option<String> = pre_tokenizer.rewrite(text, true);
-        Ok((model, rewritten.unwrap_or_else(|| text.to_owned())))
+        let text = normalized.as_deref().unwrap_or(original);
+        let rewritten = pre_tokenizer.rewrite_text(text, true)?;
+        let rewritten = rewritten.or(normalized);
+        Ok((model, rewritten.map_or(Cow::Borrowed(original), Cow::Owned)))
     }
 }
 

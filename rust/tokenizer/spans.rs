@@ -10,6 +10,7 @@ use super::output::{Keeps, Output, other_ids};
 use super::rewritten::Origin;
 use super::walk::Walk;
 use crate::encoding::{Span, Surfaces};
+use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
@@ -57,7 +58,7 @@ impl Output<'_> {
         let Self { ids, spans, surfaces, known, piece: (of_piece, lens), keeps, .. } = self;
         let Some(spans) = spans else {
             worker.encode_chunk(text, pieces, ids);
-            return Ok(());
+            return Ok(worker.check()?);
         };
         let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());
         let mut traces = Traces { spans, surfaces, unk_id, origin, text };
@@ -65,7 +66,9 @@ impl Output<'_> {
         let mut new = ids.len();
         if known.is_none() && extents.is_some() {
             worker.encode_chunk(text, pieces, ids);
+            worker.check()?;
         }
+        memory::reserve(traces.spans, known.map_or(ids.len() - new, <[TokenId]>::len))?;
         let are_known = known.is_some() || extents.is_some();
         for &piece in pieces {
             let to_come = known.unwrap_or(&ids[new..]);
@@ -79,14 +82,19 @@ impl Output<'_> {
                     traces.truncate(before);
                     of_piece.clear();
                     lens.clear();
+                    let n_bytes = piece.range().len();
+                    memory::reserve(of_piece, n_bytes)?;
+                    memory::reserve(lens, n_bytes)?;
                     worker.encode_with_lens(&text[piece.range()], of_piece, lens);
+                    worker.check()?;
+                    memory::reserve(traces.spans, of_piece.len())?;
                     if are_known {
                         of_piece.truncate(to_come.len());
                         if !to_come.starts_with(of_piece) {
                             return Err(other_ids().into());
                         }
                     } else {
-                        ids.extend_from_slice(of_piece);
+                        memory::extend(ids, of_piece)?;
                     }
                     let mut start = piece.start as usize;
                     for (&id, &len) in of_piece.iter().zip(&*lens) {

@@ -1,126 +1,136 @@
-//! `Lattice`: all ways to cut a text, as a flat graph.
+//! `Lattice`: all ways to cut a text, as arcs that are found as they are needed.
 //!
-//! An arc is a piece at a place; arcs are sorted by where they end, so those
-//! that end together are one slice. Memory is linear in the number of arcs. For
-//! more than the one best way; that is `viterbi`'s.
+//! An arc is a piece, or an unknown character, at a place. A text of hundreds of
+//! pieces a byte has hundreds of arcs a byte, so only those near the place in
+//! work are held: memory is what the longest piece spans, not what the text
+//! does. For more than the one best way; that is `viterbi`'s.
 
-use super::viterbi::Viterbi;
-use super::{Precision, Unigram};
+use super::Unigram;
+use super::viterbi::char_len;
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
-/// A piece, or an unknown character, at a place.
-#[derive(Clone, Copy, Debug, Default)]
+/// An arc, held by the place where it ends.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Arc {
-    /// Where it starts in the text.
-    start: u32,
     /// Its bytes.
-    len: u32,
+    pub(super) len: u32,
     /// [`UNKNOWN`] for a character that is no piece.
-    id: TokenId,
+    pub(super) id: TokenId,
 }
 
 /// No id of a piece: an unknown character, where a model may find its unknown
 /// token as a piece with a score of its own.
-const UNKNOWN: TokenId = TokenId::MAX;
+pub(super) const UNKNOWN: TokenId = TokenId::MAX;
 
-/// Calls `each` with the start, the end and the id of all arcs, by start.
-fn for_each_arc(model: &Unigram, text: &[u8], mut each: impl FnMut(usize, usize, TokenId)) {
-    let mut start = 0;
-    while start < text.len() {
-        start = model.pieces().for_each_at(text, start, |end, id| {
-            each(start, end, id.unwrap_or(UNKNOWN));
-        });
-    }
-}
+/// The fewest places whose arcs are looked up at once on the way back.
+const BLOCK: usize = 1 << 10;
 
 /// All ways to cut one text.
 pub struct Lattice<'a> {
     pub(super) model: &'a Unigram,
     pub(super) text: &'a [u8],
-    /// By end, then by start.
-    arcs: Vec<Arc>,
-    /// Where the arcs of each end begin; one more than there are ends.
-    first: Vec<usize>,
 }
 
 impl<'a> Lattice<'a> {
     pub(super) fn new(model: &'a Unigram, text: &'a [u8]) -> Self {
-        let mut first = vec![0; text.len() + 2];
-        for_each_arc(model, text, |_, end, _| first[end + 1] += 1);
-        for end in 1..first.len() {
-            first[end] += first[end - 1];
-        }
-        let mut next = first.clone();
-        // Found by start, so those of one end stay in that order.
-        let mut arcs = vec![Arc::default(); first[text.len() + 1]];
-        for_each_arc(model, text, |start, end, id| {
-            arcs[next[end]] = Arc { start: start as u32, len: (end - start) as u32, id };
-            next[end] += 1;
-        });
-        Self { model, text, arcs, first }
+        Self { model, text }
     }
 
-    /// The numbers of the arcs that end at a place.
-    pub(super) fn ending_at(&self, end: usize) -> std::ops::Range<usize> {
-        self.first[end]..self.first[end + 1]
-    }
-
-    /// Where an arc starts.
-    pub(super) fn start(&self, at: usize) -> usize {
-        self.arcs[at].start as usize
+    /// The most bytes of an arc.
+    fn reach(&self) -> usize {
+        self.model.max_piece_len.max(char_len(u8::MAX)).min(self.text.len())
     }
 
     /// What an arc adds.
-    pub(super) fn score(&self, at: usize) -> f64 {
-        self.score_of(&self.arcs[at])
-    }
-
-    fn score_of(&self, arc: &Arc) -> f64 {
+    pub(super) fn score(&self, arc: Arc) -> f64 {
         let scores = self.model.scores_in_search();
         scores.by_id.get(arc.id as usize).copied().unwrap_or(scores.unknown)
     }
 
-    /// The piece of an arc, or [`Unigram::unknown_mark`], and its length.
-    fn piece(&self, at: usize) -> (TokenId, u32) {
-        let arc = &self.arcs[at];
-        (if arc.id == UNKNOWN { self.model.unknown_mark() } else { arc.id }, arc.len)
+    /// The id of an arc in a path.
+    pub(super) fn mark(&self, id: TokenId) -> TokenId {
+        if id == UNKNOWN { self.model.unknown_mark() } else { id }
     }
 
-    /// A number for each place: `join` makes it of the numbers where the arcs
-    /// that end there start, and their scores.
-    pub(super) fn forward(&self, start: f64, join: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
-        let mut values = vec![f64::NEG_INFINITY; self.text.len() + 1];
-        values[0] = start;
-        let mut incoming = Vec::new();
-        for end in 1..=self.text.len() {
-            incoming.clear();
-            let arcs = self.arcs[self.ending_at(end)].iter();
-            incoming.extend(arcs.map(|arc| (values[arc.start as usize], self.score_of(arc))));
-            if !incoming.is_empty() {
-                values[end] = join(&incoming);
+    /// Calls `keep` with the ends of the arcs that start at a place, and these;
+    /// returns where the next ones start.
+    fn for_each_at(&self, start: usize, mut keep: impl FnMut(usize, Arc) -> Result<()>) -> Result<usize> {
+        let mut done = Ok(());
+        let next = self.model.pieces().for_each_at(self.text, start, |end, id| {
+            if done.is_ok() {
+                done = keep(end, Arc { len: (end - start) as u32, id: id.unwrap_or(UNKNOWN) });
+            }
+        });
+        done.map(|()| next)
+    }
+
+    /// Calls `each` with every place but the first, ascending, and the arcs that
+    /// end there, by start.
+    pub(super) fn for_each_end(&self, mut each: impl FnMut(usize, &[Arc]) -> Result<()>) -> Result<()> {
+        let n_ahead = self.reach() + 1;
+        // By the end of the arcs, over and over.
+        let mut ahead: Vec<Vec<Arc>> = memory::filled(n_ahead, Vec::new())?;
+        let mut next_start = 0;
+        for at in 0..=self.text.len() {
+            if at > 0 {
+                let arcs = &mut ahead[at % n_ahead];
+                each(at, arcs)?;
+                arcs.clear();
+            }
+            if at == next_start && at < self.text.len() {
+                next_start = self.for_each_at(at, |end, arc| memory::push(&mut ahead[end % n_ahead], arc))?;
             }
         }
-        values
+        Ok(())
     }
 
-    /// The ids of arcs in the order of the text.
-    pub(super) fn ids(&self, arcs: impl Iterator<Item = usize>) -> Vec<TokenId> {
-        self.model.ids_of(self.text, arcs.map(|arc| self.piece(arc)))
+    /// The same arcs, from the last place to the first.
+    pub(super) fn backward(&self) -> Result<Backward<'_, 'a>> {
+        let reach = self.reach();
+        let size = reach.max(BLOCK);
+        let mut starts = memory::reserved(self.text.len() / size + 1)?;
+        let mut start = 0;
+        for first in (0..self.text.len()).step_by(size) {
+            // The first place with arcs that may end in the block.
+            while start < self.text.len() && start + reach <= first {
+                start += char_len(self.text[start]);
+            }
+            starts.push(start);
+        }
+        Ok(Backward { lattice: self, starts, ends: memory::filled(size, Vec::new())?, block: usize::MAX })
     }
+}
 
-    /// The arcs of [`Unigram::encode`], last first.
-    pub(super) fn best(&self) -> Vec<usize> {
-        let mut viterbi = Viterbi::default();
-        match self.model.options().precision {
-            Precision::F32 => viterbi.search::<true>(self.model, self.text, 0.0),
-            Precision::F64 => viterbi.search::<false>(self.model, self.text, 0.0),
-        };
-        let mut end = self.text.len();
-        let arc_of = |piece: (TokenId, u32)| {
-            let arc = self.ending_at(end).find(|&at| self.piece(at) == piece);
-            end -= piece.1 as usize;
-            arc
-        };
-        viterbi.path.into_iter().rev().filter_map(arc_of).collect()
+/// The arcs of a lattice, looked up again a block of places at a time.
+pub(super) struct Backward<'l, 'a> {
+    lattice: &'l Lattice<'a>,
+    /// Where the arcs of each block begin to start.
+    starts: Vec<usize>,
+    /// The arcs that end at each place of the block.
+    ends: Vec<Vec<Arc>>,
+    /// The block that is looked up; of places from one after a multiple of the size.
+    block: usize,
+}
+
+impl Backward<'_, '_> {
+    /// The arcs that end at a place that is not the first, by start.
+    pub(super) fn ending_at(&mut self, end: usize) -> Result<&[Arc]> {
+        let size = self.ends.len();
+        let (block, at) = ((end - 1) / size, (end - 1) % size);
+        if block != self.block {
+            self.block = block;
+            self.ends.iter_mut().for_each(Vec::clear);
+            let mut start = self.starts[block];
+            let behind = ((block + 1) * size).min(self.lattice.text.len());
+            while start < behind {
+                start = self.lattice.for_each_at(start, |end, arc| {
+                    let at = (end - 1).checked_sub(block * size);
+                    at.and_then(|at| self.ends.get_mut(at)).map_or(Ok(()), |arcs| memory::push(arcs, arc))
+                })?;
+            }
+        }
+        Ok(&self.ends[at])
     }
 }

@@ -57,6 +57,8 @@ impl Unigram {
         // Each sum errs by `unit` of its size: those of the better pieces, that
         // of this one, and what is taken off all where sums begin again.
         let errors = 1.01 * (n + 3.0) * unit * (most + (n + 1.0) * scores.greatest);
-        lead > errors && self.ids_of(piece, viterbi.path.iter().copied()) != [id]
+        let mut ids = Vec::new();
+        self.for_ids_of(piece, &viterbi.path, |id| ids.push(id));
+        lead > errors && ids != [id]
     }
 }

@@ -2,11 +2,14 @@
 //! there is.
 //!
 //! Forward filtering, backward sampling: the sums over all ways to each place,
-//! then one draw an arc from the end. Everything is in 64 bits, and the numbers
+//! then one draw an arc from the end, where the arcs are looked up again. Memory
+//! is a few numbers for each byte of the text. Everything is in 64 bits, and the numbers
 //! come from a seeded generator that is the same everywhere, so a seed draws
 //! the same way on any machine. Source: Kudo 2018, section 3.1.
 
-use super::lattice::Lattice;
+use super::lattice::{Arc, Lattice};
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// A seeded source of numbers: SplitMix64 (Steele et al. 2014).
@@ -40,46 +43,64 @@ fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 impl Lattice<'_> {
-    /// The logarithm of the sum over all ways to each place, scores times `alpha`.
-    fn sums(&self, alpha: f64) -> Vec<f64> {
-        self.forward(0.0, |incoming| log_sum_exp(incoming.iter().map(|(to, score)| to + alpha * score)))
+    /// The logarithm of the sum over all ways to each place, scores times `alpha`;
+    /// `each` is called with each place, its arcs and the sums so far.
+    fn sums(&self, alpha: f64, mut each: impl FnMut(usize, &[Arc], &[f64])) -> Result<Vec<f64>> {
+        let mut sums = memory::filled(self.text.len() + 1, f64::NEG_INFINITY)?;
+        sums[0] = 0.0;
+        self.for_each_end(|end, arcs| {
+            sums[end] =
+                log_sum_exp(arcs.iter().map(|&arc| sums[end - arc.len as usize] + alpha * self.score(arc)));
+            each(end, arcs, &sums);
+            Ok(())
+        })?;
+        Ok(sums)
     }
 
     /// Draws a way with probability proportional to the power `alpha` of its own.
-    pub fn sample(&self, alpha: f64, random: &mut Random) -> Vec<TokenId> {
-        let sums = self.sums(alpha);
-        let mut arcs = Vec::new();
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is no memory for a few
+    /// numbers a byte.
+    pub fn sample(&self, alpha: f64, random: &mut Random) -> Result<Vec<TokenId>> {
+        let sums = self.sums(alpha, |_, _, _| {})?;
+        let mut arcs_to = self.backward()?;
+        let mut path = Vec::new();
         let mut end = self.text.len();
         while end > 0 {
-            let weight = |at: usize| (sums[self.start(at)] + alpha * self.score(at) - sums[end]).exp();
+            let arcs = arcs_to.ending_at(end)?;
+            let weight =
+                |arc: Arc| (sums[end - arc.len as usize] + alpha * self.score(arc) - sums[end]).exp();
             let mut left = random.next_f64();
             // The weights sum to 1 but for rounding, which the last arc takes.
-            let drawn = self.ending_at(end).find(|&at| {
-                left -= weight(at);
+            let drawn = arcs.iter().find(|&&arc| {
+                left -= weight(arc);
                 left < 0.0
             });
-            let Some(at) = drawn.or_else(|| self.ending_at(end).next_back()) else { break };
-            arcs.push(at);
-            end = self.start(at);
+            let Some(arc) = drawn.or(arcs.last()) else { break };
+            memory::push(&mut path, (self.mark(arc.id), arc.len))?;
+            end -= arc.len as usize;
         }
-        self.ids(arcs.into_iter().rev())
+        path.reverse();
+        self.model.ids_of(self.text, &path)
     }
 
     /// The entropy of [`Lattice::sample`], in nats: 0 where there is one way.
-    pub fn entropy(&self, alpha: f64) -> f64 {
-        let sums = self.sums(alpha);
+    ///
+    /// # Errors
+    /// As there.
+    pub fn entropy(&self, alpha: f64) -> Result<f64> {
         // Of the ways to each place; a way is its last arc and a way to there.
-        let mut entropies = vec![0.0; self.text.len() + 1];
-        for end in 1..=self.text.len() {
-            entropies[end] = self
-                .ending_at(end)
-                .map(|at| {
-                    let log_p = sums[self.start(at)] + alpha * self.score(at) - sums[end];
-                    let p = log_p.exp();
-                    if p > 0.0 { p * (entropies[self.start(at)] - log_p) } else { 0.0 }
-                })
-                .sum();
-        }
-        entropies.last().copied().unwrap_or(0.0)
+        let mut entropies = memory::filled(self.text.len() + 1, 0.0)?;
+        self.sums(alpha, |end, arcs, sums| {
+            let of_arc = |&arc: &Arc| {
+                let start = end - arc.len as usize;
+                let log_p = sums[start] + alpha * self.score(arc) - sums[end];
+                let p = log_p.exp();
+                if p > 0.0 { p * (entropies[start] - log_p) } else { 0.0 }
+            };
+            entropies[end] = arcs.iter().map(of_arc).sum();
+        })?;
+        Ok(entropies.last().copied().unwrap_or(0.0))
     }
 }

@@ -2,32 +2,44 @@
 //! unknown token.
 
 use super::{Kind, Precision, Unigram};
+use crate::error::Result;
 use crate::extents::{CharSet, Extents, Unknown};
+use crate::memory;
 use crate::vocab::TokenId;
 
 impl Unigram {
     /// The ids of a path, given as pieces or [`Unigram::unknown_mark`] with
     /// their lengths.
-    pub(super) fn ids_of(&self, piece: &[u8], path: impl Iterator<Item = (TokenId, u32)>) -> Vec<TokenId> {
-        let mut ids = Vec::new();
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is no memory for them.
+    pub(super) fn ids_of(&self, piece: &[u8], path: &[(TokenId, u32)]) -> Result<Vec<TokenId>> {
+        let mut n = 0_usize;
+        self.for_ids_of(piece, path, |_| n += 1);
+        let mut ids = memory::reserved(n)?;
+        self.for_ids_of(piece, path, |id| ids.push(id));
+        Ok(ids)
+    }
+
+    /// Calls `push` with each of these ids.
+    pub(super) fn for_ids_of(&self, piece: &[u8], path: &[(TokenId, u32)], mut push: impl FnMut(TokenId)) {
         let mut unknown: Option<usize> = None;
         let mut at = 0;
-        for (id, len) in path {
+        for &(id, len) in path {
             let is_unknown = id == self.unknown_mark();
             if let Some(start) = unknown.take_if(|_| !is_unknown || !self.options.fuse_unk) {
-                self.for_unknown(&piece[start..at], |id, _| ids.push(id));
+                self.for_unknown(&piece[start..at], |id, _| push(id));
             }
             if is_unknown {
                 unknown.get_or_insert(at);
             } else {
-                ids.push(id);
+                push(id);
             }
             at += len as usize;
         }
         if let Some(start) = unknown {
-            self.for_unknown(&piece[start..at], |id, _| ids.push(id));
+            self.for_unknown(&piece[start..at], |id, _| push(id));
         }
-        ids
     }
 
     /// Calls `push` with what stands for a run of unknown characters.

@@ -10,6 +10,8 @@
 //! all places (`pieces`). Source: Kudo 2018; Viterbi 1967.
 
 use super::{Kind, Precision, Unigram, UnigramOptions};
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
@@ -137,6 +139,17 @@ impl Viterbi {
         if self.nodes.capacity() > KEPT_NODES {
             *self = Self::default();
         }
+    }
+
+    /// Makes room for a search in so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub(super) fn make_room(&mut self, len: usize) -> Result<()> {
+        self.nodes.clear();
+        self.path.clear();
+        memory::reserve(&mut self.nodes, len + 1)?;
+        memory::reserve(&mut self.path, len)
     }
 
     /// Fills `path`; `total` is the score of all before the text. Returns the

@@ -11,6 +11,8 @@
 use super::draft::Draft;
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
+use crate::error::{Error, Result};
+use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, PieceTable, Value, hash};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
@@ -105,6 +107,8 @@ pub(crate) struct Scratch {
     pub(super) long: Vec<TokenId>,
     /// Memory for the next draft, while there are drafts.
     pub(super) spare: Draft,
+    /// That there was no memory for a unit, which has no ids.
+    pub(super) missing: Option<Error>,
 }
 
 impl Default for Scratch {
@@ -114,6 +118,7 @@ impl Default for Scratch {
             memo: PieceTable::new(MOST_SETS),
             long: Vec::new(),
             spare: Draft::default(),
+            missing: None,
         }
     }
 }
@@ -149,6 +154,16 @@ impl Worker<'_> {
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let output = Output::of(ids);
         self.scratch.run(self.model, text, start, end, output);
+    }
+
+    /// Whether there was memory for all that was encoded since the last look;
+    /// ids are missing where there was not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        self.scratch.missing.take().map_or(Ok(()), Err)
     }
 
     /// Appends the ids of pieces of a text, in order.
@@ -249,12 +264,22 @@ impl Scratch {
         key: Option<Key>,
         output: &mut Output<'_>,
     ) -> f64 {
+        if let Err(error) = self.make_room(end - start, output) {
+            self.missing = Some(error);
+            return total;
+        }
         let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
         output.follow(model, text, start, self.viterbi.path.iter().copied());
         if let Some(key) = key {
             self.keep::<SINGLE>(model, &text[start..end], key, gap, total);
         }
         after
+    }
+
+    fn make_room(&mut self, len: usize, output: &mut Output<'_>) -> Result<()> {
+        self.viterbi.make_room(len)?;
+        memory::reserve(output.ids, len)?;
+        output.lens.as_mut().map_or(Ok(()), |lens| memory::reserve(lens, len))
     }
 
     pub(super) fn keep<const SINGLE: bool>(

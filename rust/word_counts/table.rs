@@ -14,6 +14,8 @@ use std::hash::BuildHasher;
 use hashbrown::DefaultHashBuilder;
 
 pub(super) use self::sorted::Sorted;
+use crate::error::Result;
+use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::simd::prefetch;
@@ -151,10 +153,13 @@ impl Table {
     }
 
     /// Makes room for at least one more piece like `piece`.
-    pub fn grow(&mut self, piece: &[u8]) {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is none; all counts are kept.
+    pub fn grow(&mut self, piece: &[u8]) -> Result<()> {
         if piece.len() <= MAX_KEY {
-            let old = std::mem::take(&mut self.slots);
-            self.slots = vec![Slot::default(); old.len() * 2];
+            let new = memory::filled(self.slots.len() * 2, Slot::default())?;
+            let old = std::mem::replace(&mut self.slots, new);
             let mask = self.slots.len() - 1;
             for slot in old.into_iter().filter(|slot| slot.key != 0) {
                 let mut at = self.hash(slot.key) as usize & mask;
@@ -163,14 +168,16 @@ impl Table {
                 }
                 self.slots[at] = slot;
             }
-            return;
+            return Ok(());
         }
-        self.arena.reserve(piece.len().max(self.arena.len()));
+        let more = piece.len().max(self.arena.len());
+        memory::reserve(&mut self.arena, more)?;
         if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve(self.entries.len().max(FIRST_SLOTS / 2));
+            let more = self.entries.len().max(FIRST_SLOTS / 2);
+            memory::reserve(&mut self.entries, more)?;
         }
         if (self.entries.len() + 1) * 4 > self.index.len() * 3 {
-            self.index = vec![0; self.index.len() * 2];
+            self.index = memory::filled(self.index.len() * 2, 0)?;
             let mask = self.index.len() - 1;
             for (number, entry) in self.entries.iter().enumerate() {
                 let piece = &self.arena[entry.start..entry.start + entry.len as usize];
@@ -181,6 +188,7 @@ impl Table {
                 self.index[at] = number as u32 + 1;
             }
         }
+        Ok(())
     }
 
     /// The memory held after [`Table::grow`] for `piece`.
@@ -301,7 +309,7 @@ mod tests {
                 if let Some(piece) = chunk.get(done) {
                     let piece = &text.as_bytes()[piece.range()];
                     while !by_chunk.add(piece) {
-                        by_chunk.grow(piece);
+                        by_chunk.grow(piece).unwrap();
                     }
                     done += 1;
                 }
@@ -309,7 +317,7 @@ mod tests {
         }
         for word in words.iter().map(String::as_bytes) {
             while !one_by_one.add(word) {
-                one_by_one.grow(word);
+                one_by_one.grow(word).unwrap();
             }
         }
         let counts = |table: &mut Table| {

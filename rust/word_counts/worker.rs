@@ -199,7 +199,7 @@ impl<'a> Worker<'a> {
         }
         // A table just emptied may still be too small for one huge piece.
         while !self.table.add(piece) {
-            self.table.grow(piece);
+            self.table.grow(piece)?;
         }
         Ok(())
     }

@@ -186,7 +186,7 @@ impl Scratch {
         let source = &text[start..end];
         let mut normalized = std::mem::take(&mut self.normalized);
         normalized.clear();
-        let text = if rewrite(table, source, &mut normalized) { &normalized } else { source };
+        let text = if rewrite(table, source, &mut normalized) { normalized.text()? } else { source };
         let result = PreTokenizer::Bert.for_each_piece(text, |piece| {
             self.encode(model, text.as_bytes(), piece.start, piece.end, ids);
             Ok(())

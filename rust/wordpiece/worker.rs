@@ -2,7 +2,7 @@
 
 use super::WordPiece;
 use crate::error::Result;
-use crate::normalizer::Bert;
+use crate::normalizer::{Bert, Plain};
 use crate::piece_table::{Key, MAX_KEY, key};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pretoken_cache::{Misses, PretokenCache};
@@ -14,7 +14,7 @@ use crate::vocab::TokenId;
 pub(crate) struct Scratch {
     pub(super) cache: PretokenCache,
     /// A stretch of text that is no plain ASCII, normalized.
-    pub(super) normalized: String,
+    pub(super) normalized: Plain,
 }
 
 /// The bytes that the buffer of a stretch keeps.
@@ -43,7 +43,7 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         if self.scratch.normalized.capacity() > KEPT_BYTES {
-            self.scratch.normalized = String::new();
+            self.scratch.normalized = Plain::default();
         }
         self.scratch
     }

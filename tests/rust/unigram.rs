@@ -174,7 +174,7 @@ proptest! {
             prop_assert_eq!(lens.iter().sum::<u32>() as usize, text.len());
         }
         if repeats < 60 {
-            let first = model.n_best(text.as_bytes(), 1);
+            let first = model.n_best(text.as_bytes(), 1).unwrap();
             prop_assert_eq!(&first[0].ids, &expected);
         }
     }
@@ -207,26 +207,32 @@ proptest! {
         let mut ids = Vec::new();
         model.worker().encode(text.as_bytes(), 0, text.len(), &mut ids);
         prop_assert_eq!(&ids, &expected);
-        prop_assert_eq!(&model.n_best(text.as_bytes(), 1)[0].ids, &expected);
+        prop_assert_eq!(&model.n_best(text.as_bytes(), 1).unwrap()[0].ids, &expected);
     }
 
     #[test]
-    fn the_n_best_are_the_best_of_all(pieces in pieces(), text in "[abé▁c]{0,7}") {
-        let model = model(&pieces, Precision::F64, false);
-        let (scores, unknown) = scores(&pieces, Precision::F64);
+    fn the_n_best_are_the_best_of_all_in_order(
+        pieces in pieces(),
+        text in "[abé▁c]{0,7}",
+        double: bool,
+        n in 1_usize..9,
+    ) {
+        let precision = if double { Precision::F64 } else { Precision::F32 };
+        let model = model(&pieces, precision, false);
+        let (scores, unknown) = scores(&pieces, precision);
         let mut all = all_ways(&pieces, &scores, unknown, &text);
-        all.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let found: Vec<Path> = model.lattice(text.as_bytes()).n_best().collect();
-        prop_assert_eq!(found.len(), all.len());
-        for (path, (_, score)) in found.iter().zip(&all) {
-            prop_assert!((path.score - score).abs() < 1e-9, "{} {}", path.score, score);
+        // The first is the best way as encoding sums it.
+        let best = best_way(&pieces, precision, &text);
+        let at = all.iter().position(|(way, _)| *way == best).unwrap();
+        all[..=at].rotate_right(1);
+        let expected: Vec<Path> = all
+            .iter()
+            .map(|(way, score)| Path { ids: ids_of_way(&pieces, precision, false, &text, way), score: *score })
+            .collect();
+        for n in [n, usize::MAX] {
+            let found = model.n_best(text.as_bytes(), n).unwrap();
+            prop_assert_eq!(&found, &expected[..expected.len().min(n)]);
         }
-        let mut ids: Vec<_> = found.into_iter().map(|path| path.ids).collect();
-        let mut expected: Vec<_> =
-            all.iter().map(|(way, _)| ids_of_way(&pieces, Precision::F64, false, &text, way)).collect();
-        ids.sort();
-        expected.sort();
-        prop_assert_eq!(ids, expected);
     }
 
     #[test]
@@ -242,7 +248,7 @@ proptest! {
             .filter(|p| *p > 0.0)
             .map(|p| -p * p.ln())
             .sum();
-        let found = model(&pieces, Precision::F64, false).lattice(text.as_bytes()).entropy(alpha);
+        let found = model(&pieces, Precision::F64, false).lattice(text.as_bytes()).entropy(alpha).unwrap();
         prop_assert!((found - entropy).abs() < 1e-6 * entropy.max(1.0), "{found} {entropy}");
     }
 
@@ -253,14 +259,15 @@ proptest! {
         model.worker().encode_with_lens(&bytes, &mut ids, &mut lens);
         prop_assert_eq!(lens.iter().sum::<u32>() as usize, bytes.len());
         model.encode(&bytes);
-        model.n_best(&bytes, 3);
-        model.sample(&bytes, 0.5, 1);
+        model.n_best(&bytes, 3).unwrap();
+        model.sample(&bytes, 0.5, 1).unwrap();
     }
 }
 
 type Way = (Vec<(usize, usize, Option<TokenId>)>, f64);
 
-/// Every way to cut a text, with its score.
+/// Every way to cut a text, with its score, best first; of equal ones that whose
+/// last piece starts earlier, then that whose beginning comes earlier.
 fn all_ways(pieces: &Pieces, scores: &[Option<f64>], unknown: f64, text: &str) -> Vec<Way> {
     let Some(last) = text.chars().next_back() else { return vec![(Vec::new(), 0.0)] };
     let mut ways = Vec::new();
@@ -280,7 +287,112 @@ fn all_ways(pieces: &Pieces, scores: &[Option<f64>], unknown: f64, text: &str) -
     if !known_char {
         add(text.len() - last.len_utf8(), None, unknown);
     }
+    // Sorting is stable: beginnings came in their order.
+    ways.sort_by_key(|(way, _)| way.last().map(|last| last.0));
+    ways.sort_by(|a, b| b.1.total_cmp(&a.1));
     ways
+}
+
+/// A model of the pieces `a` to `aaa…`, and as many of `b`; where they are `tied`, all
+/// ways to cut a text are equal.
+fn dense(longest: usize, tied: bool) -> Unigram {
+    let mut pieces: Pieces = vec![("<unk>".into(), 0.0, Kind::Unknown)];
+    for len in 1..=longest {
+        for letter in ["a", "b"] {
+            let score = if tied { -(len as f64) } else { -(len as f64).sqrt() - 0.1 * (len % 3) as f64 };
+            pieces.push((letter.repeat(len), score, Kind::Normal));
+        }
+    }
+    model(&pieces, Precision::F64, false)
+}
+
+#[test]
+fn the_n_best_of_a_text_of_countless_ways() {
+    let text = "a".repeat(1000);
+    for (longest, tied) in [(2, true), (2, false), (300, true), (300, false)] {
+        let found = dense(longest, tied).n_best(text.as_bytes(), 50).unwrap();
+        assert_eq!(found.len(), 50);
+        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        let ids: std::collections::BTreeSet<_> = found.iter().map(|path| &path.ids).collect();
+        assert_eq!(ids.len(), 50);
+        assert_eq!(found[0].ids, dense(longest, tied).encode(text.as_bytes()));
+        // Fewer are the first of more.
+        assert_eq!(dense(longest, tied).n_best(text.as_bytes(), 7).unwrap(), found[..7]);
+    }
+}
+
+#[test]
+fn too_many_ways_are_refused() {
+    let text = "a".repeat(30_000);
+    for (n, text, expected) in [
+        (1000, &text[..], "4194304 ways to its places; ask for fewer ways"),
+        (usize::MAX, &text[..60], "4194304 ways to its places"),
+        // One way to most places, and many at the end, each of many ids.
+        (20_000, &*("c".repeat(9_000) + &text[..17]), "16777216 ids"),
+    ] {
+        let error = dense(2, false).n_best(text.as_bytes(), n).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(&format!("the {n} best ways")), "{error}");
+    }
+}
+
+/// What [`Random`] draws, by the definition: every arc of every place at hand.
+fn drawn(
+    longest: usize,
+    text: &str,
+    alpha: f64,
+    seed: u64,
+    score: impl Fn(usize) -> f64,
+) -> (Vec<usize>, f64) {
+    let n = text.len();
+    // The starts of the pieces that end at a place: no further back than its letter goes.
+    let bytes = text.as_bytes();
+    let starts_to = |end: usize| {
+        let run = bytes[..end].iter().rev().take_while(|&&byte| byte == bytes[end - 1]).count();
+        end - run.min(longest)..end
+    };
+    let (mut sums, mut entropies) = (vec![0.0_f64; n + 1], vec![0.0_f64; n + 1]);
+    for end in 1..=n {
+        let starts = || starts_to(end);
+        let before = sums.clone();
+        let weight = |start: usize| before[start] + alpha * score(end - start);
+        let most = starts().map(weight).fold(f64::NEG_INFINITY, f64::max);
+        sums[end] = most + starts().map(|start| (weight(start) - most).exp()).sum::<f64>().ln();
+        let of_arc = |start: usize| {
+            let log_p = weight(start) - sums[end];
+            log_p.exp() * (entropies[start] - log_p)
+        };
+        entropies[end] = starts().map(of_arc).sum();
+    }
+    let mut random = Random::new(seed);
+    let (mut lens, mut end) = (Vec::new(), n);
+    while end > 0 {
+        let mut left = random.next_f64();
+        let start = starts_to(end).find(|&start| {
+            left -= (sums[start] + alpha * score(end - start) - sums[end]).exp();
+            left < 0.0
+        });
+        let start = start.unwrap_or(end - 1);
+        lens.insert(0, end - start);
+        end = start;
+    }
+    (lens, entropies[n])
+}
+
+#[test]
+fn samples_of_long_texts_are_those_of_the_definition() {
+    let text = "a".repeat(1500) + &"b".repeat(700) + "ab" + &"a".repeat(900);
+    for longest in [2, 90, 1200] {
+        let model = dense(longest, false);
+        let score = |len: usize| -(len as f64).sqrt() - 0.1 * (len % 3) as f64;
+        for (seed, alpha) in [(1, 0.0), (2, 0.2), (3, 3.0)] {
+            let (lens, entropy) = drawn(longest, &text, alpha, seed, score);
+            let ids = model.sample(text.as_bytes(), alpha, seed).unwrap();
+            let found: Vec<usize> = ids.iter().map(|&id| model.vocab().bytes(id).unwrap().len()).collect();
+            assert_eq!(found, lens, "{longest} {alpha}");
+            let found = model.lattice(text.as_bytes()).entropy(alpha).unwrap();
+            assert!((found - entropy).abs() <= 1e-9 * entropy, "{found} {entropy}");
+        }
+    }
 }
 
 /// The text `▁abc`, its pieces with their scores:
@@ -304,8 +416,12 @@ fn a_lattice_by_hand() {
     ];
     for precision in [Precision::F32, Precision::F64] {
         let model = model(&pieces, precision, false);
-        let found: Vec<_> =
-            model.n_best("▁abc".as_bytes(), 9).into_iter().map(|path| (path.ids, path.score)).collect();
+        let found: Vec<_> = model
+            .n_best("▁abc".as_bytes(), 9)
+            .unwrap()
+            .into_iter()
+            .map(|path| (path.ids, path.score))
+            .collect();
         // The first two are equal: of `ab` and `b` the one that starts earlier stays.
         let expected = [
             (vec![1, 4, 0], -2.0 - 4.5 - 14.5),
@@ -330,13 +446,13 @@ fn samples_have_the_probabilities_of_ways() {
     let lattice = model.lattice(b"ab");
     let mut random = Random::new(5);
     let n = 20_000;
-    let whole = (0..n).filter(|_| lattice.sample(0.5, &mut random) == [3]).count();
+    let whole = (0..n).filter(|_| lattice.sample(0.5, &mut random).unwrap() == [3]).count();
     // Two ways, of scores -3 and -2.
     let p = 1.0 / (1.0 + (-0.5_f64).exp());
     assert!((whole as f64 / f64::from(n) - p).abs() < 0.01, "{whole} of {n}");
-    assert_eq!(model.sample(b"ab", 0.3, 9), model.sample(b"ab", 0.3, 9));
-    assert_eq!(model.sample(b"ab", 1e6, 1), [3]);
-    assert_eq!(model.sample(b"", 1.0, 1), [0; 0]);
+    assert_eq!(model.sample(b"ab", 0.3, 9).unwrap(), model.sample(b"ab", 0.3, 9).unwrap());
+    assert_eq!(model.sample(b"ab", 1e6, 1).unwrap(), [3]);
+    assert_eq!(model.sample(b"", 1.0, 1).unwrap(), [0; 0]);
 }
 
 #[test]

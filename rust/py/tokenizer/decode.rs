@@ -15,6 +15,7 @@ use super::PyTokenizer;
 use crate::bpe::Bpe;
 use crate::decoder::stream::StreamDecoder;
 use crate::encoding::Rows;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// Ids that are decoded between two groups of texts, but for a longer text.
@@ -27,10 +28,18 @@ const BYTES_OF_TURN: usize = 1 << 6;
 fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match PyString::from_bytes(py, bytes) {
         Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
-            Ok(PyString::new(py, &String::from_utf8_lossy(bytes)))
+            PyString::from_bytes(py, String::from_utf8_lossy(bytes).as_bytes())
         }
         other => other,
     }
+}
+
+/// `bytes`, or a MemoryError.
+fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |new| {
+        new.copy_from_slice(bytes);
+        Ok(())
+    })
 }
 
 impl PyTokenizer {
@@ -44,7 +53,7 @@ impl PyTokenizer {
         skip_special: bool,
     ) -> PyResult<Vec<Bound<'py, PyString>>> {
         let n_rows = row_offsets.len().saturating_sub(1);
-        let (mut texts, mut first) = (Vec::with_capacity(n_rows), 0);
+        let (mut texts, mut first) = (memory::reserved(n_rows)?, 0);
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let mut turns = Turns::default();
         while first < n_rows {
@@ -94,7 +103,7 @@ impl PyTokenizer {
         entry(|| {
             let ids = ids::extract(ids, self.tokenizer.max_id())?;
             let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
-            Ok(PyBytes::new(py, &bytes))
+            bytes_of(py, &bytes)
         })
     }
 
@@ -119,8 +128,8 @@ impl PyTokenizer {
             for row in batch.try_iter()? {
                 let row = ids::extract(&row?, max_id)?;
                 turns.after(py, 1 + row.len())?;
-                ids.extend_from_slice(&row);
-                row_offsets.push(ids.len() as i64);
+                memory::extend(&mut ids, &row)?;
+                memory::push(&mut row_offsets, ids.len() as i64)?;
             }
             list(py, self.texts(py, &ids, &row_offsets, skip_special_tokens)?)
         })
