@@ -142,7 +142,7 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
             train_unigram(texts=lines, vocab_size=300, normalizer=normalizer, method=method)
     for cuts in ("metaspace", "metaspace-never", "metaspace-never-unsplit"):
         refused = pytest.raises(SentitokError, match=f"behind words, and the pre-tokenizer {cuts} cuts")
-        options = {"normalizer": normalizer, "pre_tokenizer": cuts}
+        options: dict[str, Any] = {"normalizer": normalizer, "pre_tokenizer": cuts}
         with refused:
             count(texts=lines, **options)
         with refused:
