@@ -70,7 +70,7 @@ mod tests {
         let mut table = Table::new();
         for piece in pieces {
             while !table.add(piece.as_bytes()) {
-                table.grow(piece.as_bytes());
+                table.grow(piece.as_bytes()).unwrap();
             }
         }
         table.sort();
