@@ -135,7 +135,7 @@ pub struct Bpe {
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
-    scored: Option<Scored>,
+    scored: Option<Box<Scored>>,
     max_token_len: usize,
     /// Whether symbols are bytes, all known, without affixes.
     plain_bytes: bool,
@@ -216,7 +216,7 @@ impl Bpe {
                 let reserved = unk_id.into_iter().chain(bytes).chain(options.control.iter().copied());
                 let made = Scored::make(&vocab, scores, &options, &reserved.collect())?;
                 symbols = made.scored.merges_only().then_some(made.symbols);
-                scored = Some(made.scored);
+                scored = Some(Box::new(made.scored));
                 made.pairs
             }
         };
