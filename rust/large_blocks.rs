@@ -198,6 +198,13 @@ fn mapped(size: usize, align: usize) -> Option<usize> {
     if size < LARGE || align > 4096 { None } else { size.checked_next_multiple_of(STEP) }
 }
 
+/// Whether the system would give so many bytes. They are asked for and given back past
+/// what is kept, which stays.
+pub(crate) fn are_there(n_bytes: usize) -> bool {
+    let Some(len) = n_bytes.max(1).checked_next_multiple_of(STEP) else { return false };
+    map(len).map(|start| unmap(Pages { start, len })).is_some()
+}
+
 /// `len` new bytes, all zero, if there is memory.
 fn map(len: usize) -> Option<*mut u8> {
     // SAFETY: an anonymous private mapping at an address of the system's choice touches

@@ -45,6 +45,15 @@ pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
+/// Whether there is room for `n` values, which are not made: for what grows in several arrays.
+pub(crate) fn check<T>(n: usize) -> Result<()> {
+    #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
+    let is_there = n.checked_mul(size_of::<T>()).is_some_and(crate::large_blocks::are_there);
+    #[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
+    let is_there = reserved::<T>(n).is_ok();
+    if is_there { Ok(()) } else { Err(missing::<T>(n)) }
+}
+
 /// A vector of `n` values that are alike.
 pub(crate) fn filled<T: Clone>(n: usize, value: T) -> Result<Vec<T>> {
     let mut values = reserved(n)?;
@@ -64,9 +73,11 @@ mod tests {
             reserve(&mut values, n - 1).unwrap_err(),
             reserved::<u64>(n).unwrap_err(),
             filled(n, 0_u64).unwrap_err(),
+            check::<u64>(n).unwrap_err(),
         ] {
             assert!(matches!(error, Error::Memory { n: found, size: 8 } if found == n), "{error}");
         }
+        check::<u64>(1 << 17).unwrap();
         push(&mut values, 2).unwrap();
         extend(&mut values, &[3, 4]).unwrap();
         assert_eq!(values, [1, 2, 3, 4]);

@@ -81,7 +81,7 @@ impl Symbols {
             return false;
         }
         // Asked for in one and given back: which of the arrays will be long shows later.
-        self.missing = memory::reserved::<[u8; WORK]>(len).err().or(self.missing.take());
+        self.missing = memory::check::<[u8; WORK]>(len).err().or(self.missing.take());
         self.missing.is_some()
     }
 
