@@ -155,6 +155,8 @@ def hostile_speed(job: dict[str, Any]) -> dict[str, Any]:
 
     Each time with a tokenizer just loaded and called on a short text, so that no cache knows the text.
     """
+    if sys.platform == "linux":  # a long text is shared among the processors there are
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import sentitok
 
     path = job["path"]
