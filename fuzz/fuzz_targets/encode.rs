@@ -16,7 +16,8 @@ fn naive(vocab: &Vocab, ranks: &[u32], unit: Unit, piece: &[u8]) -> Vec<Vec<u8>>
     };
     loop {
         let joined = |at: usize| vocab.id(&[&parts[at][..], &parts[at + 1]].concat());
-        let pairs = (0..parts.len().saturating_sub(1)).filter_map(|at| Some((ranks[joined(at)? as usize], at)));
+        let pairs =
+            (0..parts.len().saturating_sub(1)).filter_map(|at| Some((ranks[joined(at)? as usize], at)));
         let Some((_, at)) = pairs.min() else { return parts };
         let right = parts.remove(at + 1);
         parts[at].extend(right);
@@ -39,8 +40,7 @@ fn bpe(scores: bool, tokens: &[&str], text: &[u8]) {
         true => MergeOrder::Scores(all.iter().map(|token| -((token.len() % 5) as f32)).collect()),
         false => MergeOrder::Ranks,
     };
-    let options =
-        BpeOptions { unit, unk_token: scores.then(|| "<unk>".to_owned()), ..BpeOptions::default() };
+    let options = BpeOptions { unit, unk_token: scores.then(|| "<unk>".to_owned()), ..BpeOptions::default() };
     let Ok(model) = Bpe::new(vocab.clone(), order, options) else { return };
     let slow = model.encode(text);
     let (mut worker, mut fast) = (model.worker(), Vec::new());
