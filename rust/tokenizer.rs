@@ -27,6 +27,7 @@ mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
 mod walk;
+mod workers;
 
 pub use doctor::Diagnosis;
 pub use input::Input;

@@ -25,8 +25,10 @@ use crate::vocab::TokenId;
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
 
-/// The bytes that merging takes for each byte of a piece, at most: symbols, windows,
-/// what waits in the agenda, and the ids, each while its array doubles.
+/// The bytes that are asked for before a piece is merged, for each of its bytes: an
+/// estimate of symbols, windows, what waits in the agenda and the ids, each while its
+/// array doubles. Not a bound: a thread that takes memory in between can still leave
+/// too little.
 const WORK: usize = 96;
 
 /// The end of the linked list.

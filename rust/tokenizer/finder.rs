@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::batch::Workers;
+use super::workers::Workers;
 use crate::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::error::{Error, Result};
 use crate::extents::Extents;

@@ -200,6 +200,9 @@ def test_comments_make_nothing_stale(bench: Any) -> None:
     plain = "def f(x):\n    return x + 1\n"
     assert meaning('"""Says."""\n# why\ndef f(x):\n    """Adds."""\n    return x+1\n') == meaning(plain)
     assert meaning(plain.replace("1", "2")) != meaning(plain)
+    refuses = "def f(x):\n    raise ValueError(f'{x} is odd')\n"
+    assert meaning(refuses.replace("odd", "not even")) == meaning(refuses)
+    assert meaning(refuses.replace("ValueError", "TypeError")) != meaning(refuses)
 
 
 def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:

@@ -98,6 +98,10 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _held(folder: Path) -> CheckpointError:
+    return CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+
+
 def refuse_run(folder: Path) -> None:
     """Raises if the folder itself holds a run.
 
@@ -105,7 +109,7 @@ def refuse_run(folder: Path) -> None:
         CheckpointError: naming it.
     """
     if (folder / "config.toml").exists():
-        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+        raise _held(folder)
 
 
 def begun(folder: Path) -> bool:
@@ -120,7 +124,7 @@ def refuse_begun(folder: Path) -> None:
         CheckpointError: naming it.
     """
     if begun(folder):
-        raise CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+        raise _held(folder)
 
 
 def finished(folder: Path) -> bool:
