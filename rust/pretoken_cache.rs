@@ -20,57 +20,20 @@ const IN_ENTRY: usize = 3;
 /// piece with a key has no more where each id stands for a byte or more.
 const AT_ONCE: usize = 16;
 
-/// The pieces that wait to be looked up.
+/// The pieces of a chunk, and the parts of one that is long: some wait to be looked
+/// up, of the others it is known what they are.
 struct Chunk {
+    /// Of those that wait: keys, hashes, their numbers, where they lie if they are parts.
     keys: [Key; CHUNK],
     hashes: [u64; CHUNK],
-    /// The ids of those that are known.
-    ids: [TokenId; AT_ONCE * (CHUNK + 1)],
-    /// What is known of the parts of a piece, and which parts wait, with their numbers.
+    numbers: [u32; CHUNK],
+    parts: [Piece; CHUNK],
+    /// Which of those that wait are in no first set.
+    unknown: [u32; CHUNK],
+    /// What is known, by number.
     values: [Value; CHUNK],
-    parts: [(usize, Piece); CHUNK],
-}
-
-/// Ids on their way: side by side in a buffer, then all at once behind the others.
-struct Copied<'a> {
-    new: &'a mut [TokenId; AT_ONCE * (CHUNK + 1)],
-    n: usize,
-    ids: &'a mut Vec<TokenId>,
-}
-
-impl Copied<'_> {
-    /// Adds the ids that a value names, those of a chunk at most; `long` is the arena.
-    #[inline(always)]
-    fn push(&mut self, value: &Value, long: &[TokenId]) {
-        let n = value[IN_ENTRY] as usize;
-        // All words are written whatever the number, which then says where to go on.
-        let place = self.new.get_mut(self.n..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>);
-        let Some(place) = place else { return };
-        if n <= IN_ENTRY {
-            let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = place;
-            *first = *value;
-        } else {
-            let known = long.get(value[0] as usize..).unwrap_or_default();
-            match known.first_chunk::<AT_ONCE>().filter(|_| n <= AT_ONCE) {
-                Some(known) => *place = *known,
-                None => return self.push_many(&known[..n]),
-            }
-        }
-        self.n += n;
-    }
-
-    /// Adds more ids than there is room for.
-    #[cold]
-    fn push_many(&mut self, many: &[TokenId]) {
-        self.ids.extend_from_slice(&self.new[..self.n]);
-        self.ids.extend_from_slice(many);
-        self.n = 0;
-    }
-
-    #[inline(always)]
-    fn finish(self) {
-        self.ids.extend_from_slice(&self.new[..self.n]);
-    }
+    /// The ids of those that are known, on their way.
+    ids: [TokenId; AT_ONCE * (CHUNK + 1)],
 }
 
 /// What the cache asks when it does not know a piece.
@@ -90,16 +53,38 @@ pub(crate) struct PretokenCache {
     long: Vec<TokenId>,
     /// How many of `long` are in use.
     n_long: usize,
+    /// How often all was forgotten.
+    n_forgotten: usize,
     chunk: Box<Chunk>,
 }
 
 impl Default for PretokenCache {
     fn default() -> Self {
-        let ids = [0; AT_ONCE * (CHUNK + 1)];
-        let parts = [(0, Piece::default()); CHUNK];
-        let chunk = Chunk { keys: [0; CHUNK], hashes: [0; CHUNK], ids, values: [[0; 4]; CHUNK], parts };
-        Self { table: PieceTable::new(MOST_SETS), long: Vec::new(), n_long: 0, chunk: Box::new(chunk) }
+        let chunk = Chunk {
+            keys: [0; CHUNK],
+            hashes: [0; CHUNK],
+            numbers: [0; CHUNK],
+            parts: [Piece::default(); CHUNK],
+            unknown: [0; CHUNK],
+            values: [[0; 4]; CHUNK],
+            ids: [0; AT_ONCE * (CHUNK + 1)],
+        };
+        Self {
+            table: PieceTable::new(MOST_SETS),
+            long: Vec::new(),
+            n_long: 0,
+            n_forgotten: 0,
+            chunk: Box::new(chunk),
+        }
     }
+}
+
+/// Appends ids that wait, and more of them than there is room for.
+#[cold]
+#[inline(never)]
+fn append_both(ids: &mut Vec<TokenId>, waiting: &[TokenId], many: &[TokenId]) {
+    ids.extend_from_slice(waiting);
+    ids.extend_from_slice(many);
 }
 
 impl PretokenCache {
@@ -114,7 +99,7 @@ impl PretokenCache {
     ) {
         while !pieces.is_empty() {
             let n = self.wait_for_short(text, pieces);
-            self.look_up(n, ids, misses);
+            self.look_up(n, n, ids, |cache, at, ids| misses.short(cache, cache.chunk.keys[at], ids));
             pieces = &pieces[n..];
             if let Some((piece, rest)) = pieces.split_first()
                 && piece.range().len() > MAX_KEY
@@ -130,19 +115,21 @@ impl PretokenCache {
     #[inline]
     fn wait_for_short(&mut self, text: &[u8], pieces: &[Piece]) -> usize {
         let Self { table, chunk, .. } = self;
-        let Chunk { keys, hashes, .. } = &mut **chunk;
+        let Chunk { keys, hashes, numbers, .. } = &mut **chunk;
         let mut n = 0;
-        for (piece, (key_of_piece, hash_of_key)) in pieces.iter().zip(keys.iter_mut().zip(hashes)) {
+        let room = keys.iter_mut().zip(hashes).zip(numbers);
+        for (piece, ((key_of_piece, hash_of_key), number)) in pieces.iter().zip(room) {
             let len = (piece.end - piece.start) as usize;
             if len > MAX_KEY {
                 break;
             }
             *key_of_piece = key(text, piece.start as usize, len);
             *hash_of_key = hash(*key_of_piece);
+            *number = n;
             table.prefetch(*hash_of_key);
             n += 1;
         }
-        n
+        n as usize
     }
 
     /// Appends the ids of parts of a piece, in order: a part with what is known of it, or
@@ -158,30 +145,16 @@ impl PretokenCache {
         mut miss: impl FnMut(&mut Self, Piece, &mut Vec<TokenId>),
     ) {
         loop {
-            let (n, n_unknown) = self.wait_for_parts(text, &mut parts, mark);
+            let (n, n_waiting) = self.wait_for_parts(text, &mut parts, mark);
             if n == 0 {
                 return;
             }
-            let mut done = 0;
-            for at in 0..n_unknown {
-                let Chunk { keys, hashes, values, parts, .. } = &mut *self.chunk;
-                let (number, part) = parts[at];
-                match self.table.get(keys[at], hashes[at]) {
-                    Some(value) => values[number] = *value,
-                    None => {
-                        // What stands before goes first: nothing is kept that a miss may forget.
-                        self.emit_parts(done, number, ids);
-                        miss(self, part, ids);
-                        done = number + 1;
-                    }
-                }
-            }
-            self.emit_parts(done, n, ids);
+            self.look_up(n, n_waiting, ids, |cache, at, ids| miss(cache, cache.chunk.parts[at], ids));
         }
     }
 
-    /// Takes parts and the keys of those that are not known, and says that these are
-    /// going to be looked up; returns how many parts, and how many of these.
+    /// Takes parts, and lets those wait that are not known; returns how many parts, and
+    /// how many of these.
     #[inline]
     fn wait_for_parts(
         &mut self,
@@ -190,60 +163,104 @@ impl PretokenCache {
         mark: Key,
     ) -> (usize, usize) {
         let Self { table, chunk, .. } = self;
-        let Chunk { keys, hashes, values, parts: waiting, .. } = &mut **chunk;
-        let (mut n, mut n_unknown) = (0, 0);
+        let Chunk { keys, hashes, numbers, values, parts: waiting, .. } = &mut **chunk;
+        let (mut n, mut n_waiting) = (0, 0);
         for (place, (part, value)) in values.iter_mut().zip(parts) {
             if let Some(value) = value {
                 *place = value;
             } else {
                 let key = key_of_piece(text, part) | mark;
-                (keys[n_unknown], hashes[n_unknown]) = (key, hash(key));
-                table.prefetch(hashes[n_unknown]);
-                waiting[n_unknown] = (n, part);
-                n_unknown += 1;
+                (keys[n_waiting], hashes[n_waiting]) = (key, hash(key));
+                table.prefetch(hashes[n_waiting]);
+                (numbers[n_waiting], waiting[n_waiting]) = (n, part);
+                n_waiting += 1;
             }
             n += 1;
         }
-        (n, n_unknown)
+        (n as usize, n_waiting)
     }
 
-    /// Appends the ids of parts that are known.
+    /// Looks up the pieces or parts that wait and appends the ids of all `n`, in order;
+    /// `miss` appends those of one that is not known, by its place among those that wait.
     #[inline]
-    fn emit_parts(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) {
+    fn look_up(
+        &mut self,
+        n: usize,
+        n_waiting: usize,
+        ids: &mut Vec<TokenId>,
+        mut miss: impl FnMut(&mut Self, usize, &mut Vec<TokenId>),
+    ) {
+        let (mut first, mut done) = (0, 0);
+        'forgotten: loop {
+            let (n_unknown, n_forgotten) = (self.look(first, n_waiting), self.n_forgotten);
+            for unknown in 0..n_unknown {
+                let Chunk { keys, hashes, numbers, unknown: places, values, .. } = &mut *self.chunk;
+                let at = places[unknown] as usize;
+                let number = numbers[at] as usize;
+                // In its second set, or met a moment ago.
+                if let Some(value) = self.table.get(keys[at], hashes[at]) {
+                    values[number] = *value;
+                    continue;
+                }
+                // What stands before goes first, as a miss may forget it, and all the rest with it.
+                self.emit(done, number, ids);
+                (first, done) = (at + 1, number + 1);
+                miss(self, at, ids);
+                if self.n_forgotten != n_forgotten {
+                    continue 'forgotten;
+                }
+            }
+            return self.emit(done, n, ids);
+        }
+    }
+
+    /// Takes what first sets know of those that wait, from place `first` on; notes the
+    /// places of which they know nothing, and returns how many these are.
+    #[inline]
+    fn look(&mut self, first: usize, n_waiting: usize) -> usize {
+        let Self { table, chunk, .. } = self;
+        let Chunk { keys, hashes, numbers, unknown, values, .. } = &mut **chunk;
+        let mut n_unknown = 0;
+        for at in first..n_waiting {
+            let (value, is_known) = table.look(keys[at], hashes[at]);
+            values[numbers[at] as usize] = *value;
+            // Written in any case, then counted or not: no branch.
+            unknown[n_unknown] = at as u32;
+            n_unknown += usize::from(!is_known);
+        }
+        n_unknown
+    }
+
+    /// Appends the ids of those from number `start` to `end`, which are known.
+    #[inline]
+    fn emit(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let Chunk { values, ids: new, .. } = &mut *self.chunk;
-        let mut copied = Copied { new, n: 0, ids };
-        values[start..end].iter().for_each(|value| copied.push(value, &self.long));
-        copied.finish();
-    }
-
-    /// Appends the ids of the `n` pieces that wait.
-    #[inline]
-    fn look_up(&mut self, n: usize, ids: &mut Vec<TokenId>, misses: &mut impl Misses) {
-        let mut done = 0;
-        while done < n {
-            done += self.emit(done, n, ids);
-            if done < n {
-                misses.short(self, self.chunk.keys[done], ids);
-                done += 1;
+        // Side by side in a buffer, then all at once behind the others.
+        let mut n_new = 0;
+        for value in &values[start..end] {
+            let n = value[IN_ENTRY] as usize;
+            // All words are written whatever the number, which then says where to go on.
+            let place = new.get_mut(n_new..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>);
+            let Some(place) = place else { break };
+            if n <= IN_ENTRY {
+                let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = place;
+                *first = *value;
+                n_new += n;
+                continue;
+            }
+            let known = self.long.get(value[0] as usize..).unwrap_or_default();
+            match known.first_chunk::<AT_ONCE>().filter(|_| n <= AT_ONCE) {
+                Some(known) => {
+                    *place = *known;
+                    n_new += n;
+                }
+                None => {
+                    append_both(ids, &new[..n_new], &known[..n]);
+                    n_new = 0;
+                }
             }
         }
-    }
-
-    /// Appends the ids of the pieces from `start` on, up to the first that is not
-    /// known; returns how many pieces these are.
-    #[inline]
-    fn emit(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) -> usize {
-        let Self { table, long, chunk, .. } = self;
-        let Chunk { keys, hashes, ids: new, .. } = &mut **chunk;
-        let mut copied = Copied { new, n: 0, ids };
-        let mut n_pieces = 0;
-        for (&key, &hash) in keys[start..end].iter().zip(&hashes[start..end]) {
-            let Some(value) = table.get(key, hash) else { break };
-            copied.push(value, long);
-            n_pieces += 1;
-        }
-        copied.finish();
-        n_pieces
+        ids.extend_from_slice(&new[..n_new]);
     }
 
     /// Appends the ids of a piece that is known; `false` if it is not.
@@ -274,6 +291,7 @@ impl PretokenCache {
             None => {
                 if self.n_long + ids.len() + AT_ONCE > MOST_LONG {
                     self.n_long = 0;
+                    self.n_forgotten += 1;
                     self.table.clear();
                 }
                 value[0] = self.n_long as u32;
@@ -373,6 +391,25 @@ mod tests {
             assert_eq!(ids[1..], expected, "round {round}");
             assert!(round == 0 || misses.n_missed < words.len() / 3, "{}", misses.n_missed);
         }
+    }
+
+    #[test]
+    fn what_is_forgotten_in_the_midst_of_a_chunk_is_looked_up_again() {
+        // A new piece of 17 ids, then one that was met some chunks before.
+        let piece = |n: u32| format!("\x11{n:06x}");
+        let words: Vec<String> =
+            (1..=2 * MOST_LONG as u32 / 33).flat_map(|n| [piece(n), piece(n.saturating_sub(200))]).collect();
+        let text = words.concat();
+        let pieces: Vec<Piece> =
+            (0..words.len() as u32).map(|n| Piece { start: 7 * n, end: 7 * n + 7 }).collect();
+        let expected = words.iter().flat_map(|word| ids_of(word.as_bytes()));
+        let mut cache = PretokenCache::default();
+        let (mut ids, mut misses) = (Vec::new(), Cycled { n_missed: 0 });
+        for chunk in pieces.chunks(CHUNK) {
+            cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
+        }
+        assert!(cache.n_forgotten > 0);
+        assert!(ids.into_iter().eq(expected));
     }
 
     #[test]
