@@ -13,7 +13,7 @@ use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::piece_table::{self, Key, MAX_KEY, PieceTable, Value, hash};
+use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, Value, hash};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
 
@@ -98,11 +98,24 @@ impl<'a> Output<'a> {
     }
 }
 
+/// So many units are known by their ends and keys before the first is looked up.
+const WAITING: usize = 64;
+
+/// A unit that is going to be looked up.
+#[derive(Clone, Copy, Default)]
+struct Unit {
+    /// [`NO_KEY`] if it is too long for one.
+    key: Key,
+    hash: u64,
+    end: usize,
+}
+
 /// The buffers and the memo of one thread, good for one model alone: what a
 /// [`Worker`] leaves behind.
 pub(crate) struct Scratch {
     pub(super) viterbi: Viterbi,
     pub(super) memo: PieceTable,
+    waiting: [Unit; WAITING],
     /// The ids of kept paths of more than three.
     pub(super) long: Vec<TokenId>,
     /// Memory for the next draft, while there are drafts.
@@ -116,6 +129,7 @@ impl Default for Scratch {
         Self {
             viterbi: Viterbi::default(),
             memo: PieceTable::new(MOST_SETS),
+            waiting: [Unit::default(); WAITING],
             long: Vec::new(),
             spare: Draft::default(),
             missing: None,
@@ -201,15 +215,20 @@ impl Scratch {
     ) {
         let mut total = 0.0;
         let mut at = start;
+        let (mut n_waiting, mut next) = (0, 0);
         while at < end {
+            if next == n_waiting {
+                (n_waiting, next) = (self.wait(model, text, at, end), 0);
+            }
             total = or_reset::<SINGLE>(total);
-            let unit_end = model.unit_end(text, at, end);
-            let Some(key) = key(text, at, unit_end) else {
+            let Unit { key, hash, end: unit_end } = self.waiting[next];
+            next += 1;
+            if key == NO_KEY {
                 total = self.search::<SINGLE>(model, text, at, unit_end, total, None, &mut output);
                 at = unit_end;
                 continue;
-            };
-            match self.memo.get(key, hash(key)) {
+            }
+            match self.memo.get(key, hash) {
                 Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => {
                     if value[LIMIT] & COUNT == WITH_UNKNOWN {
                         let path = kept_path(&self.long, value);
@@ -249,6 +268,25 @@ impl Scratch {
             at = unit_end;
         }
         output.end_unknown(model, text, end);
+    }
+
+    /// Lets the units from `at` on wait that there is room for, with a hint to the
+    /// processor that they are going to be looked up; returns how many.
+    #[inline]
+    fn wait(&mut self, model: &Unigram, text: &[u8], mut at: usize, end: usize) -> usize {
+        let mut n = 0;
+        for unit in self.waiting.iter_mut() {
+            if at == end {
+                break;
+            }
+            unit.end = model.unit_end(text, at, end);
+            unit.key = key(text, at, unit.end).unwrap_or(NO_KEY);
+            unit.hash = hash(unit.key);
+            self.memo.prefetch(unit.hash);
+            at = unit.end;
+            n += 1;
+        }
+        n
     }
 
     /// Encodes a unit by the search; with a key, keeps what is certain.
