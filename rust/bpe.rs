@@ -18,7 +18,6 @@ mod characters;
 mod cuts;
 mod few;
 mod last_merge;
-mod long_pieces;
 mod merge;
 mod orders;
 pub mod pairs;

@@ -27,6 +27,7 @@ mod extents;
 pub mod format;
 #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
 mod large_blocks;
+mod long_pieces;
 mod memory;
 pub mod model;
 pub mod normalizer;

@@ -13,7 +13,7 @@ use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::unigram::{self, Draft, Unigram};
 use crate::vocab::{TokenId, Vocab};
-use crate::wordpiece::{self, WordPiece};
+use crate::wordpiece::{self, RawWords, WordPiece};
 
 /// What turns a piece into ids.
 #[derive(Debug)]
@@ -273,29 +273,30 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether pipeline and model can be walked at once, by [`Worker::encode_words`].
-    pub(crate) fn is_fused_with(&self, pipeline: &Pipeline) -> bool {
-        let stages = (&pipeline.normalizer, &pipeline.pre_tokenizer);
-        matches!(self, Self::WordPiece(_))
-            && matches!(stages, (Some(Normalizer::Bert(_)), PreTokenizer::Bert))
+    /// What splits a text as it stands, where pipeline and model can be walked at
+    /// once, by [`Worker::encode_raw_words`].
+    pub(crate) fn fused_with(&self, pipeline: &Pipeline) -> Option<RawWords> {
+        match (self, &pipeline.normalizer, &pipeline.pre_tokenizer) {
+            (Self::WordPiece(_), Some(Normalizer::Bert(bert)), PreTokenizer::Bert) => {
+                Some(RawWords::of(*bert))
+            }
+            _ => None,
+        }
     }
 
-    /// Appends the ids of some words of a text from `start` on, by pipeline and
-    /// model at once; returns where the text goes on.
+    /// Appends the ids of raw words of a text, by pipeline and model at once.
     ///
     /// # Errors
     /// As the stages; [`Error::Internal`] where they cannot be walked at once.
-    pub(crate) fn encode_words(
+    pub(crate) fn encode_raw_words(
         &mut self,
-        pipeline: &Pipeline,
+        raw_words: &RawWords,
         text: &str,
-        start: usize,
+        pieces: &[Piece],
         ids: &mut Vec<TokenId>,
-    ) -> Result<usize> {
-        match (self, &pipeline.normalizer) {
-            (Self::WordPiece(worker), Some(Normalizer::Bert(bert))) => {
-                worker.encode_words(*bert, text, start, ids)
-            }
+    ) -> Result<()> {
+        match self {
+            Self::WordPiece(worker) => worker.encode_raw_words(raw_words, text, pieces, ids),
             _ => Err(Error::Internal("a model and a pipeline that are not one walk".into())),
         }
     }

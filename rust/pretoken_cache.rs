@@ -5,7 +5,7 @@
 //! forgotten. A chunk of pieces is looked up in short loops, one after the
 //! other: keys, then places, then ids; what is not known is asked for out of line.
 
-use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key, key_of_piece};
+use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::vocab::TokenId;
 
@@ -38,6 +38,12 @@ struct Chunk {
 
 /// What the cache asks when it does not know a piece.
 pub(crate) trait Misses {
+    /// The key of a piece of up to [`MAX_KEY`] bytes.
+    #[inline(always)]
+    fn key(&self, text: &[u8], start: usize, len: usize) -> Key {
+        key(text, start, len)
+    }
+
     /// Appends the ids of the piece that a key spells, and may keep them.
     fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>);
 
@@ -98,7 +104,7 @@ impl PretokenCache {
         misses: &mut impl Misses,
     ) {
         while !pieces.is_empty() {
-            let n = self.wait_for_short(text, pieces);
+            let n = self.wait_for_short(text, pieces, misses);
             self.look_up(n, n, ids, |cache, at, ids| misses.short(cache, cache.chunk.keys[at], ids));
             pieces = &pieces[n..];
             if let Some((piece, rest)) = pieces.split_first()
@@ -113,7 +119,7 @@ impl PretokenCache {
     /// Lets pieces wait, up to one without a key or the last that there is room
     /// for; returns how many.
     #[inline]
-    fn wait_for_short(&mut self, text: &[u8], pieces: &[Piece]) -> usize {
+    fn wait_for_short(&mut self, text: &[u8], pieces: &[Piece], misses: &impl Misses) -> usize {
         let Self { table, chunk, .. } = self;
         let Chunk { keys, hashes, numbers, .. } = &mut **chunk;
         let mut n = 0;
@@ -123,7 +129,7 @@ impl PretokenCache {
             if len > MAX_KEY {
                 break;
             }
-            *key_of_piece = key(text, piece.start as usize, len);
+            *key_of_piece = misses.key(text, piece.start as usize, len);
             *hash_of_key = hash(*key_of_piece);
             *number = n;
             table.prefetch(*hash_of_key);
@@ -133,19 +139,18 @@ impl PretokenCache {
     }
 
     /// Appends the ids of parts of a piece, in order: a part with what is known of it, or
-    /// nothing, when its key is looked up, under a mark; `miss` appends those of a part
-    /// that is not known then, and may keep them.
+    /// nothing, when its key is looked up; `miss` appends those of a part that is not
+    /// known then, and may keep them.
     #[inline]
     pub(crate) fn encode_parts(
         &mut self,
-        text: &[u8],
         mut parts: impl Iterator<Item = (Piece, Option<Value>)>,
-        mark: Key,
+        key_of: impl Fn(Piece) -> Key,
         ids: &mut Vec<TokenId>,
         mut miss: impl FnMut(&mut Self, Piece, &mut Vec<TokenId>),
     ) {
         loop {
-            let (n, n_waiting) = self.wait_for_parts(text, &mut parts, mark);
+            let (n, n_waiting) = self.wait_for_parts(&mut parts, &key_of);
             if n == 0 {
                 return;
             }
@@ -158,9 +163,8 @@ impl PretokenCache {
     #[inline]
     fn wait_for_parts(
         &mut self,
-        text: &[u8],
         parts: &mut impl Iterator<Item = (Piece, Option<Value>)>,
-        mark: Key,
+        key_of: &impl Fn(Piece) -> Key,
     ) -> (usize, usize) {
         let Self { table, chunk, .. } = self;
         let Chunk { keys, hashes, numbers, values, parts: waiting, .. } = &mut **chunk;
@@ -169,7 +173,7 @@ impl PretokenCache {
             if let Some(value) = value {
                 *place = value;
             } else {
-                let key = key_of_piece(text, part) | mark;
+                let key = key_of(part);
                 (keys[n_waiting], hashes[n_waiting]) = (key, hash(key));
                 table.prefetch(hashes[n_waiting]);
                 (numbers[n_waiting], waiting[n_waiting]) = (n, part);
@@ -308,6 +312,7 @@ impl PretokenCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::piece_table::key_of_piece;
 
     /// The ids of a piece: its bytes, as often as the first says.
     fn ids_of(piece: &[u8]) -> Vec<TokenId> {
@@ -344,7 +349,8 @@ mod tests {
                     let known = if text[start] == b'7' { Some([55, 55, 55, 1]) } else { None };
                     (part, known)
                 });
-                cache.encode_parts(text, parts, 0, ids, |cache, part, ids| {
+                let key_of = |part| key_of_piece(text, part);
+                cache.encode_parts(parts, key_of, ids, |cache, part, ids| {
                     self.short(cache, key(text, part.start as usize, part.range().len()), ids);
                 });
             } else {

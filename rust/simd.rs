@@ -30,7 +30,7 @@ mod prefetch;
 use std::sync::OnceLock;
 
 pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
-pub(crate) use self::classes::{Shape, long};
+pub(crate) use self::classes::{ByLead, Shape, long, long_by_lead};
 pub(crate) use self::fill::{CHUNK, Piece, Places, Starts, Tiles, Words};
 pub(crate) use self::prefetch::prefetch;
 

@@ -18,6 +18,7 @@ mod malformed;
 mod output;
 mod pair;
 mod prune;
+mod raw_words;
 mod rewritten;
 mod segmentations;
 mod segments;

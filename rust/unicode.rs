@@ -120,6 +120,19 @@ pub(crate) fn flags_of_long(bytes: &[u8], at: usize) -> Flags {
     }
 }
 
+/// The code point of the character at `at`, which is of two bytes or more; without
+/// meaning where there is none.
+#[inline(always)]
+pub(crate) fn point_of_long(bytes: &[u8], at: usize) -> u32 {
+    let low = |byte: u8| u32::from(byte & 0x3F);
+    match bytes.get(at..).unwrap_or(&[]) {
+        [a @ ..=0xDF, b, ..] => u32::from(a & 0x1F) << 6 | low(*b),
+        [a @ ..=0xEF, b, c, ..] => u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c),
+        [a, b, c, d, ..] => u32::from(a & 0x07) << 18 | low(*b) << 12 | low(*c) << 6 | low(*d),
+        _ => 0,
+    }
+}
+
 /// [`flags_at`] of a character of two bytes or more.
 #[inline]
 fn long_flags_at(bytes: &[u8], at: usize) -> (Flags, usize) {
@@ -284,6 +297,7 @@ mod tests {
             for after in ["", "x", "xyz"] {
                 let text = format!("é{c}{after}");
                 assert_eq!(flags_of_long(text.as_bytes(), 2), flags(c), "U+{:04X}", c as u32);
+                assert_eq!(point_of_long(text.as_bytes(), 2), c as u32);
             }
         }
     }

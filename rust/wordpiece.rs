@@ -15,6 +15,7 @@ mod worker;
 
 use std::fmt;
 
+pub(crate) use fused::RawWords;
 use trie::Trie;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;
@@ -58,10 +59,24 @@ pub struct WordPiece {
     options: WordPieceOptions,
     unk_id: TokenId,
     trie: Trie,
-    /// What each ASCII character becomes as a word of its own.
-    ascii: Box<[TokenId; 128]>,
+    /// What each character from U+4000 to U+9FFF becomes as a word of its own.
+    ideographs: Box<[TokenId]>,
     /// What no word becomes by being its text: special tokens, ids ascending.
     barred: Vec<TokenId>,
+}
+
+const N_IDEOGRAPHS: usize = 0xA000 - 0x4000;
+
+/// Where in [`WordPiece::ideographs`] a word is that is one character of it.
+#[inline(always)]
+fn ideograph(word: &[u8]) -> Option<usize> {
+    match *word {
+        [a @ 0xE4..=0xE9, b, c] => {
+            let low = |byte: u8| usize::from(byte & 0x3F);
+            Some((usize::from(a & 0x0F) << 12 | low(b) << 6 | low(c)) - 0x4000)
+        }
+        _ => None,
+    }
 }
 
 impl fmt::Debug for WordPiece {
@@ -116,11 +131,13 @@ impl WordPiece {
             ));
         }
         let trie = Trie::new(&vocab, options.continuing_subword_prefix.as_bytes(), &barred);
-        let ascii = std::array::from_fn(|byte| match options.max_input_chars_per_word {
-            0 => unk_id,
-            _ => vocab.id(&[byte as u8]).filter(|id| barred.binary_search(id).is_err()).unwrap_or(unk_id),
-        });
-        Ok(Self { vocab, options, unk_id, trie, ascii: Box::new(ascii), barred })
+        let mut ideographs = vec![unk_id; N_IDEOGRAPHS].into_boxed_slice();
+        for (id, token) in vocab.iter().filter(|(id, _)| barred.binary_search(id).is_err()) {
+            if let Some(at) = ideograph(token).filter(|_| options.max_input_chars_per_word > 0) {
+                ideographs[at] = id;
+            }
+        }
+        Ok(Self { vocab, options, unk_id, trie, ideographs, barred })
     }
 
     /// The tokens.

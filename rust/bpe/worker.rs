@@ -6,10 +6,10 @@
 use super::Bpe;
 use super::cuts::{Run, word_ends};
 use super::few;
-use super::long_pieces::LongPieces;
 use super::merge::Symbols;
 use crate::error::Result;
-use crate::piece_table::{Key, MAX_KEY, key};
+use crate::long_pieces::LongPieces;
+use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pretoken_cache::{self, PretokenCache};
 use crate::vocab::TokenId;
@@ -272,7 +272,8 @@ impl pretoken_cache::Misses for Misses<'_> {
                         done = run.end as usize;
                         (part, bpe.alone(run.alone))
                     });
-                    cache.encode_parts(text, parts, RUN, ids, |cache, part, ids| {
+                    let key_of = |part| key_of_piece(text, part) | RUN;
+                    cache.encode_parts(parts, key_of, ids, |cache, part, ids| {
                         self.encode_run(cache, &text[part.range()], ids);
                     });
                 }

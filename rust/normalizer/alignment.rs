@@ -101,6 +101,22 @@ impl Aligned {
         Self { growth, ..Self::default() }
     }
 
+    /// Empties the text, whose memory the next one takes; that may grow without bound.
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.edits.clear();
+        (self.read, self.growth) = (0, Growth::default());
+    }
+
+    /// As [`Aligned::checked`], borrowed.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn text(&self) -> Result<&str> {
+        self.growth.check(&self.text)?;
+        Ok(&self.text)
+    }
+
     /// The text, if all of it found room.
     ///
     /// # Errors

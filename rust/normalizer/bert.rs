@@ -16,7 +16,7 @@ mod tables;
 use serde::{Deserialize, Serialize};
 use table::{Family, Steps};
 
-pub(crate) use self::table::Table;
+pub(crate) use self::table::{ALONE, BLANK, Table};
 use super::frozen::jamo;
 use super::reordering::Reordering;
 use super::rewrite::Rewrite;
@@ -105,6 +105,32 @@ pub(crate) fn rewrite<R: Rewrite>(table: &Table, text: &str, out: &mut R) -> boo
         copy(table, rest, out);
     }
     changed
+}
+
+/// Writes the word that a text without blanks becomes in the place of `out`; `false`,
+/// and what is written means nothing, where that may be more than a word, or depends on
+/// more than a character: [`rewrite`] does it then.
+pub(crate) fn rewrite_word(table: &Table, text: &str, out: &mut String) -> bool {
+    out.clear();
+    for c in text.chars() {
+        let entry = table.entry(c);
+        if entry.is_dropped() || entry.is_lost_mark() {
+            continue;
+        }
+        if entry.needs_stages() {
+            return false;
+        }
+        if entry.is_copy() {
+            out.push(if table.steps.lower { c.to_ascii_lowercase() } else { c });
+        } else if let Some((jamo, n)) = jamo(c).filter(|_| entry.is_syllable()) {
+            out.extend(&jamo[..n]);
+        } else if let Some(image) = table.image(entry) {
+            out.push_str(image);
+        } else {
+            out.push(c);
+        }
+    }
+    true
 }
 
 fn copy<R: Rewrite>(table: &Table, text: &str, out: &mut R) {

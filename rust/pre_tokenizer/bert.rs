@@ -24,9 +24,7 @@ pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], u
     let spaces = spaces | block.eq(b' ') | block.range(b'\t', b'\r');
     let printable = block.range(b'!', b'~');
     let punctuation = punctuation | printable & !(block.letters() | block.range(b'0', b'9'));
-    let words = !(spaces | punctuation);
-    let single = shape.first(punctuation);
-    Places { starts: words & !(words << 1) | single, ends: !words & words << 1 | shape.next(single), shape }
+    Places::of_words(spaces, punctuation, shape)
 }
 
 /// End of the piece that starts at `start`, which is no white space.

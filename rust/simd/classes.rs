@@ -69,6 +69,28 @@ pub(crate) fn long<B: Block, const N: usize>(
     classes: [Flags; N],
     look_up: impl Fn(&[u8], usize) -> Flags,
 ) -> ([u64; N], Shape) {
+    let by_lead = ByLead { ideographs: IDEOGRAPH, syllables: IDEOGRAPH, none: |_: &B| 0 };
+    long_by_lead(window, classes, by_lead, look_up)
+}
+
+/// The flags of characters that are told by their lead bytes.
+pub(crate) struct ByLead<F> {
+    /// Those of U+4000 to U+9FFF, without the hexagrams, U+4DC0 to U+4DFF.
+    pub(crate) ideographs: Flags,
+    /// Those of U+B000 to U+CFFF.
+    pub(crate) syllables: Flags,
+    /// Which other lead bytes are those of characters without flags.
+    pub(crate) none: F,
+}
+
+/// The same, where the flags that lead bytes tell are not those of letters.
+#[inline(always)]
+pub(crate) fn long_by_lead<B: Block, const N: usize>(
+    window: &Window<'_, B>,
+    classes: [Flags; N],
+    by_lead: ByLead<impl Fn(&B) -> u64>,
+    look_up: impl Fn(&[u8], usize) -> Flags,
+) -> ([u64; N], Shape) {
     let long = window.block.long();
     if long == 0 {
         return ([0; N], Shape { inside: 0 });
@@ -78,11 +100,15 @@ pub(crate) fn long<B: Block, const N: usize>(
     let shape = Shape { inside };
     // U+5000 to U+9FFF, U+B000 to U+CFFF; and U+4000 to U+4FFF without the
     // hexagrams, U+4DC0 to U+4DFF, which the second byte tells.
-    let ideographs = block.range(0xE5, 0xE9)
-        | block.range(0xEB, 0xEC)
-        | block.eq(0xE4) & !(block.eq(0xB7) >> 1) & !(1 << (WINDOW - 1));
-    let mut found = classes.map(|class| if IDEOGRAPH & class == 0 { 0 } else { ideographs });
-    let mut others = long & !inside & !ideographs;
+    let ideographs = block.range(0xE5, 0xE9) | block.eq(0xE4) & !(block.eq(0xB7) >> 1) & !(1 << (WINDOW - 1));
+    let syllables = block.range(0xEB, 0xEC);
+    let of = |flags: Flags, class, places| if flags & class == 0 { 0 } else { places };
+    let mut found = classes
+        .map(|class| of(by_lead.ideographs, class, ideographs) | of(by_lead.syllables, class, syllables));
+    let mut others = long & !inside & !(ideographs | syllables);
+    if others != 0 {
+        others &= !(by_lead.none)(block);
+    }
     while others != 0 {
         let place = others.trailing_zeros();
         let flags = look_up(window.bytes, window.at + place as usize);

@@ -71,6 +71,16 @@ pub(crate) struct Places {
     pub(crate) shape: Shape,
 }
 
+impl Places {
+    /// Those of words between characters that are `alone` and `blanks`, all bytes of each.
+    #[inline(always)]
+    pub(crate) fn of_words(blanks: u64, alone: u64, shape: Shape) -> Self {
+        let words = !(blanks | alone);
+        let single = shape.first(alone);
+        Self { starts: words & !(words << 1) | single, ends: !words & words << 1 | shape.next(single), shape }
+    }
+}
+
 /// The bits below `n`, which is at most 64.
 #[inline(always)]
 pub(super) fn below(n: usize) -> u64 {

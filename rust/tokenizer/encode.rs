@@ -265,13 +265,11 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         check_len(section.len())?;
-        if output.spans.is_none() && !finder.cuts_normalized() && worker.is_fused_with(&self.pipeline) {
-            let mut done = 0;
-            while done < section.len() {
-                done = worker.encode_words(&self.pipeline, section, done, &mut output.ids)?;
-                output.room_left()?;
-            }
-            return Ok(());
+        if output.keeps != Keeps::SpansByModel
+            && !finder.cuts_normalized()
+            && let Some(raw_words) = worker.fused_with(&self.pipeline)
+        {
+            return output.encode_raw_words(finder, section, base, &raw_words, worker);
         }
         let step = self.pipeline.normalizer.as_ref();
         let normalized = Rewritten::new(
@@ -347,7 +345,7 @@ impl Tokenizer {
 
 /// Spans for which room is made before a chunk is encoded; only a text without
 /// pieces may become more at once, for which room is made when their number is known.
-const MOST_RESERVED: usize = 1 << 16;
+pub(super) const MOST_RESERVED: usize = 1 << 16;
 
 /// Models count bytes in 32 bits.
 fn check_len(bytes: usize) -> Result<()> {

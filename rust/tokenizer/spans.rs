@@ -10,24 +10,30 @@ use super::output::{Keeps, Output, other_ids};
 use super::rewritten::Origin;
 use super::walk::Walk;
 use crate::encoding::{Span, Surfaces};
+use crate::error::Result;
+use crate::extents::Extents;
 use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
 
 /// The spans and surfaces of ids, and what they are found by.
-struct Traces<'a, 'b> {
-    spans: &'a mut Vec<Span>,
-    surfaces: Option<&'a mut Surfaces>,
-    unk_id: Option<TokenId>,
-    origin: &'a mut Origin<'b>,
-    text: &'a [u8],
+pub(super) struct Traces<'a, 'b> {
+    pub(super) spans: &'a mut Vec<Span>,
+    pub(super) surfaces: Option<&'a mut Surfaces>,
+    pub(super) unk_id: Option<TokenId>,
+    pub(super) origin: &'a mut Origin<'b>,
+    pub(super) text: &'a [u8],
 }
+
+/// The ids of a piece that the model encodes for its spans, and the bytes that each
+/// covers; kept for their memory.
+pub(super) type OfPiece = (Vec<TokenId>, Vec<u32>);
 
 impl Traces<'_, '_> {
     /// Takes the next id, which came from `text[start..end]`.
     #[inline]
-    fn push(&mut self, id: TokenId, start: usize, end: usize) {
+    pub(super) fn push(&mut self, id: TokenId, start: usize, end: usize) {
         if self.unk_id == Some(id)
             && let Some(surfaces) = &mut self.surfaces
         {
@@ -37,11 +43,63 @@ impl Traces<'_, '_> {
     }
 
     /// Forgets all ids from the `n`th on.
-    fn truncate(&mut self, n: usize) {
+    pub(super) fn truncate(&mut self, n: usize) {
         self.spans.truncate(n);
         if let Some(surfaces) = &mut self.surfaces {
             surfaces.truncate(n);
         }
+    }
+
+    /// Takes the ids of a piece, with which `to_come` begins; that then begins behind them.
+    #[inline]
+    pub(super) fn push_piece(
+        &mut self,
+        piece: Piece,
+        to_come: &mut &[TokenId],
+        extents: Option<&Extents>,
+        of_piece: &mut OfPiece,
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        let (text, before) = (self.text, self.spans.len());
+        let told = extents.and_then(|extents| {
+            extents.walk(text, piece, to_come, |id, start, end| self.push(id, start, end))
+        });
+        let n = match told {
+            Some(n) => n,
+            None => {
+                self.truncate(before);
+                self.encode_piece(piece, of_piece, worker)?;
+                let (ids, _) = of_piece;
+                ids.truncate(to_come.len());
+                self.truncate(before + ids.len());
+                if !to_come.starts_with(ids) {
+                    return Err(other_ids());
+                }
+                ids.len()
+            }
+        };
+        *to_come = &to_come[n..];
+        Ok(())
+    }
+
+    /// Takes the ids of a piece, which the model encodes.
+    fn encode_piece(&mut self, piece: Piece, of_piece: &mut OfPiece, worker: &mut Worker<'_>) -> Result<()> {
+        let (ids, lens) = of_piece;
+        ids.clear();
+        lens.clear();
+        let n_bytes = piece.range().len();
+        memory::reserve(ids, n_bytes)?;
+        memory::reserve(lens, n_bytes)?;
+        worker.encode_with_lens(&self.text[piece.range()], ids, lens);
+        worker.check()?;
+        memory::reserve(self.spans, ids.len())?;
+        let mut start = piece.start as usize;
+        for (&id, &len) in ids.iter().zip(&*lens) {
+            let end = start + len as usize;
+            self.push(id, start, end);
+            start = end;
+        }
+        Ok(())
     }
 }
 
@@ -55,7 +113,7 @@ impl Output<'_> {
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Walk {
-        let Self { ids, spans, surfaces, known, piece: (of_piece, lens), keeps, .. } = self;
+        let Self { ids, spans, surfaces, known, piece: of_piece, keeps, .. } = self;
         let Some(spans) = spans else {
             worker.encode_chunk(text, pieces, ids);
             return Ok(worker.check()?);
@@ -63,52 +121,27 @@ impl Output<'_> {
         let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());
         let mut traces = Traces { spans, surfaces, unk_id, origin, text };
         let extents = if *keeps == Keeps::Spans { finder.extents() } else { None };
-        let mut new = ids.len();
-        if known.is_none() && extents.is_some() {
+        let new = ids.len();
+        if known.is_none() {
+            if extents.is_none() {
+                for &piece in pieces {
+                    traces.encode_piece(piece, of_piece, worker)?;
+                    memory::extend(ids, &of_piece.0)?;
+                }
+                return Ok(());
+            }
             worker.encode_chunk(text, pieces, ids);
             worker.check()?;
         }
-        memory::reserve(traces.spans, known.map_or(ids.len() - new, <[TokenId]>::len))?;
-        let are_known = known.is_some() || extents.is_some();
+        let all = known.unwrap_or(&ids[new..]);
+        let to_come = &mut &*all;
+        memory::reserve(traces.spans, to_come.len())?;
         for &piece in pieces {
-            let to_come = known.unwrap_or(&ids[new..]);
-            let before = traces.spans.len();
-            let told = extents.and_then(|extents| {
-                extents.walk(text, piece, to_come, |id, start, end| traces.push(id, start, end))
-            });
-            let n = match told {
-                Some(n) => n,
-                None => {
-                    traces.truncate(before);
-                    of_piece.clear();
-                    lens.clear();
-                    let n_bytes = piece.range().len();
-                    memory::reserve(of_piece, n_bytes)?;
-                    memory::reserve(lens, n_bytes)?;
-                    worker.encode_with_lens(&text[piece.range()], of_piece, lens);
-                    worker.check()?;
-                    memory::reserve(traces.spans, of_piece.len())?;
-                    if are_known {
-                        of_piece.truncate(to_come.len());
-                        if !to_come.starts_with(of_piece) {
-                            return Err(other_ids().into());
-                        }
-                    } else {
-                        memory::extend(ids, of_piece)?;
-                    }
-                    let mut start = piece.start as usize;
-                    for (&id, &len) in of_piece.iter().zip(&*lens) {
-                        let end = start + len as usize;
-                        traces.push(id, start, end);
-                        start = end;
-                    }
-                    of_piece.len()
-                }
-            };
-            match known {
-                Some(known) => *known = &known[n..],
-                None => new += n,
-            }
+            traces.push_piece(piece, to_come, extents, of_piece, worker)?;
+        }
+        let n = all.len() - to_come.len();
+        if let Some(known) = known {
+            *known = &known[n..];
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 use crate::vocab::{TokenId, Vocab};
 
 const NONE: u32 = u32::MAX;
+/// The most children that are compared at once.
+const FEW: usize = 8;
+const HIGH: u64 = u64::from_ne_bytes([0x80; FEW]);
 
 /// A token of a chain of pops, with the one before it.
 struct Pop {
@@ -174,8 +177,16 @@ impl Trie {
         }
         let first = self.first_child[node as usize];
         let last = self.first_child[node as usize + 1];
-        let labels = &self.labels[first as usize..last as usize];
-        memchr::memchr(byte, labels).map(|at| first + at as u32)
+        let few = self.labels.get(first as usize..).and_then(<[u8]>::first_chunk::<FEW>);
+        let Some(few) = few.filter(|_| (last - first) as usize <= FEW) else {
+            let labels = &self.labels[first as usize..last as usize];
+            return memchr::memchr(byte, labels).map(|at| first + at as u32);
+        };
+        // All at once: the lowest byte that is zero is found, whatever is above it.
+        let others = u64::from_le_bytes(*few) ^ u64::from_ne_bytes([byte; FEW]);
+        let found = others.wrapping_sub(u64::from_ne_bytes([1; FEW])) & !others & HIGH;
+        let child = first + found.trailing_zeros() / 8;
+        (child < last).then_some(child)
     }
 
     /// Appends the tokens of a word that is not empty; `false`, with nothing

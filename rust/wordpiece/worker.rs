@@ -1,10 +1,11 @@
 //! `Worker`: a model and what one thread needs to encode words, with a cache.
 
-use super::WordPiece;
-use crate::error::Result;
+use super::{RawWords, WordPiece};
+use crate::error::{Error, Result};
+use crate::long_pieces::LongPieces;
 use crate::normalizer::{Bert, Plain};
 use crate::piece_table::{Key, MAX_KEY, key};
-use crate::pre_tokenizer::chunks::Piece;
+use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pretoken_cache::{Misses, PretokenCache};
 use crate::vocab::TokenId;
 
@@ -13,11 +14,15 @@ use crate::vocab::TokenId;
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(super) cache: PretokenCache,
-    /// A stretch of text that is no plain ASCII, normalized.
+    /// Raw words that are too long for a key.
+    pub(super) long: LongPieces,
+    /// The word that a raw word becomes.
+    pub(super) word: String,
+    /// A raw word that may become more than a word, normalized.
     pub(super) normalized: Plain,
 }
 
-/// The bytes that the buffer of a stretch keeps.
+/// The bytes that the buffer of a raw word keeps.
 const KEPT_BYTES: usize = 1 << 16;
 
 /// What one thread encodes words with; made by [`WordPiece::worker`].
@@ -44,6 +49,9 @@ impl Worker<'_> {
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         if self.scratch.normalized.capacity() > KEPT_BYTES {
             self.scratch.normalized = Plain::default();
+        }
+        if self.scratch.word.capacity() > KEPT_BYTES {
+            self.scratch.word = String::new();
         }
         self.scratch
     }
@@ -80,45 +88,46 @@ impl Worker<'_> {
     /// stages one after the other.
     ///
     /// # Errors
-    /// As [`PreTokenizer::for_each_piece`](crate::PreTokenizer::for_each_piece),
-    /// which has none for this splitter.
+    /// [`Error::Encode`] for a text of more than 4 GiB; [`Error::Memory`] where there
+    /// is none to clean it up.
     pub fn encode_bert(&mut self, normalizer: Bert, text: &str, ids: &mut Vec<TokenId>) -> Result<()> {
-        let mut at = 0;
-        while at < text.len() {
-            at = self.encode_words(normalizer, text, at, ids)?;
+        if u32::try_from(text.len()).is_err() {
+            return Err(Error::Encode(format!(
+                "a text of {} bytes; the limit is {} (4 GiB)",
+                text.len(),
+                u32::MAX
+            )));
         }
-        Ok(())
+        let raw_words = RawWords::of(normalizer);
+        let (mut at, mut chunk) = (0, [Piece::default(); CHUNK]);
+        loop {
+            let n = raw_words.fill(text, &mut at, &mut chunk);
+            if n == 0 {
+                return Ok(());
+            }
+            self.encode_raw_words(&raw_words, text, &chunk[..n], ids)?;
+        }
     }
 
-    /// Appends the ids of some words of a text from `start` on, as those of
-    /// `normalizer` and [`PreTokenizer::Bert`](crate::PreTokenizer::Bert) one
-    /// after the other; returns where the text goes on.
+    /// Appends the ids of raw words that follow each other in a text.
     ///
     /// # Errors
-    /// As [`PreTokenizer::for_each_piece`](crate::PreTokenizer::for_each_piece),
-    /// which has none for this splitter.
-    pub(crate) fn encode_words(
+    /// [`Error::Memory`] where there is none to clean them up.
+    pub(crate) fn encode_raw_words(
         &mut self,
-        normalizer: Bert,
+        raw_words: &RawWords,
         text: &str,
-        start: usize,
+        pieces: &[Piece],
         ids: &mut Vec<TokenId>,
-    ) -> Result<usize> {
-        self.scratch.encode_words(self.model, normalizer, text, start, ids)
+    ) -> Result<()> {
+        self.scratch.encode_raw_words(self.model, raw_words, text.as_bytes(), pieces, ids)
     }
 }
 
 impl Scratch {
     /// Appends the ids of the word `text[start..end]`.
     #[inline]
-    pub(super) fn encode(
-        &mut self,
-        model: &WordPiece,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        ids: &mut Vec<TokenId>,
-    ) {
+    fn encode(&mut self, model: &WordPiece, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
         if len > MAX_KEY || len == 0 {
             model.push_ids(&text[start..end], ids);
@@ -144,7 +153,7 @@ impl Misses for &WordPiece {
 
 /// Appends the ids of the word that a key spells, and keeps them.
 #[inline(never)]
-pub(super) fn miss(model: &WordPiece, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+fn miss(model: &WordPiece, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
     let bytes = key.to_le_bytes();
     let from = ids.len();
     model.push_ids(&bytes[..usize::from(bytes[15])], ids);

@@ -10,6 +10,7 @@ use super::tables;
 use crate::normalizer::forms;
 use crate::normalizer::frozen::{CANONICAL, CLASSES, Images, LOWER, jamo};
 use crate::normalizer::point_map::PointMap;
+use crate::unicode::{Flags, flag, flags as classes};
 
 /// Whose steps, from which tables, in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,10 @@ const NONSPACING: u32 = 4;
 pub(crate) struct Entry(u32);
 
 impl Entry {
-    const START_BITS: u32 = 20;
+    const START_BITS: u32 = 18;
     const LEN: u32 = 15;
+    const IS_BLANK: u32 = 1 << 22;
+    const IS_ALONE: u32 = 1 << 23;
     const HAS_IMAGE: u32 = 1 << 24;
     const IS_DROPPED: u32 = 1 << 25;
     const IS_SPACE: u32 = 1 << 26;
@@ -51,6 +54,9 @@ impl Entry {
     const ORDERS_MARKS: u32 = 1 << 28;
     const IS_SYLLABLE: u32 = 1 << 29;
     const IS_SIGMA: u32 = 1 << 30;
+    const SPLITS: u32 = 1 << 31;
+    /// What it is to the splitter, which does not say what becomes of it.
+    const WORD_CLASS: u32 = Self::IS_BLANK | Self::IS_ALONE | Self::SPLITS;
 
     fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
@@ -59,13 +65,13 @@ impl Entry {
     /// Whether the character stays as it is.
     #[inline]
     pub(crate) fn is_copy(self) -> bool {
-        self.0 == 0
+        self.0 & !Self::WORD_CLASS == 0
     }
 
     /// Whether the character stays as it is, with a space on both sides.
     #[inline]
     pub(crate) fn is_copy_padded(self) -> bool {
-        self.0 == Self::IS_PADDED
+        self.0 & !Self::WORD_CLASS == Self::IS_PADDED
     }
 
     /// Whether it is padded, whatever else becomes of it.
@@ -98,6 +104,12 @@ impl Entry {
     /// Whether it is a Hangul syllable to be taken apart.
     pub(super) fn is_syllable(self) -> bool {
         self.has(Self::IS_SYLLABLE)
+    }
+
+    /// Whether it may be more than a part of one word, or what becomes of it depends
+    /// on what is around it.
+    pub(super) fn needs_stages(self) -> bool {
+        self.has(Self::IS_BLANK | Self::SPLITS | Self::ORDERS_MARKS | Self::IS_SIGMA)
     }
 
     /// Whether it is a sigma, whose lower case depends on its place.
@@ -204,6 +216,11 @@ impl Facts {
     }
 }
 
+/// A class of characters: in no word, and ends one, whatever is around it.
+pub(crate) const BLANK: Flags = 1;
+/// A class of characters: a word of its own, whatever is around it.
+pub(crate) const ALONE: Flags = 1 << 1;
+
 /// The entries of all code points for one choice of steps.
 pub(crate) struct Table {
     entries: PointMap,
@@ -229,6 +246,10 @@ impl Table {
         let mut maps = vec![&facts.kinds, &*CLASSES, CANONICAL.map(), LOWER.map(), &facts.not_lowered];
         let syllables = PointMap::from_set(&[(0xAC00, 0xD7A3)]);
         maps.push(&syllables);
+        let splits = |c: &char| classes(*c) & (flag::SPACE | flag::BERT_PUNCTUATION);
+        let points = ('\0'..=char::MAX).map(|c| (c as u32, u32::from(splits(&c))));
+        let splits = PointMap::from_points(points.filter(|(_, class)| *class != 0));
+        maps.push(&splits);
         maps.extend(facts.canonical.as_ref().map(Images::map));
         maps.extend(facts.classes.as_ref());
         let entries = PointMap::combined(&maps, |point| {
@@ -250,6 +271,38 @@ impl Table {
     #[inline(always)]
     pub(crate) fn entry(&self, c: char) -> Entry {
         Entry(self.entries.get(c as u32))
+    }
+
+    /// What a code point above ASCII is to BERT's splitter before anything becomes of
+    /// it: [`BLANK`], [`ALONE`], or 0 of what may stand in a word.
+    #[inline(always)]
+    pub(crate) fn word_class(&self, point: u32) -> Flags {
+        (self.entries.get(point) >> Entry::IS_BLANK.trailing_zeros()) as Flags & (BLANK | ALONE)
+    }
+
+    /// [`Table::word_class`] of the ideographs from U+4000 to U+9FFF.
+    #[inline(always)]
+    pub(crate) fn class_of_ideographs(&self) -> Flags {
+        if self.steps.pad { ALONE } else { 0 }
+    }
+
+    /// Whether letters become lower case.
+    #[inline(always)]
+    pub(crate) fn lowers(&self) -> bool {
+        self.steps.lower
+    }
+
+    /// Whether a character becomes one as long, whatever is around it, but for blanks.
+    #[inline]
+    pub(crate) fn keeps_places(&self, c: char) -> bool {
+        let entry = self.entry(c);
+        if entry.is_copy() || entry.is_copy_padded() {
+            return !entry.needs_stages();
+        }
+        let image = if entry.needs_stages() || entry.is_syllable() { None } else { self.image(entry) };
+        image.is_some_and(|image| {
+            image.len() == c.len_utf8() && image.chars().next().is_some_and(|c| c.len_utf8() == image.len())
+        })
     }
 
     /// What a character becomes that is neither a syllable nor a sigma;
@@ -287,6 +340,7 @@ fn entry(facts: &Facts, steps: Steps, c: char, images: &mut String) -> u32 {
     if steps.lower && facts.family == Family::Google && c == 'Σ' {
         flags |= Entry::IS_SIGMA;
     }
+    flags |= word_class(c, flags, &images[start..]);
     if steps.strip && jamo(c).is_some() {
         images.truncate(start);
         return flags | Entry::IS_SYLLABLE;
@@ -304,6 +358,26 @@ fn entry(facts: &Facts, steps: Steps, c: char, images: &mut String) -> u32 {
     }
     debug_assert!(image.len() <= Entry::LEN as usize && start < 1 << Entry::START_BITS);
     flags | Entry::HAS_IMAGE | (image.len() as u32) << Entry::START_BITS | start as u32
+}
+
+/// What the splitter makes of a character that became `image`.
+fn word_class(c: char, entry: u32, image: &str) -> u32 {
+    let has = |c: char, any| classes(c) & any != 0;
+    let mut chars = image.chars();
+    let is_padded = entry & Entry::IS_PADDED != 0;
+    if entry & Entry::ORDERS_MARKS != 0 {
+        0
+    } else if is_padded
+        || chars.next().is_some_and(|c| has(c, flag::BERT_PUNCTUATION)) && chars.next().is_none()
+    {
+        Entry::IS_ALONE
+    } else if has(c, flag::SPACE) && !image.is_empty() && image.chars().all(|c| has(c, flag::SPACE)) {
+        Entry::IS_BLANK
+    } else if image.chars().any(|c| has(c, flag::SPACE | flag::BERT_PUNCTUATION)) {
+        Entry::SPLITS
+    } else {
+        0
+    }
 }
 
 /// Whether marks of this character, or it, stay in the text and may trade places.

@@ -31,7 +31,7 @@ struct Entry {
 /// A bounded map from long pieces, whole ones and runs inside, to their ids;
 /// belongs to one thread and one model.
 #[derive(Default)]
-pub(super) struct LongPieces {
+pub(crate) struct LongPieces {
     index: HashTable<Entry>,
     hasher: DefaultHashBuilder,
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) struct LongPieces {
 impl LongPieces {
     /// Appends the ids of a piece, known ones or those that `encode` makes;
     /// `is_run` tells runs inside pieces from whole ones.
-    pub(super) fn encode(
+    pub(crate) fn encode(
         &mut self,
         piece: &[u8],
         is_run: bool,
