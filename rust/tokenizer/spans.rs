@@ -10,6 +10,7 @@ use super::output::{Keeps, Output, other_ids};
 use super::rewritten::Origin;
 use super::walk::Walk;
 use crate::encoding::{Span, Surfaces};
+use crate::error::Error;
 use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
@@ -22,6 +23,8 @@ struct Traces<'a, 'b> {
     unk_id: Option<TokenId>,
     origin: &'a mut Origin<'b>,
     text: &'a [u8],
+    /// That there was no memory for a surface.
+    missing: Option<Error>,
 }
 
 impl Traces<'_, '_> {
@@ -31,7 +34,8 @@ impl Traces<'_, '_> {
         if self.unk_id == Some(id)
             && let Some(surfaces) = &mut self.surfaces
         {
-            surfaces.push(self.spans.len(), &self.text[start..end]);
+            self.missing =
+                surfaces.push(self.spans.len(), &self.text[start..end]).err().or(self.missing.take());
         }
         self.spans.push(self.origin.span(start, end));
     }
@@ -61,7 +65,7 @@ impl Output<'_> {
             return Ok(worker.check()?);
         };
         let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());
-        let mut traces = Traces { spans, surfaces, unk_id, origin, text };
+        let mut traces = Traces { spans, surfaces, unk_id, origin, text, missing: None };
         let extents = if *keeps == Keeps::Spans { finder.extents() } else { None };
         let mut new = ids.len();
         if known.is_none() && extents.is_some() {
@@ -110,6 +114,6 @@ impl Output<'_> {
                 None => new += n,
             }
         }
-        Ok(())
+        Ok(traces.missing.map_or(Ok(()), Err)?)
     }
 }
