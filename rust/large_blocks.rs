@@ -9,7 +9,8 @@
 //! block grows into the run behind it: a vector that is pushed to meets the pages that
 //! the one before it has left, and none has to be touched anew.
 //!
-//! Smaller blocks are the C library's, and those of the [`Reserve`] where it has none left.
+//! Smaller blocks are the C library's. Where the system refuses a block, what is [`Held`]
+//! is given back and the block asked for again; a small one then comes from the [`Reserve`].
 //! Other systems give large blocks back themselves and do without this module.
 //!
 //! Nobody waits: who finds the list taken, perhaps by a thread that a fork left behind,

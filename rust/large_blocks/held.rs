@@ -6,21 +6,59 @@
 //! work does not begin. Where a block is refused later, whatever is held is given back
 //! to the system, and the block is asked for again.
 //!
-//! Each is noted by its address, in a place of its own: whoever takes the address out of
-//! the place unmaps it, so it is unmapped once. Its length stands at its start.
+//! Each is noted by its address in a place of its own. Whoever puts [`BUSY`] there instead
+//! has it alone, and unmaps it, so it is unmapped once. Nobody waits: a fork in between
+//! loses a place at most.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::{Pages, STEP, unmap};
 
 /// How much may be held at a time; what is more is not held.
 const PLACES: usize = 64;
+/// The address of a place that somebody writes to. No mapping has it.
+const BUSY: *mut u8 = ptr::without_provenance_mut(1);
 
-static HELD: [AtomicPtr<usize>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
+/// Where something may be held: nothing where the address is null.
+struct Place {
+    start: AtomicPtr<u8>,
+    len: AtomicUsize,
+}
+
+static HELD: [Place; PLACES] =
+    [const { Place { start: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) } }; PLACES];
+
+impl Place {
+    /// Makes the place busy if it holds what begins there.
+    fn take(&self, start: *mut u8) -> bool {
+        self.start.compare_exchange(start, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Notes what is held, in a place that is nobody's.
+    fn put(&self, start: *mut u8, len: usize) -> bool {
+        let is_free = self.take(ptr::null_mut());
+        if is_free {
+            self.len.store(len, Ordering::Relaxed);
+            self.start.store(start, Ordering::Release);
+        }
+        is_free
+    }
+
+    /// Gives back what begins there, if it is here.
+    fn give_back(&self, start: *mut u8) -> bool {
+        let is_here = self.take(start);
+        if is_here {
+            let len = self.len.load(Ordering::Relaxed);
+            self.start.store(ptr::null_mut(), Ordering::Release);
+            unmap(Pages { start, len });
+        }
+        is_here
+    }
+}
 
 /// Memory that is held until this is dropped, or until a block is refused.
-pub(crate) struct Held(*mut usize);
+pub(crate) struct Held(*mut u8);
 
 impl Held {
     /// Holds so many bytes; `None` if the system refuses them.
@@ -28,14 +66,9 @@ impl Held {
         let len = n_bytes.max(1).checked_next_multiple_of(STEP)?;
         // Not charged to what the machine has, where the system does not count strictly:
         // it would refuse what only may be needed.
-        let start: *mut usize = super::map_as(len, libc::MAP_NORESERVE)?.cast();
-        // SAFETY: the mapping is ours alone, begins at a page, and is longer than a word.
-        unsafe { start.write(len) };
-        let hold = |place: &AtomicPtr<usize>| {
-            place.compare_exchange(ptr::null_mut(), start, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        if !HELD.iter().any(hold) {
-            unmap(Pages { start: start.cast(), len });
+        let start = super::map_as(len, libc::MAP_NORESERVE)?;
+        if !HELD.iter().any(|place| place.put(start, len)) {
+            unmap(Pages { start, len });
         }
         Some(Self(start))
     }
@@ -43,12 +76,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let is_here = |place: &&AtomicPtr<usize>| {
-            place.compare_exchange(self.0, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        if HELD.iter().find(is_here).is_some() {
-            give(self.0);
-        }
+        HELD.iter().any(|place| place.give_back(self.0));
     }
 }
 
@@ -56,19 +84,11 @@ impl Drop for Held {
 #[cold]
 pub(super) fn give_back() {
     for place in &HELD {
-        let start = place.swap(ptr::null_mut(), Ordering::AcqRel);
-        if !start.is_null() {
-            give(start);
+        let start = place.start.load(Ordering::Relaxed);
+        if !start.is_null() && start != BUSY {
+            place.give_back(start);
         }
     }
-}
-
-/// Unmaps what was taken out of its place.
-fn give(start: *mut usize) {
-    // SAFETY: it was taken out of its place here, by one who alone unmaps it; until then it
-    // is mapped, and begins with its length.
-    let len = unsafe { start.read() };
-    unmap(Pages { start: start.cast(), len });
 }
 
 #[cfg(test)]
@@ -77,19 +97,21 @@ mod tests {
 
     #[test]
     fn what_is_held_is_given_back_once() {
+        let place = Place { start: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) };
+        let [first, second] = [1, 2].map(|n| super::super::map_as(n * STEP, libc::MAP_NORESERVE).unwrap());
+        assert!(place.put(first, STEP) && !place.put(second, 2 * STEP));
+        assert!(!place.give_back(second) && place.give_back(first) && !place.give_back(first));
+        assert!(place.put(second, 2 * STEP) && place.give_back(second));
+        assert!(place.start.load(Ordering::Relaxed).is_null());
+    }
+
+    #[test]
+    fn no_more_is_held_than_there_are_places() {
         assert!(Held::new(usize::MAX).is_none() && Held::new(1 << 60).is_none());
-        let count = || HELD.iter().filter(|place| !place.load(Ordering::Relaxed).is_null()).count();
-        let held: Vec<_> = [0, 1, 100 << 20].map(Held::new).into_iter().flatten().collect();
-        assert_eq!((held.len(), count()), (3, 3));
-        drop(held);
-        assert_eq!(count(), 0);
-        let held = Held::new(1 << 20);
+        // Other tests may hold as well, and give back what is held here.
+        let many: Vec<_> = (0..2 * PLACES).map(|n| Held::new(n * STEP).unwrap()).collect();
         give_back();
-        assert_eq!(count(), 0);
-        drop(held);
-        let many: Vec<_> = (0..2 * PLACES).map(|_| Held::new(1).unwrap()).collect();
-        assert_eq!(count(), PLACES);
         drop(many);
-        assert_eq!(count(), 0);
+        assert!(Held::new(100 << 20).is_some());
     }
 }

@@ -41,8 +41,8 @@ def words_of(n_bytes: int, seed: int = 0) -> str:
     """Words that follow no list, some with letters of two bytes and more."""
     rng = random.Random(seed)
     letters = "eeeetttaaooiinnsshrrdlucmfwypvbgkqjxz"
-    words = ["".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(20_000)]
-    words += ["".join(rng.choices("éßж中文字🙂", k=rng.randint(1, 4))) for _ in range(500)]
+    words = ["".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(5000)]
+    words += ["".join(rng.choices("éßж中文字🙂", k=rng.randint(1, 4))) for _ in range(100)]
     text = " ".join(rng.choices(words, k=max(n_bytes // 6, 1)))
     return text.encode()[:n_bytes].decode(errors="ignore")
 
@@ -69,7 +69,7 @@ def as_model_file(tokenizer: Tokenizer) -> Tokenizer:
 
 
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}
-TEXTS = words_of(200_000).split(" ")
+TEXTS = words_of(60_000).split(" ")
 LINES = [" ".join(TEXTS[at : at + 10]) for at in range(0, len(TEXTS), 10)]
 
 
@@ -178,7 +178,8 @@ def large(kind: str, n: int) -> bytes:
 
 def texts_operations(tokenizer: Tokenizer, name: str, size: int) -> dict[str, Work]:
     """What is done with a model and a text of so many bytes."""
-    text, lines = words_of(size, 1), [words_of(60, seed) for seed in range(1000)] * (size // 60_000 + 1)
+    text = words_of(size, 1)
+    lines = [text[at : at + 60] for at in range(0, len(text), 60)]
     solid = text.replace(" ", "")
     # What is made before is made by another, so that the one that is asked has no caches yet.
     other = Tokenizer.from_bytes(tokenizer.to_bytes())
