@@ -335,6 +335,7 @@ impl Bpe {
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
         let mut symbols = Symbols::default();
         self.encode_symbols(piece, &mut symbols, &mut None);
+        symbols.insist();
         symbols.ids
     }
 

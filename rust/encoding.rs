@@ -12,6 +12,7 @@ pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
 pub use self::surfaces::Surfaces;
 pub use self::trim::{Blanks, trim_spans};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// Where a token's text lies in the original, in bytes; empty for a special
@@ -36,11 +37,15 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    pub(crate) fn push_special(&mut self, id: TokenId, type_id: u32) {
-        self.ids.push(id);
-        self.spans.push([0, 0]);
-        self.type_ids.push(type_id);
-        self.special_mask.push(true);
+    /// Appends an id of a template.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough, as for all of these.
+    pub(crate) fn push_special(&mut self, id: TokenId, type_id: u32) -> Result<()> {
+        memory::push(&mut self.ids, id)?;
+        memory::push(&mut self.spans, [0, 0])?;
+        memory::push(&mut self.type_ids, type_id)?;
+        memory::push(&mut self.special_mask, true)
     }
 
     /// As [`Encoding::push_text`], without a copy if nothing is there yet.
@@ -50,23 +55,30 @@ impl Encoding {
         spans: Vec<Span>,
         surfaces: Surfaces,
         type_id: u32,
-    ) {
+    ) -> Result<()> {
         if !self.ids.is_empty() {
             return self.push_text(&ids, &spans, &surfaces, type_id);
         }
         (self.ids, self.spans, self.surfaces) = (ids, spans, surfaces);
         self.ids.shrink_to_fit();
         self.spans.shrink_to_fit();
-        self.type_ids.resize(self.ids.len(), type_id);
-        self.special_mask.resize(self.ids.len(), false);
+        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
+        memory::resize(&mut self.special_mask, self.ids.len(), false)
     }
 
-    pub(crate) fn push_text(&mut self, ids: &[TokenId], spans: &[Span], surfaces: &Surfaces, type_id: u32) {
-        self.surfaces.extend(surfaces, self.ids.len());
-        self.ids.extend_from_slice(ids);
-        self.spans.extend_from_slice(spans);
-        self.type_ids.resize(self.ids.len(), type_id);
-        self.special_mask.resize(self.ids.len(), false);
+    /// Appends the ids of a text.
+    pub(crate) fn push_text(
+        &mut self,
+        ids: &[TokenId],
+        spans: &[Span],
+        surfaces: &Surfaces,
+        type_id: u32,
+    ) -> Result<()> {
+        self.surfaces.extend(surfaces, self.ids.len())?;
+        memory::extend(&mut self.ids, ids)?;
+        memory::extend(&mut self.spans, spans)?;
+        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
+        memory::resize(&mut self.special_mask, self.ids.len(), false)
     }
 }
 
@@ -122,8 +134,11 @@ impl EncodingBatch {
     }
 
     /// Ends the row that was being filled.
-    pub(crate) fn end_row(&mut self) {
-        self.row_offsets.push(self.ids.len() as i64);
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory to note it.
+    pub(crate) fn end_row(&mut self) -> Result<()> {
+        memory::push(&mut self.row_offsets, self.ids.len() as i64)
     }
 }
 
@@ -220,7 +235,7 @@ mod tests {
         let mut batch = EncodingBatch::new(false);
         for row in rows {
             batch.ids.extend_from_slice(row);
-            batch.end_row();
+            batch.end_row().unwrap();
         }
         batch
     }

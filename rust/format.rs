@@ -10,6 +10,7 @@ pub mod gpt2;
 mod huggingface;
 mod kind;
 pub mod protobuf;
+mod reading;
 pub mod sentencepiece;
 pub mod sentencepiece_tokenizer;
 mod sentencepiece_trained;
@@ -19,15 +20,16 @@ pub mod tokenizer_json;
 pub mod verify;
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
 pub use self::kind::FileKind;
+use self::reading::{read, read_while};
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::memory::{self, OF_READING};
 use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::users::is_vocabulary;
@@ -137,6 +139,7 @@ impl Tokenizer {
         }
         // What begins like nothing known is not read to its end: it may have none.
         let bytes = read_while(path, |start| FileKind::of(start) != FileKind::Unknown)?;
+        let _held = memory::hold(bytes.len(), OF_READING)?;
         from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
@@ -145,6 +148,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::from_file`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let _held = memory::hold(bytes.len(), OF_READING)?;
         from_bytes(bytes).and_then(Self::new)
     }
 
@@ -159,7 +163,8 @@ impl Tokenizer {
         special_tokens: &[(String, TokenId)],
     ) -> Result<Self> {
         let path = path.as_ref();
-        tiktoken::read(&read(path)?, pre_tokenizer, special_tokens)
+        let (bytes, _held) = read(path)?;
+        tiktoken::read(&bytes, pre_tokenizer, special_tokens)
             .and_then(Self::new)
             .map_err(|error| in_file(error, path))
     }
@@ -170,7 +175,7 @@ impl Tokenizer {
     /// [`Error::Io`] and [`Error::Format`].
     pub fn from_gpt2(vocab: impl AsRef<Path>, merges: impl AsRef<Path>) -> Result<Self> {
         let (vocab, merges) = (vocab.as_ref(), merges.as_ref());
-        let (vocab_json, merges_txt) = (read(vocab)?, read(merges)?);
+        let ((vocab_json, _held), (merges_txt, _also_held)) = (read(vocab)?, read(merges)?);
         let vocab_json = utf8(&vocab_json).map_err(|error| in_file(error, vocab))?;
         let merges_txt = utf8(&merges_txt).map_err(|error| in_file(error, merges))?;
         gpt2::read(vocab_json, merges_txt).and_then(Self::new).map_err(|error| in_file(error, vocab))
@@ -186,7 +191,7 @@ impl Tokenizer {
         clean_up: bert_vocab::CleanUp,
     ) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = read(path)?;
+        let (bytes, _held) = read(path)?;
         utf8(&bytes)
             .and_then(|text| bert_vocab::read(text, lowercase, clean_up)?.into_parts())
             .and_then(Self::new)
@@ -199,7 +204,8 @@ impl Tokenizer {
     /// [`Error::Io`] and [`Error::Format`].
     pub fn from_sentencepiece(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        sentencepiece_tokenizer::read(&read(path)?).and_then(Self::new).map_err(|error| in_file(error, path))
+        let (bytes, _held) = read(path)?;
+        sentencepiece_tokenizer::read(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
     /// All of a tokenizer in bytes that equal tokenizers have in common.
@@ -207,6 +213,7 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::NotRepresentable`] for tokens of characters that are no UTF-8.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let _held = self.model().vocab().hold()?;
         container::write(self)
     }
 
@@ -227,6 +234,7 @@ impl Tokenizer {
     pub fn save(&self, path: impl AsRef<Path>, format: Option<Format>) -> Result<Saved> {
         let path = path.as_ref();
         let format = format.map_or_else(|| Format::of_path(path), Ok)?;
+        let _held = self.model().vocab().hold()?;
         let mut left_out = Vec::new();
         // Everything is made before the first file is touched.
         let files: Vec<(PathBuf, Vec<u8>)> = match format {
@@ -350,38 +358,6 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
             format!("it holds none of {names}")
         },
     ))
-}
-
-/// Reads a file that is not larger than any tokenizer.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    read_while(path, |_| true)
-}
-
-/// How many bytes are looked at before the rest is read.
-const START_BYTES: u64 = 1 << 20;
-
-/// Reads a file that is not larger than any tokenizer, or the start of it if
-/// that is not `wanted`. What is read is limited, whatever the file says of
-/// its size: a device or a pipe says nothing.
-fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
-    let io = |error| Error::io(path, error);
-    let mut file = fs::File::open(path).map_err(io)?;
-    let mut bytes = Vec::new();
-    (&mut file).take(START_BYTES).read_to_end(&mut bytes).map_err(io)?;
-    if (bytes.len() as u64) < START_BYTES || !wanted(&bytes) {
-        return Ok(bytes);
-    }
-    let rest = file.metadata().map_err(io)?.len().clamp(START_BYTES, MAX_FILE_BYTES) - START_BYTES;
-    // One byte more, so that reading finds the end without growing.
-    bytes.try_reserve_exact(rest as usize + 1).map_err(|error| io(error.into()))?;
-    file.take(MAX_FILE_BYTES + 1 - START_BYTES).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Error::format(
-            path.display().to_string(),
-            format!("it goes on after {MAX_FILE_BYTES} bytes, the most that a tokenizer has"),
-        ));
-    }
-    Ok(bytes)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -9,7 +9,8 @@
 //! block grows into the run behind it: a vector that is pushed to meets the pages that
 //! the one before it has left, and none has to be touched anew.
 //!
-//! Smaller blocks are the C library's, as are those of all other code in the process.
+//! Smaller blocks are the C library's. Where the system refuses a block, what is [`Held`]
+//! is given back and the block asked for again; a small one then comes from the [`Reserve`].
 //! Other systems give large blocks back themselves and do without this module.
 //!
 //! Nobody waits: who finds the list taken, perhaps by a thread that a fork left behind,
@@ -20,6 +21,18 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) use held::Held;
+use reserve::Reserve;
+
+// The paths are for the fuzz target, which takes this file in.
+#[path = "large_blocks/held.rs"]
+mod held;
+#[path = "large_blocks/reserve.rs"]
+mod reserve;
+
+/// For small blocks where the system has none left; one for the process.
+static RESERVE: Reserve<{ reserve::BYTES }> = Reserve::new();
 
 /// From this size on, in bytes, a block is large.
 const LARGE: usize = 1 << 20;
@@ -198,15 +211,43 @@ fn mapped(size: usize, align: usize) -> Option<usize> {
     if size < LARGE || align > 4096 { None } else { size.checked_next_multiple_of(STEP) }
 }
 
-/// Whether the system would give so many bytes. They are asked for and given back past
-/// what is kept, which stays.
-pub(crate) fn are_there(n_bytes: usize) -> bool {
-    let Some(len) = n_bytes.max(1).checked_next_multiple_of(STEP) else { return false };
-    map(len).map(|start| unmap(Pages { start, len })).is_some()
+/// Whether small blocks come from the reserve, as the system has none.
+#[inline]
+pub(crate) fn are_scarce() -> bool {
+    RESERVE.is_low() && !system_has_blocks()
 }
 
-/// `len` new bytes, all zero, if there is memory.
+/// Whether the system would give a block of [`STEP`] bytes, perhaps again.
+#[cold]
+fn system_has_blocks() -> bool {
+    let Ok(layout) = Layout::from_size_align(STEP, 16) else { return false };
+    // SAFETY: the size is not zero; the block goes back to where it came from.
+    unsafe {
+        let block = System.alloc(layout);
+        System.dealloc(block, layout);
+        !block.is_null()
+    }
+}
+
+/// A small block that the system has refused: asked for again when what is held is given
+/// back, and else of the reserve.
+#[cold]
+fn last(layout: Layout, again: impl FnOnce() -> *mut u8) -> *mut u8 {
+    held::give_back();
+    let start = again();
+    if start.is_null() { RESERVE.alloc(layout).unwrap_or(ptr::null_mut()) } else { start }
+}
+
+/// `len` new bytes, all zero, if there is memory, if need be that which is held.
 fn map(len: usize) -> Option<*mut u8> {
+    map_as(len, 0).or_else(|| {
+        held::give_back();
+        map_as(len, 0)
+    })
+}
+
+/// `len` new bytes, all zero, by more `flags` of the system, if it does not refuse them.
+fn map_as(len: usize, flags: libc::c_int) -> Option<*mut u8> {
     // SAFETY: an anonymous private mapping at an address of the system's choice touches
     // nothing that is in use.
     let start = unsafe {
@@ -214,7 +255,7 @@ fn map(len: usize) -> Option<*mut u8> {
             ptr::null_mut(),
             len,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags,
             -1,
             0,
         )
@@ -237,8 +278,8 @@ fn unmap(run: Pages) {
     unsafe { libc::munmap(run.start.cast(), run.len) };
 }
 
-// SAFETY: a layout is large or not by its size and alignment alone, so each block goes back
-// to where it came from. Runs are at least as long as asked for, begin at a page (4096 bytes
+// SAFETY: a layout is large or not by its size and alignment alone, and a small block is of
+// the reserve or not by its address, so each goes back to where it came from. Runs are at least as long as asked for, begin at a page (4096 bytes
 // or more), and are nobody else's: each byte that is mapped is in one run that is kept or in
 // one that was handed out. `realloc` keeps the beginning, as `mremap` and copies do. Nothing
 // panics: places lie within the list.
@@ -246,8 +287,12 @@ unsafe impl GlobalAlloc for LargeBlocks {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match mapped(layout.size(), layout.align()) {
             Some(len) => self.take(len).or_else(|| map(len)).unwrap_or(ptr::null_mut()),
-            // SAFETY: the caller's promise is passed on.
-            None => unsafe { System.alloc(layout) },
+            None => {
+                // SAFETY: the caller's promise is passed on.
+                let start = unsafe { System.alloc(layout) };
+                // SAFETY: as above.
+                if start.is_null() { last(layout, || unsafe { System.alloc(layout) }) } else { start }
+            }
         }
     }
 
@@ -261,43 +306,64 @@ unsafe impl GlobalAlloc for LargeBlocks {
                 }
                 None => map(len).unwrap_or(ptr::null_mut()),
             },
-            // SAFETY: the caller's promise is passed on.
-            None => unsafe { System.alloc_zeroed(layout) },
+            None => {
+                // SAFETY: the caller's promise is passed on.
+                let start = unsafe { System.alloc_zeroed(layout) };
+                if !start.is_null() {
+                    return start;
+                }
+                // SAFETY: as above.
+                let start = last(layout, || unsafe { System.alloc(layout) });
+                if !start.is_null() {
+                    // SAFETY: the block was just made, with that many bytes.
+                    unsafe { start.write_bytes(0, layout.size()) };
+                }
+                start
+            }
         }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         match mapped(layout.size(), layout.align()) {
             Some(len) => self.free(Pages { start, len }),
-            // SAFETY: the caller's promise is passed on; the block came from `System`.
+            None if RESERVE.has(start) => RESERVE.free(start, layout.size()),
+            // SAFETY: the caller's promise is passed on; the block came from `System`, as it
+            // is neither large nor of the reserve.
             None => unsafe { System.dealloc(start, layout) },
         }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let is_reserved = RESERVE.has(start);
         match (mapped(layout.size(), layout.align()), mapped(size, layout.align())) {
             (Some(len), Some(new_len)) => {
-                self.resize(Pages { start, len }, new_len).unwrap_or(ptr::null_mut())
+                return self.resize(Pages { start, len }, new_len).unwrap_or(ptr::null_mut());
             }
-            // SAFETY: the caller's promise is passed on; the block came from `System`.
-            (None, None) => unsafe { System.realloc(start, layout, size) },
-            _ => {
-                // SAFETY: the caller promises that `size`, rounded up to the alignment, does
-                // not overflow; the alignment is that of a layout.
-                let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-                // SAFETY: `size` is not zero, as the caller promises.
-                let new = unsafe { self.alloc(new_layout) };
+            (None, None) if is_reserved && RESERVE.resize(start, layout.size(), size) => return start,
+            (None, None) if !is_reserved => {
+                // SAFETY: the caller's promise is passed on; the block came from `System`, as
+                // it is neither large nor of the reserve.
+                let new = unsafe { System.realloc(start, layout, size) };
                 if !new.is_null() {
-                    // SAFETY: both blocks hold that many bytes, and the new one is nobody
-                    // else's; the old one is freed once, with its layout.
-                    unsafe {
-                        ptr::copy_nonoverlapping(start, new, size.min(layout.size()));
-                        self.dealloc(start, layout);
-                    }
+                    return new;
                 }
-                new
+            }
+            _ => {}
+        }
+        // SAFETY: the caller promises that `size`, rounded up to the alignment, does not
+        // overflow; the alignment is that of a layout.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: `size` is not zero, as the caller promises.
+        let new = unsafe { self.alloc(new_layout) };
+        if !new.is_null() {
+            // SAFETY: both blocks hold that many bytes, and the new one is nobody else's; the
+            // old one is freed once, with its layout.
+            unsafe {
+                ptr::copy_nonoverlapping(start, new, size.min(layout.size()));
+                self.dealloc(start, layout);
             }
         }
+        new
     }
 }
 

@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// The longest piece that is kept.
@@ -75,6 +76,13 @@ impl LongPieces {
             known.clear();
         }
         let entry = Entry { hash, bytes: bytes.len() as u32, ids: known.len() as u32, len, n_ids };
+        // What there is no memory to keep is not kept.
+        let has_room = index.try_reserve(1, |entry| entry.hash).is_ok()
+            && memory::reserve(bytes, piece.len()).is_ok()
+            && memory::reserve(known, new.len()).is_ok();
+        if !has_room {
+            return;
+        }
         index.insert_unique(hash, entry, |entry| entry.hash);
         bytes.extend_from_slice(piece);
         known.extend_from_slice(new);

@@ -4,6 +4,9 @@
 //! these say so. For what a text or a file decides the size of, not for what
 //! the code does.
 
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasher, Hash};
+
 use crate::error::{Error, Result};
 
 /// There is no room for `n` values of `T`.
@@ -17,7 +20,25 @@ pub(crate) fn missing<T>(n: usize) -> Error {
 /// [`Error::Memory`] where there is not enough, as for all of these.
 #[inline]
 pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values.try_reserve(more).map_err(|_| missing::<T>(values.len().saturating_add(more)))
+    if values.capacity() - values.len() >= more {
+        return Ok(());
+    }
+    let n = values.len().saturating_add(more);
+    is_left()?;
+    values.try_reserve(more).map_err(|_| missing::<T>(n))
+}
+
+/// Whether there is any memory left, of which small blocks can be made: asked wherever
+/// input decides how many are.
+///
+/// The Python module has a reserve of them on Linux, which this must be asked to keep.
+#[inline]
+pub(crate) fn is_left() -> Result<()> {
+    #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
+    if crate::large_blocks::are_scarce() {
+        return Err(missing::<u8>(1));
+    }
+    Ok(())
 }
 
 /// Appends a value.
@@ -40,18 +61,120 @@ pub(crate) fn extend<T: Clone>(values: &mut Vec<T>, more: &[T]) -> Result<()> {
 
 /// An empty vector with room for `n` values.
 pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
+    is_left()?;
     let mut values = Vec::new();
     values.try_reserve_exact(n).map_err(|_| missing::<T>(n))?;
     Ok(values)
 }
 
-/// Whether there is room for `n` values, which are not made: for what grows in several arrays.
-pub(crate) fn check<T>(n: usize) -> Result<()> {
-    #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
-    let is_there = n.checked_mul(size_of::<T>()).is_some_and(crate::large_blocks::are_there);
-    #[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
-    let is_there = reserved::<T>(n).is_ok();
-    if is_there { Ok(()) } else { Err(missing::<T>(n)) }
+/// Holds memory for work on `n` values that takes up to `size` bytes for each, in maps and
+/// lists that grow by themselves; while this lives, it is there.
+///
+/// Only the Python module on Linux does so: elsewhere nothing is held.
+pub(crate) fn hold(n: usize, size: usize) -> Result<Held> {
+    let n = n.saturating_add(LEAST_HELD);
+    n.checked_mul(size).and_then(Held::new).ok_or(Error::Memory { n, size })
+}
+
+/// The bytes that a trainer which merges pairs may take for each byte of distinct pieces:
+/// twice what was measured, 12 to 30.
+pub(crate) const OF_MERGING: usize = 64;
+/// The same of Unigram's: 57 to 64.
+pub(crate) const OF_UNIGRAM: usize = 128;
+/// The bytes that reading a tokenizer may take for each byte of its file: three times
+/// what was measured, 4 to 10.
+pub(crate) const OF_READING: usize = 32;
+
+/// So many values at least: what a pattern, a cache or a thread takes beside.
+const LEAST_HELD: usize = 1 << 18;
+
+#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
+pub(crate) use crate::large_blocks::Held;
+
+/// Nothing.
+#[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
+pub(crate) struct Held;
+
+#[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
+impl Held {
+    fn new(_: usize) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+/// What an iterator gives, which knows how much that is.
+pub(crate) fn collected<T>(values: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = reserved(values.len())?;
+    all.extend(values);
+    Ok(all)
+}
+
+/// Makes a vector of `n` values longer, where it is shorter.
+pub(crate) fn resize<T: Clone>(values: &mut Vec<T>, n: usize, value: T) -> Result<()> {
+    reserve(values, n.saturating_sub(values.len()))?;
+    values.resize(n, value);
+    Ok(())
+}
+
+/// Appends to a text.
+pub(crate) fn extend_text(text: &mut String, more: &str) -> Result<()> {
+    reserve_text(text, more.len())?;
+    text.push_str(more);
+    Ok(())
+}
+
+/// Makes room for so many bytes of text more.
+pub(crate) fn reserve_text(text: &mut String, more: usize) -> Result<()> {
+    if text.capacity() - text.len() < more {
+        is_left()?;
+        text.try_reserve(more).map_err(|_| missing::<u8>(text.len().saturating_add(more)))?;
+    }
+    Ok(())
+}
+
+/// Bytes that are written to, for writers that know no [`Error`].
+pub(crate) struct Written<'a>(pub(crate) &'a mut Vec<u8>);
+
+impl std::io::Write for Written<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        extend(self.0, bytes).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Adds a value to a heap.
+#[inline]
+pub(crate) fn push_heap<T: Ord>(heap: &mut BinaryHeap<T>, value: T) -> Result<()> {
+    if heap.len() == heap.capacity() {
+        is_left()?;
+        heap.try_reserve(1).map_err(|_| missing::<T>(heap.len() + 1))?;
+    }
+    heap.push(value);
+    Ok(())
+}
+
+/// Makes room for one more key in a map.
+#[inline]
+pub(crate) fn reserve_key<K: Eq + Hash, V, S: BuildHasher>(map: &mut HashMap<K, V, S>) -> Result<()> {
+    reserve_keys(map, 1)
+}
+
+/// Makes room for `more` keys in a map.
+#[inline]
+pub(crate) fn reserve_keys<K: Eq + Hash, V, S: BuildHasher>(
+    map: &mut HashMap<K, V, S>,
+    more: usize,
+) -> Result<()> {
+    let n = map.len().saturating_add(more);
+    if n > map.capacity() {
+        is_left()?;
+        map.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+    }
+    Ok(())
 }
 
 /// A vector of `n` values that are alike.
@@ -73,14 +196,26 @@ mod tests {
             reserve(&mut values, n - 1).unwrap_err(),
             reserved::<u64>(n).unwrap_err(),
             filled(n, 0_u64).unwrap_err(),
-            check::<u64>(n).unwrap_err(),
+            collected(vec![(); n].into_iter().map(|()| 0_u64)).unwrap_err(),
+            resize(&mut Vec::new(), n, 0_u64).unwrap_err(),
         ] {
             assert!(matches!(error, Error::Memory { n: found, size: 8 } if found == n), "{error}");
         }
-        check::<u64>(1 << 17).unwrap();
+        is_left().unwrap();
         push(&mut values, 2).unwrap();
         extend(&mut values, &[3, 4]).unwrap();
         assert_eq!(values, [1, 2, 3, 4]);
         assert_eq!(filled(2, 7).unwrap(), [7, 7]);
+        assert_eq!(collected([1, 2].into_iter()).unwrap(), [1, 2]);
+        resize(&mut values, 6, 9).unwrap();
+        assert_eq!(values, [1, 2, 3, 4, 9, 9]);
+        let (mut text, mut heap, mut map) = ("a".to_owned(), BinaryHeap::new(), HashMap::new());
+        for n in 0..100 {
+            extend_text(&mut text, "bc").unwrap();
+            push_heap(&mut heap, n).unwrap();
+            reserve_key(&mut map).unwrap();
+            map.insert(n, ());
+        }
+        assert_eq!((text.len(), heap.pop(), map.len()), (201, Some(99), 100));
     }
 }

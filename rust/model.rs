@@ -142,12 +142,16 @@ impl Model {
     }
 
     /// This model, which makes none of `specials` (ids ascending) of text; `None` if that is so already.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
-        match self {
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is none for a second model.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
+        let _held = self.vocab().hold()?;
+        Ok(match self {
             Self::Bpe(model) => model.barring(specials).map(Self::Bpe),
-            Self::WordPiece(model) => model.barring(specials).map(Self::WordPiece),
-            Self::Unigram(model) => model.barring(specials).map(Self::Unigram),
-        }
+            Self::WordPiece(model) => model.barring(specials)?.map(Self::WordPiece),
+            Self::Unigram(model) => model.barring(specials)?.map(Self::Unigram),
+        })
     }
 
     /// The BPE model, for what only that can be asked.
@@ -307,7 +311,7 @@ impl Worker<'_> {
     /// [`Error::Internal`] where [`Model::sums_go_on`] says that there is no such thing.
     pub(crate) fn draft(&mut self, part: Vec<u8>) -> Result<Draft> {
         match self {
-            Self::Unigram(worker) => Ok(worker.draft(part)),
+            Self::Unigram(worker) => worker.draft(part),
             Self::Bpe(_) | Self::WordPiece(_) => Err(no_drafts()),
         }
     }

@@ -12,6 +12,8 @@
 
 use std::hint::select_unpredictable;
 
+use crate::error::Result;
+use crate::memory;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::simd::{huge_pages, prefetch};
 
@@ -134,11 +136,14 @@ impl Set {
 const SECOND: u32 = 32;
 
 /// So many sets without a piece.
-fn empty(n_sets: usize) -> Vec<Set> {
-    let mut sets = Vec::with_capacity(n_sets);
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory) where there is none for them.
+fn empty(n_sets: usize) -> Result<Vec<Set>> {
+    let mut sets = memory::reserved(n_sets)?;
     huge_pages::advise(sets.spare_capacity_mut());
     sets.resize(n_sets, Set::default());
-    sets
+    Ok(sets)
 }
 
 /// A bounded table from keys to values; belongs to one thread and one model.
@@ -155,7 +160,7 @@ impl PieceTable {
 
     /// An empty table that grows to at most so many sets, of 64 bytes each.
     pub(crate) fn new(most_sets: usize) -> Self {
-        Self { sets: empty(Self::LEAST_SETS), n_inserted: 0, most_sets }
+        Self { sets: vec![Set::default(); Self::LEAST_SETS], n_inserted: 0, most_sets }
     }
 
     /// Says that a key with this hash is going to be looked up.
@@ -227,8 +232,10 @@ impl PieceTable {
 
     fn grow(&mut self) {
         let size = (self.sets.len() * 4).min(self.most_sets);
-        let old = std::mem::replace(&mut self.sets, empty(size));
         self.n_inserted = 0;
+        // Where there is no memory, pieces drive each other out of the table there is.
+        let Ok(sets) = empty(size) else { return };
+        let old = std::mem::replace(&mut self.sets, sets);
         // The second of two goes before the first, which then is first again.
         for entry in old.iter().flat_map(|set| set.0.iter().rev()).filter(|entry| entry.key != 0) {
             self.place(*entry);

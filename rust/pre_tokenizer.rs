@@ -36,6 +36,7 @@ pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
 pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
 use crate::pattern::Work;
 
@@ -284,10 +285,7 @@ impl PreTokenizer {
     /// As [`PreTokenizer::for_each_piece`].
     pub fn split(&self, text: &str) -> Result<Vec<Range<usize>>> {
         let mut pieces = Vec::new();
-        self.for_each_piece(text, |piece| {
-            pieces.push(piece);
-            Ok(())
-        })?;
+        self.for_each_piece(text, |piece| memory::push(&mut pieces, piece))?;
         Ok(pieces)
     }
 

@@ -5,6 +5,7 @@
 //! forgotten. A chunk of pieces is looked up in short loops, one after the
 //! other: keys, then places, then ids; what is not known is asked for out of line.
 
+use crate::memory;
 use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::vocab::TokenId;
@@ -300,6 +301,10 @@ impl PretokenCache {
                 }
                 value[0] = self.n_long as u32;
                 self.long.truncate(self.n_long);
+                // What there is no memory to keep is not kept.
+                if memory::reserve(&mut self.long, ids.len() + AT_ONCE).is_err() {
+                    return;
+                }
                 self.long.extend_from_slice(ids);
                 self.n_long = self.long.len();
                 self.long.extend_from_slice(&[0; AT_ONCE]);

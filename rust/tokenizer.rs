@@ -44,6 +44,7 @@ use crate::bpe::{Bpe, BpeOptions, Unit};
 use crate::byte_level;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::Model;
 use crate::pipeline::Pipeline;
 use crate::template::{Part, Template};
@@ -122,6 +123,9 @@ pub struct Tokenizer {
     tables: decode::Tables,
 }
 
+/// As many bytes as an added token stands for beside its own, where memory is held.
+const ADDED_TOKEN: usize = 32;
+
 impl Tokenizer {
     /// Puts the parts together.
     ///
@@ -131,6 +135,9 @@ impl Tokenizer {
     pub fn new(parts: Parts) -> Result<Self> {
         let Parts { pipeline, model, added, template, decoder } = parts;
         template.check()?;
+        let _held = model.vocab().hold()?;
+        let n_added: usize = added.iter().map(|token| ADDED_TOKEN + token.content.len()).sum();
+        let _held_for_added = memory::hold(n_added, memory::OF_READING)?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
@@ -296,6 +303,7 @@ impl Tokenizer {
                 reason: format!("merges are passed over in BPE, and this is {}", self.model.name()),
             });
         };
+        let _held = bpe.vocab().hold()?;
         let options = BpeOptions { dropout: p, ..bpe.options().clone() };
         let model = Bpe::new(bpe.vocab().clone(), bpe.order().clone(), options)?;
         self.like_this(Arc::new(model.into()), self.added.tokens().to_vec())

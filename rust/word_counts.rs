@@ -25,6 +25,7 @@ pub use totals::Totals;
 
 use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use run::SortedRun;
@@ -68,7 +69,11 @@ impl WordCounts {
         pairs: impl IntoIterator<Item = (P, u64)>,
     ) -> Result<Self> {
         pipeline.check()?;
-        let mut pairs: Vec<(P, u64)> = pairs.into_iter().filter(|pair| pair.1 > 0).collect();
+        let mut sorted: Vec<(P, u64)> = Vec::new();
+        for pair in pairs.into_iter().filter(|pair| pair.1 > 0) {
+            memory::push(&mut sorted, pair)?;
+        }
+        let mut pairs = sorted;
         pairs.sort_unstable_by(|a, b| a.0.as_ref().cmp(b.0.as_ref()));
         let mut words = Self::empty(pipeline);
         for same in pairs.chunk_by(|a, b| a.0.as_ref() == b.0.as_ref()) {
@@ -79,7 +84,7 @@ impl WordCounts {
             let sum = same.iter().try_fold(0u64, |sum, pair| sum.checked_add(pair.1));
             let sum = sum.ok_or_else(|| run::overflow(piece))?;
             words.totals.add_pieces(sum)?;
-            words.push(piece, sum);
+            words.push(piece, sum)?;
         }
         Ok(words)
     }
@@ -105,12 +110,9 @@ impl WordCounts {
         same_pipeline(&self.pipeline, &other.pipeline)?;
         let totals = self.totals.add(&other.totals)?;
         let mut sum = Self::empty(self.pipeline.clone());
-        sum.bytes.reserve(self.bytes.len().max(other.bytes.len()));
+        memory::reserve(&mut sum.bytes, self.bytes.len().max(other.bytes.len()))?;
         let runs = vec![SortedRun::of_words(self), SortedRun::of_words(other)];
-        run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| {
-            sum.push(piece, count);
-            Ok(())
-        })?;
+        run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| sum.push(piece, count))?;
         sum.totals = totals;
         Ok(sum)
     }
@@ -132,6 +134,14 @@ impl WordCounts {
     /// Pieces with their counts, pieces ascending by bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         (0..self.len()).map(|at| (self.piece(at), self.counts[at]))
+    }
+
+    /// Holds memory for training on these: so many bytes for each of theirs.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    pub(crate) fn hold(&self, size: usize) -> Result<memory::Held> {
+        memory::hold(self.bytes.len() + size_of::<u64>() * self.len(), size)
     }
 
     /// The number of distinct pieces.
@@ -165,10 +175,10 @@ impl WordCounts {
     }
 
     /// Adds a piece greater than all others.
-    fn push(&mut self, piece: &[u8], count: u64) {
-        self.bytes.extend_from_slice(piece);
-        self.ends.push(self.bytes.len());
-        self.counts.push(count);
+    fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
+        memory::extend(&mut self.bytes, piece)?;
+        memory::push(&mut self.ends, self.bytes.len())?;
+        memory::push(&mut self.counts, count)
     }
 }
 

@@ -100,12 +100,14 @@ impl WordPiece {
 
     /// This model, in which no word becomes one of `specials` (ids ascending) by
     /// being its text; `None` if it is so already.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
-        let changes = self.barred != specials;
-        // What was taken before is taken again: this cannot fail.
-        changes
-            .then(|| Self::with_barred(self.vocab.clone(), self.options.clone(), specials.to_vec()).ok())
-            .flatten()
+    ///
+    /// # Errors
+    /// As [`WordPiece::new`], which took the same before: only for want of memory.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
+        if self.barred == specials {
+            return Ok(None);
+        }
+        Self::with_barred(self.vocab.clone(), self.options.clone(), specials.to_vec()).map(Some)
     }
 
     fn with_barred(vocab: Vocab, options: WordPieceOptions, barred: Vec<TokenId>) -> Result<Self> {

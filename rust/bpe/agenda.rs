@@ -11,6 +11,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::Result;
+use crate::memory;
+
 /// How many buckets keep their memory, and for how many places each.
 const KEPT_BUCKETS: usize = 1 << 10;
 const KEPT_PLACES: usize = 1 << 6;
@@ -25,11 +28,11 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn push(&mut self, at: u32) {
+    fn push(&mut self, at: u32) -> Result<()> {
         if self.sorted.last().is_none_or(|&last| last <= at) {
-            self.sorted.push(at);
+            memory::push(&mut self.sorted, at)
         } else {
-            self.unsorted.push(Reverse(at));
+            memory::push_heap(&mut self.unsorted, Reverse(at))
         }
     }
 
@@ -86,20 +89,34 @@ impl Agenda {
     }
 
     /// Adds a merge of a rank at a place.
-    pub(super) fn push(&mut self, rank: u32, at: u32) {
-        let number = *self.by_rank.entry(rank).or_insert_with(|| {
-            if self.used == self.buckets.len() {
-                self.buckets.push(Bucket::default());
-            }
-            self.buckets[self.used].rank = rank;
-            self.is_waiting.push(false);
-            self.used += 1;
-            self.used as u32 - 1
-        });
-        self.buckets[number as usize].push(at);
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough; the queue is
+    /// good for nothing then but [`Agenda::clear`].
+    pub(super) fn push(&mut self, rank: u32, at: u32) -> Result<()> {
+        let number = match self.by_rank.get(&rank) {
+            Some(&number) => number,
+            None => self.open(rank)?,
+        };
+        self.buckets[number as usize].push(at)?;
         if !std::mem::replace(&mut self.is_waiting[number as usize], true) {
-            self.waiting.push(Reverse((rank, number)));
+            memory::push_heap(&mut self.waiting, Reverse((rank, number)))?;
         }
+        Ok(())
+    }
+
+    /// The number of a bucket for a rank that has none.
+    fn open(&mut self, rank: u32) -> Result<u32> {
+        if self.used == self.buckets.len() {
+            memory::push(&mut self.buckets, Bucket::default())?;
+        }
+        memory::push(&mut self.is_waiting, false)?;
+        memory::reserve_key(&mut self.by_rank)?;
+        let number = self.used as u32;
+        self.buckets[self.used].rank = rank;
+        self.by_rank.insert(rank, number);
+        self.used += 1;
+        Ok(number)
     }
 
     /// Takes the first merge: its rank and place.
@@ -125,10 +142,10 @@ mod tests {
         let mut agenda = Agenda::default();
         for round in 0..2 {
             for (rank, at) in [(3, 5), (1, 9), (3, 2), (1, 10), (2, 0), (3, 7), (1, 4)] {
-                agenda.push(rank, at);
+                agenda.push(rank, at).unwrap();
             }
             let mut order: Vec<_> = (0..3).filter_map(|_| agenda.pop()).collect();
-            agenda.push(1, 1);
+            agenda.push(1, 1).unwrap();
             order.extend(std::iter::from_fn(|| agenda.pop()));
             let expected = [(1, 4), (1, 9), (1, 10), (1, 1), (2, 0), (3, 2), (3, 5), (3, 7)];
             assert_eq!(order, expected, "round {round}");

@@ -53,6 +53,7 @@ impl Atoms {
             bytes.iter().for_each(|&byte| symbols.push(byte_ids[usize::from(byte)], 1));
             let Some(last) = last_rank(&symbols, pairs) else { continue };
             symbols.merge(pairs);
+            symbols.insist();
             if symbols.ids != [id] {
                 continue;
             }

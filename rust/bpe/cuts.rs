@@ -16,6 +16,8 @@
 //! point; of two whole characters the set is asked at once, without a branch.
 
 use super::characters::{Character, unit_at};
+use crate::error::Result;
+use crate::memory;
 use crate::simd::bits;
 use crate::vocab::Vocab;
 
@@ -150,42 +152,40 @@ impl Cuts {
     /// Fills `runs` with those of a piece from the start of one on: one or more, in
     /// order, the last of them the end of the piece or where to go on. Returns how
     /// many, `None` if the piece is not made of characters, which the first call tells.
-    pub(super) fn runs(&self, piece: &[u8], from: usize, runs: &mut Vec<Run>) -> Option<usize> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is none for the runs.
+    pub(super) fn runs(&self, piece: &[u8], from: usize, runs: &mut Vec<Run>) -> Result<Option<usize>> {
         if from == 0 && piece.len() > STEP {
             let mut at = 0;
             while at < piece.len() {
-                at += unit_at(piece, at)?.len as usize;
+                let Some(unit) = unit_at(piece, at) else { return Ok(None) };
+                at += unit.len as usize;
             }
         }
         let mut size = STEP;
         loop {
             let to = piece.len().min(from + size);
-            let (n, at) = self.runs_between(piece, from, to, runs)?;
+            // A run has a byte or more. Each place is written; only ends stay.
+            if runs.len() <= to - from {
+                memory::resize(runs, to - from + 1, Run::default())?;
+            }
+            let Some((n, at)) = self.runs_between(piece, from, to, runs) else { return Ok(None) };
             if at == piece.len() {
-                return Some(n);
+                return Ok(Some(n));
             }
             // The last run may go on.
             if n > 1 {
-                return Some(n - 1);
+                return Ok(Some(n - 1));
             }
             size *= 2;
         }
     }
 
     /// Fills `runs` with those of the characters that begin between `from` and `to`;
-    /// returns how many, and the end of the last.
+    /// returns how many, and the end of the last. There is a place for each byte, and one more.
     #[inline]
-    fn runs_between(
-        &self,
-        piece: &[u8],
-        from: usize,
-        to: usize,
-        runs: &mut Vec<Run>,
-    ) -> Option<(usize, usize)> {
-        // A run has a byte or more. Each place is written; only ends stay.
-        if runs.len() <= to - from {
-            runs.resize(to - from + 1, Run::default());
-        }
+    fn runs_between(&self, piece: &[u8], from: usize, to: usize, runs: &mut [Run]) -> Option<(usize, usize)> {
         let mut left = unit_at(piece, from)?;
         let (mut parts, mut alone) = (self.parts.of(left), left.code_point().unwrap_or(0));
         let (mut n, mut at) = (0, from + left.len as usize);
@@ -295,7 +295,7 @@ mod tests {
             ("ab", vec![2]),
         ] {
             let mut runs = vec![Run { end: 7, alone: 7 }; 3];
-            let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap();
+            let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap().unwrap();
             assert_eq!(runs[..n].iter().map(|run| run.end).collect::<Vec<_>>(), expected, "{piece}");
             let mut start = 0;
             for run in &runs[..n] {
@@ -305,7 +305,7 @@ mod tests {
                 start = run.end as usize;
             }
         }
-        assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()), None);
+        assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()).unwrap(), None);
     }
 
     #[test]
@@ -317,13 +317,14 @@ mod tests {
         let expected: Vec<usize> = runs.chain((0..STEP).map(|n| 8 * STEP + 3 * (n + 1))).collect();
         let (mut all, mut runs) = (Vec::new(), Vec::new());
         while all.last() != Some(&piece.len()) {
-            let n = cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut runs).unwrap();
+            let n =
+                cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut runs).unwrap().unwrap();
             assert!(n <= 8 * STEP / 3, "{n}");
             all.extend(runs[..n].iter().map(|run| run.end as usize));
         }
         assert_eq!(all, expected);
         let broken = [piece.as_bytes(), b"\xE8"].concat();
-        assert_eq!(cuts.runs(&broken, 0, &mut runs), None);
+        assert_eq!(cuts.runs(&broken, 0, &mut runs).unwrap(), None);
     }
 
     #[test]

@@ -44,7 +44,9 @@ impl Bpe {
             if !self.push_first_symbols(bytes, &mut symbols) {
                 continue;
             }
-            symbols.merge_down_to(2, &self.pairs);
+            let done = symbols.merge_down_to(2, &self.pairs);
+            symbols.note(done);
+            symbols.insist();
             if let [first, second] = symbols.ids[..]
                 && self.pairs.get(first, second).id == id
             {

@@ -13,23 +13,19 @@
 //! are one candidate. They leave the agenda one after the other, as nothing comes
 //! in between, so the second is known by the first.
 
+use std::alloc::{Layout, handle_alloc_error};
+
 use super::agenda::Agenda;
 use super::few::{self, Few};
 use super::pairs::{Merged, PairTable};
 use super::scan::{self, Scan};
 use super::windows::Windows;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::memory;
 use crate::vocab::TokenId;
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;
-
-/// The bytes that are asked for before a piece is merged, for each of its bytes: an
-/// estimate of symbols, windows, what waits in the agenda and the ids, each while its
-/// array doubles. Not a bound: a thread that takes memory in between can still leave
-/// too little.
-const WORK: usize = 96;
 
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
@@ -66,7 +62,7 @@ pub(crate) struct Symbols {
     agenda: Agenda,
     /// Ranks and places that were passed over.
     skipped: Vec<(u32, u32)>,
-    /// That there was no memory for a piece, which has no symbols.
+    /// That there was no memory for a piece, of which symbols are missing then.
     pub(super) missing: Option<Error>,
 }
 
@@ -77,14 +73,40 @@ impl Symbols {
         self.lens.clear();
     }
 
-    /// Whether there is no memory to merge a piece of so many bytes, which is noted.
-    pub(super) fn lacks_room(&mut self, len: usize) -> bool {
-        if len <= KEPT_SYMBOLS {
-            return false;
+    /// Takes note of what there was no memory for: then the piece has no symbols.
+    pub(super) fn note(&mut self, done: Result<()>) {
+        if let Err(error) = done {
+            self.missing = Some(error);
+            self.clear();
         }
-        // Asked for in one and given back: which of the arrays will be long shows later.
-        self.missing = memory::check::<[u8; WORK]>(len).err().or(self.missing.take());
-        self.missing.is_some()
+    }
+
+    /// Ends the process where there was no memory, as a vector that grows by itself does:
+    /// for work that gives no error, which must not go on without some symbols.
+    pub(super) fn insist(&self) {
+        if self.missing.is_some() {
+            handle_alloc_error(Layout::new::<TokenId>());
+        }
+    }
+
+    /// Appends the ids to others, as far as there is memory.
+    pub(super) fn append_to(&mut self, ids: &mut Vec<TokenId>) {
+        let done = memory::extend(ids, &self.ids);
+        self.note(done);
+    }
+
+    /// Makes room for one more symbol, if there is memory; for few there is.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let Self { ids, lens, .. } = self;
+        if ids.len() < KEPT_SYMBOLS {
+            ids.reserve(1);
+            lens.reserve(1);
+            return true;
+        }
+        let done = memory::reserve(ids, 1).and_then(|()| memory::reserve(lens, 1));
+        self.missing = done.err().or(self.missing.take());
+        self.missing.is_none()
     }
 
     /// Lets go of what a long piece took.
@@ -95,9 +117,12 @@ impl Symbols {
         }
     }
 
-    /// Adds a symbol that covers `len` bytes.
+    /// Adds a symbol that covers `len` bytes; that there is no memory for it is noted.
     #[inline]
     pub(crate) fn push(&mut self, id: TokenId, len: u32) {
+        if self.ids.len() == self.ids.capacity().min(self.lens.capacity()) && !self.grow() {
+            return;
+        }
         self.ids.push(id);
         self.lens.push(len);
     }
@@ -107,22 +132,28 @@ impl Symbols {
         if self.ids.len() <= few::MOST {
             self.merge_few(pairs);
         } else if pairs.greatest_rank() > scan::GREATEST_RANK {
-            self.merge_down_to(1, pairs);
+            let done = self.merge_down_to(1, pairs);
+            self.note(done);
         } else if self.ids.len() <= scan::MOST {
             self.merge_by_scan(pairs);
         } else {
-            self.merge_in_windows(pairs);
+            let done = self.merge_in_windows(pairs);
+            self.note(done);
         }
     }
 
     /// Merges until no pair is left to merge, or only `floor` symbols are.
-    pub(super) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) {
-        self.merge_by_agenda(floor, pairs, PassOver::Never);
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    pub(super) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) -> Result<()> {
+        self.merge_by_agenda(floor, pairs, PassOver::Never)
     }
 
     /// Merges, passing over candidates.
     pub(super) fn merge_with_dropout(&mut self, pairs: &PairTable, dropout: PassOver<'_>) {
-        self.merge_by_agenda(1, pairs, dropout);
+        let done = self.merge_by_agenda(1, pairs, dropout);
+        self.note(done);
     }
 
     fn merge_few(&mut self, pairs: &PairTable) {
@@ -156,18 +187,20 @@ impl Symbols {
         lens.truncate(kept);
     }
 
-    fn merge_by_agenda(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) {
+    fn merge_by_agenda(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) -> Result<()> {
         let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();
+        memory::reserve(next, ids.len().max(1))?;
         next.extend((1..n).chain([NONE]));
         prev.clear();
+        memory::reserve(prev, ids.len().max(1))?;
         prev.extend([NONE].into_iter().chain(0..n.saturating_sub(1)));
         agenda.clear();
         for (at, pair) in ids.windows(2).enumerate() {
             let merged = pairs.get(pair[0], pair[1]);
             if merged != Merged::NEVER {
-                agenda.push(merged.rank, at as u32);
+                agenda.push(merged.rank, at as u32)?;
             }
         }
         skipped.clear();
@@ -177,10 +210,10 @@ impl Symbols {
         {
             if let PassOver::Waits(skips) = &mut dropout {
                 if skips() {
-                    skipped.push((rank, at));
+                    memory::push(skipped, (rank, at))?;
                     continue;
                 }
-                skipped.drain(..).for_each(|(rank, at)| agenda.push(rank, at));
+                skipped.drain(..).try_for_each(|(rank, at)| agenda.push(rank, at))?;
             }
             let left = at as usize;
             // What waits for a symbol that was merged away is stale. So is a merge
@@ -199,7 +232,7 @@ impl Symbols {
                     continue;
                 }
                 if skips() {
-                    skipped.push((rank, at));
+                    memory::push(skipped, (rank, at))?;
                     continue;
                 }
                 skipped.clear();
@@ -213,7 +246,7 @@ impl Symbols {
                 let before = prev[left];
                 let born = pairs.get(ids[before as usize], merged.id);
                 if born != Merged::NEVER {
-                    agenda.push(born.rank, before);
+                    agenda.push(born.rank, before)?;
                 }
             }
             if next[left] != NONE {
@@ -221,7 +254,7 @@ impl Symbols {
                 prev[after] = at;
                 let born = pairs.get(merged.id, ids[after]);
                 if born != Merged::NEVER {
-                    agenda.push(born.rank, at);
+                    agenda.push(born.rank, at)?;
                 }
             }
         }
@@ -235,5 +268,6 @@ impl Symbols {
         }
         ids.truncate(kept);
         lens.truncate(kept);
+        Ok(())
     }
 }

@@ -13,6 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merge::Symbols;
 use super::pairs::{Merged, PairTable};
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// A text while it is merged.
@@ -31,20 +33,23 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    fn queue_pair(&mut self, at: usize) {
+    fn queue_pair(&mut self, at: usize) -> Result<()> {
         let next = at + self.spans[at] as usize;
-        let Some(&right) = self.ids.get(next) else { return };
+        let Some(&right) = self.ids.get(next) else { return Ok(()) };
         let merged = self.pairs.get(self.ids[at], right);
         if merged != Merged::NEVER {
-            self.queue.push(Reverse((merged.rank, at as u32, self.spans[at] + self.spans[next])));
+            let whole = self.spans[at] + self.spans[next];
+            memory::push_heap(&mut self.queue, Reverse((merged.rank, at as u32, whole)))?;
             if self.unused.contains(&merged.id) {
+                memory::reserve_key(&mut self.parts)?;
                 self.parts.insert(merged.id, (self.ids[at], right, self.spans[at]));
             }
         }
+        Ok(())
     }
 
-    fn merge(&mut self) {
-        (0..self.ids.len()).for_each(|at| self.queue_pair(at));
+    fn merge(&mut self) -> Result<()> {
+        (0..self.ids.len()).try_for_each(|at| self.queue_pair(at))?;
         while let Some(Reverse((_, at, span))) = self.queue.pop() {
             let at = at as usize;
             let next = at + self.spans[at] as usize;
@@ -59,27 +64,31 @@ impl Text<'_> {
                 *before = at as u32;
             }
             if at > 0 {
-                self.queue_pair(self.before[at] as usize);
+                self.queue_pair(self.before[at] as usize)?;
             }
-            self.queue_pair(at);
+            self.queue_pair(at)?;
         }
+        Ok(())
     }
 }
 
 /// Merges `symbols` and takes unused pieces apart.
-pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &FxHashSet<TokenId>) {
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &FxHashSet<TokenId>) -> Result<()> {
     let lens = std::mem::take(&mut symbols.lens);
     let n = symbols.ids.len();
     let mut text = Text {
         pairs,
         unused,
         ids: std::mem::take(&mut symbols.ids),
-        spans: vec![1; n],
-        before: (0..n as u32).map(|at| at.saturating_sub(1)).collect(),
+        spans: memory::filled(n, 1)?,
+        before: memory::collected((0..n as u32).map(|at| at.saturating_sub(1)))?,
         queue: BinaryHeap::new(),
         parts: FxHashMap::default(),
     };
-    text.merge();
+    text.merge()?;
     let mut at = 0;
     let mut stack = Vec::new();
     while at < n {
@@ -97,4 +106,5 @@ pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &FxHashSet
             }
         }
     }
+    Ok(())
 }

@@ -110,6 +110,7 @@ impl Scored {
     pub(super) fn is_known(&self, text: &[u8]) -> bool {
         let mut symbols = Symbols::default();
         self.push_symbols(text, &mut symbols);
+        symbols.insist();
         symbols.ids.iter().all(|&id| id < self.limit)
     }
 
@@ -237,7 +238,10 @@ impl Bpe {
     ) {
         scored.push_symbols(piece, symbols);
         match dropout {
-            _ if !scored.merges_only() => resegment::merge(symbols, &self.pairs, &scored.unused),
+            _ if !scored.merges_only() => {
+                let done = resegment::merge(symbols, &self.pairs, &scored.unused);
+                symbols.note(done);
+            }
             None => symbols.merge(&self.pairs),
             Some(dropout) => {
                 symbols.merge_with_dropout(&self.pairs, PassOver::Gone(&mut || dropout.skips()));

@@ -24,6 +24,8 @@
 use super::merge::Symbols;
 use super::pairs::PairTable;
 use super::scan;
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// How far a window goes back into the one before. A token is often found right
@@ -54,7 +56,10 @@ struct Token {
 
 impl Symbols {
     /// Merges a piece of any length window by window.
-    pub(super) fn merge_in_windows(&mut self, pairs: &PairTable) {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub(super) fn merge_in_windows(&mut self, pairs: &PairTable) -> Result<()> {
         let mut piece = std::mem::take(&mut self.windows);
         std::mem::swap(&mut piece.ids, &mut self.ids);
         std::mem::swap(&mut piece.lens, &mut self.lens);
@@ -70,8 +75,8 @@ impl Symbols {
                 level += 1;
                 continue;
             }
-            self.merge_window(pairs, &piece.ids[from..end], from, &mut piece.fresh);
-            if piece.join(from) {
+            self.merge_window(pairs, &piece.ids[from..end], from, &mut piece.fresh)?;
+            if piece.join(from)? {
                 done = end;
                 level = level.saturating_sub(1);
             } else {
@@ -84,26 +89,38 @@ impl Symbols {
             self.push(token.id, lens.iter().sum());
         }
         self.windows = piece;
+        Ok(())
     }
 
     /// Fills `tokens` with those of the symbols `ids`, which begin at `from`.
-    fn merge_window(&mut self, pairs: &PairTable, ids: &[TokenId], from: usize, tokens: &mut Vec<Token>) {
+    fn merge_window(
+        &mut self,
+        pairs: &PairTable,
+        ids: &[TokenId],
+        from: usize,
+        tokens: &mut Vec<Token>,
+    ) -> Result<()> {
         tokens.clear();
         let from = from as u32;
         if ids.len() <= scan::MOST {
+            memory::reserve(tokens, scan::MOST)?;
             self.scan.run(pairs, ids);
             let token = |(start, end, id)| Token { start: from + start as u32, end: from + end as u32, id };
             tokens.extend(self.scan.tokens().map(token));
-            return;
+            return Ok(());
         }
         self.clear();
         ids.iter().for_each(|&id| self.push(id, 1));
-        self.merge_down_to(1, pairs);
+        // Here what is missing must not be passed over: windows would never agree.
+        self.missing.take().map_or(Ok(()), Err)?;
+        self.merge_down_to(1, pairs)?;
+        memory::reserve(tokens, self.ids.len())?;
         let mut start = from;
         for (&id, &len) in self.ids.iter().zip(&self.lens) {
             tokens.push(Token { start, end: start + len, id });
             start += len;
         }
+        Ok(())
     }
 }
 
@@ -121,11 +138,11 @@ impl Windows {
 
     /// Joins the tokens of a window that begins at `from` to those so far, if
     /// they have one in common.
-    fn join(&mut self, from: usize) -> bool {
+    fn join(&mut self, from: usize) -> Result<bool> {
         let Self { tokens, fresh, .. } = self;
         if from == 0 {
             std::mem::swap(tokens, fresh);
-            return true;
+            return Ok(true);
         }
         let mut old =
             tokens.len() - tokens.iter().rev().take_while(|token| token.start as usize >= from).count();
@@ -133,14 +150,14 @@ impl Windows {
         while let (Some(left), Some(right)) = (tokens.get(old), fresh.get(new)) {
             if (left.start, left.end) == (right.start, right.end) {
                 tokens.truncate(old);
-                tokens.extend_from_slice(&fresh[new..]);
-                return true;
+                memory::extend(tokens, &fresh[new..])?;
+                return Ok(true);
             }
             // The one that ends first has no partner.
             let (left_end, right_end) = (left.end, right.end);
             old += usize::from(left_end <= right_end);
             new += usize::from(right_end <= left_end);
         }
-        false
+        Ok(false)
     }
 }

@@ -7,8 +7,9 @@ use super::Bpe;
 use super::cuts::{Run, word_ends};
 use super::few;
 use super::merge::Symbols;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::long_pieces::LongPieces;
+use crate::memory;
 use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pretoken_cache::{self, PretokenCache};
@@ -78,8 +79,9 @@ impl Bpe {
 
 impl Worker<'_> {
     /// What can be kept for another worker of the same model: without what long
-    /// texts took.
+    /// texts took, and without what was made while memory was missing.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        let _ = self.check();
         self.scratch.symbols.rest();
         self.scratch.runs.truncate(KEPT_RUNS);
         self.scratch.runs.shrink_to(KEPT_RUNS);
@@ -104,7 +106,15 @@ impl Worker<'_> {
     /// [`Error::Memory`](crate::Error::Memory) if not.
     #[inline]
     pub fn check(&mut self) -> Result<()> {
-        self.scratch.symbols.missing.take().map_or(Ok(()), Err)
+        self.scratch.symbols.missing.take().map_or(Ok(()), |error| Err(self.forget(error)))
+    }
+
+    /// Forgets what was learnt, of which ids may be missing.
+    #[cold]
+    fn forget(&mut self, error: Error) -> Error {
+        let dropout = self.scratch.dropout.take();
+        *self.scratch = Scratch { dropout, ..Scratch::default() };
+        error
     }
 
     /// Appends the ids of pieces of a text, in order.
@@ -129,11 +139,8 @@ impl Scratch {
     fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
         if self.dropout.is_some() || len == 0 {
-            if self.symbols.lacks_room(len) {
-                return;
-            }
             bpe.encode_symbols(&text[start..end], &mut self.symbols, &mut self.dropout);
-            ids.extend_from_slice(&self.symbols.ids);
+            self.symbols.append_to(ids);
             return;
         }
         let (cache, mut misses) = self.parts(bpe);
@@ -185,12 +192,16 @@ impl Scratch {
         if bpe.scored.is_some() && self.dropout.is_none() && self.scored_with_lens(bpe, piece, ids, lens) {
             return;
         }
-        if self.symbols.lacks_room(piece.len()) {
-            return;
-        }
         bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
-        ids.extend_from_slice(&self.symbols.ids);
-        lens.extend_from_slice(&self.symbols.lens);
+        self.append_with_lens(0, ids, lens);
+    }
+
+    /// Appends the symbols from the `skip`th on, as far as there is memory.
+    fn append_with_lens(&mut self, skip: usize, ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+        let new = (new.get(skip..).unwrap_or_default(), new_lens.get(skip..).unwrap_or_default());
+        let done = memory::extend(ids, new.0).and_then(|()| memory::extend(lens, new.1));
+        self.symbols.note(done);
     }
 
     /// Encodes a text of any length run by run; `false` if it cannot be cut.
@@ -204,23 +215,26 @@ impl Scratch {
         let Some(cuts) = &bpe.cuts else { return false };
         let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
         while done < piece.len() {
-            let Some(n) = cuts.runs(piece, done, &mut self.runs) else { return false };
-            for run in &self.runs[..n] {
-                let end = run.end as usize;
-                if self.symbols.lacks_room(end - done) {
+            let n = match cuts.runs(piece, done, &mut self.runs) {
+                Ok(Some(n)) => n,
+                Ok(None) => return false,
+                Err(error) => {
+                    self.symbols.missing = Some(error);
                     return true;
                 }
+            };
+            for at in 0..n {
+                let end = self.runs[at].end as usize;
                 bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
                 let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
                 let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
                 let skip = usize::from(goes_on && new.first() == fused.as_ref());
                 if skip == 1
-                    && let Some(last) = lens.last_mut()
+                    && let (Some(last), Some(len)) = (lens.last_mut(), new_lens.first())
                 {
-                    *last += new_lens[0];
+                    *last += len;
                 }
-                ids.extend_from_slice(&new[skip..]);
-                lens.extend_from_slice(&new_lens[skip..]);
+                self.append_with_lens(skip, ids, lens);
                 done = end;
             }
         }
@@ -288,7 +302,11 @@ impl Misses<'_> {
     /// Finds the runs of a piece; `None` if it cannot be cut.
     #[inline]
     fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
-        self.bpe.cuts.as_ref().and_then(|cuts| cuts.runs(piece, from, self.runs))
+        let runs = self.bpe.cuts.as_ref()?.runs(piece, from, self.runs);
+        runs.unwrap_or_else(|error| {
+            self.symbols.missing = Some(error);
+            None
+        })
     }
 
     /// Appends the ids of the piece that a key spells, and keeps them.
@@ -316,11 +334,8 @@ impl Misses<'_> {
     fn encode_long(&mut self, piece: &[u8], is_run: bool, ids: &mut Vec<TokenId>) {
         let Self { bpe, symbols, long, .. } = self;
         long.encode(piece, is_run, ids, |ids| {
-            if symbols.lacks_room(piece.len()) {
-                return;
-            }
             bpe.encode_piece(piece, is_run, symbols);
-            ids.extend_from_slice(&symbols.ids);
+            symbols.append_to(ids);
         });
     }
 

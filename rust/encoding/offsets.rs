@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::Span;
+use crate::error::Result;
+use crate::memory;
 
 /// In what offsets count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +21,32 @@ pub enum OffsetUnit {
 /// Bytes that are no UTF-8 count as the characters U+FFFD they would be
 /// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
 /// order; the text is read once or twice.
-pub fn char_offsets(text: &[u8], spans: &[Span]) -> Vec<Span> {
-    let mut offsets = spans.to_vec();
-    write_char_offsets(text, spans, &mut offsets);
-    offsets
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+pub fn char_offsets(text: &[u8], spans: &[Span]) -> Result<Vec<Span>> {
+    let mut offsets = memory::filled(spans.len(), [0, 0])?;
+    write_char_offsets(text, spans, &mut offsets)?;
+    Ok(offsets)
 }
 
 /// As [`char_offsets`], into as many cells.
-pub fn write_char_offsets(text: &[u8], spans: &[Span], offsets: &mut [Span]) {
+///
+/// # Errors
+/// As there.
+pub fn write_char_offsets(text: &[u8], spans: &[Span], offsets: &mut [Span]) -> Result<()> {
     if text.is_ascii() {
-        return offsets.copy_from_slice(spans);
+        offsets.copy_from_slice(spans);
+        return Ok(());
     }
-    let shape = shape(text);
-    let mut chars = Chars::new(&shape);
+    let shape = shape(text)?;
+    let mut chars = Chars::new(&shape)?;
     for (offset, &[start, end]) in offsets.iter_mut().zip(spans) {
         let first = chars.before(start) - u64::from(chars.is_inside(start));
         // Starts of characters before `end` count the one that `end` cuts.
         *offset = [first, if start == end { first } else { chars.before(end) }];
     }
+    Ok(())
 }
 
 /// Bytes of which the characters are counted ahead.
@@ -53,14 +63,14 @@ struct Chars<'a> {
 }
 
 impl<'a> Chars<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
+    fn new(bytes: &'a [u8]) -> Result<Self> {
         let mut n = 0;
         let ahead = bytes.chunks(STRETCH).map(|stretch| {
             let before = n;
             n += starts(stretch);
             before
         });
-        Self { ahead: ahead.collect(), bytes, at: 0, n_before: 0 }
+        Ok(Self { ahead: memory::collected(ahead)?, bytes, at: 0, n_before: 0 })
     }
 
     /// The number of characters that begin before a place.
@@ -107,16 +117,16 @@ fn starts_between(bytes: &[u8], from: usize, to: usize) -> u64 {
 
 /// Bytes that start and continue characters where those of `text`, decoded
 /// with replacement, do.
-fn shape(text: &[u8]) -> Cow<'_, [u8]> {
+fn shape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
     if simdutf8::basic::from_utf8(text).is_ok() {
-        return Cow::Borrowed(text);
+        return Ok(Cow::Borrowed(text));
     }
-    let mut shape = Vec::with_capacity(text.len());
+    let mut shape = memory::reserved(text.len())?;
     for chunk in text.utf8_chunks() {
         shape.extend_from_slice(chunk.valid().as_bytes());
         shape.extend(chunk.invalid().iter().enumerate().map(|(at, _)| if at == 0 { b'?' } else { 0x80 }));
     }
-    Cow::Owned(shape)
+    Ok(Cow::Owned(shape))
 }
 
 #[cfg(test)]
@@ -128,7 +138,7 @@ mod tests {
         let text = "aé€b".repeat(40);
         let spans = [[0, 1], [1, 3], [1, 2], [2, 3], [3, 5], [4, 6], [6, 7], [5, 5], [7, 280], [280, 280]];
         let expected = [[0, 1], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3], [3, 4], [2, 2], [4, 160], [160, 160]];
-        assert_eq!(char_offsets(text.as_bytes(), &spans), expected);
+        assert_eq!(char_offsets(text.as_bytes(), &spans).unwrap(), expected);
     }
 
     #[test]
@@ -136,7 +146,10 @@ mod tests {
         // As text: a, U+FFFD for E2 82, U+FFFD for FF, b, U+FFFD for F0.
         let text = b"a\xE2\x82\xFFb\xF0";
         let spans = [[0, 1], [1, 2], [2, 3], [1, 4], [3, 4], [4, 6], [6, 6]];
-        assert_eq!(char_offsets(text, &spans), [[0, 1], [1, 2], [1, 2], [1, 3], [2, 3], [3, 5], [5, 5]]);
+        assert_eq!(
+            char_offsets(text, &spans).unwrap(),
+            [[0, 1], [1, 2], [1, 2], [1, 3], [2, 3], [3, 5], [5, 5]]
+        );
     }
 
     #[test]
@@ -145,7 +158,7 @@ mod tests {
         let n_before =
             |at: usize| text.as_bytes()[..at].iter().filter(|&&byte| is_start(byte)).count() as u64;
         let places = (0..=text.len()).map(|n| n * 7919 % (text.len() + 1));
-        let mut chars = Chars::new(text.as_bytes());
+        let mut chars = Chars::new(text.as_bytes()).unwrap();
         for at in (0..=text.len()).chain(places).chain((0..=text.len()).rev()) {
             assert_eq!(chars.before(at as u64), n_before(at), "{at}");
         }

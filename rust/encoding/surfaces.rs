@@ -1,5 +1,8 @@
 //! `Surfaces`: what stood in a text where an id alone does not say it.
 
+use crate::error::Result;
+use crate::memory;
+
 /// Texts by place: those of unknown tokens, and of added tokens that are not
 /// spelled as they were found. All in one string, for there may be many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,9 +14,18 @@ pub struct Surfaces {
 
 impl Surfaces {
     /// Sets the text of a place after all others; bytes that are no UTF-8 become U+FFFD.
-    pub fn push(&mut self, place: usize, text: &[u8]) {
-        self.text.push_str(&String::from_utf8_lossy(text));
-        self.places.push((place, self.text.len()));
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub fn push(&mut self, place: usize, text: &[u8]) -> Result<()> {
+        let n = self.text.len();
+        let done = text.utf8_chunks().try_for_each(|chunk| {
+            memory::extend_text(&mut self.text, chunk.valid())?;
+            memory::extend_text(&mut self.text, if chunk.invalid().is_empty() { "" } else { "\u{FFFD}" })
+        });
+        let done = done.and_then(|()| memory::push(&mut self.places, (place, self.text.len())));
+        // Without its place a text would be taken for that of the next one.
+        done.inspect_err(|_| self.text.truncate(n))
     }
 
     /// The places with their texts, ascending.
@@ -39,10 +51,11 @@ impl Surfaces {
     }
 
     /// Appends those of a text whose ids begin at `first`.
-    pub(crate) fn extend(&mut self, other: &Self, first: usize) {
-        for (place, text) in other.iter() {
-            self.push(first + place, text.as_bytes());
-        }
+    ///
+    /// # Errors
+    /// As [`Surfaces::push`].
+    pub(crate) fn extend(&mut self, other: &Self, first: usize) -> Result<()> {
+        other.iter().try_for_each(|(place, text)| self.push(first + place, text.as_bytes()))
     }
 }
 
@@ -53,11 +66,11 @@ mod tests {
     #[test]
     fn texts_keep_their_places() {
         let mut surfaces = Surfaces::default();
-        surfaces.push(1, b"ab");
-        surfaces.push(4, b"\xFF");
+        surfaces.push(1, b"ab").unwrap();
+        surfaces.push(4, b"\xFF").unwrap();
         let mut all = Surfaces::default();
-        all.extend(&surfaces, 2);
-        all.extend(&surfaces, 10);
+        all.extend(&surfaces, 2).unwrap();
+        all.extend(&surfaces, 10).unwrap();
         assert_eq!(
             all.iter().collect::<Vec<_>>(),
             [(3, "ab"), (6, "\u{FFFD}"), (11, "ab"), (14, "\u{FFFD}")]
@@ -65,7 +78,7 @@ mod tests {
         assert_eq!(all.within(4..11).collect::<Vec<_>>(), [(6, "\u{FFFD}")]);
         assert_eq!(all.within(12..20).collect::<Vec<_>>(), [(14, "\u{FFFD}")]);
         all.truncate(11);
-        all.push(20, b"c");
+        all.push(20, b"c").unwrap();
         assert_eq!(all.iter().collect::<Vec<_>>(), [(3, "ab"), (6, "\u{FFFD}"), (20, "c")]);
     }
 }

@@ -2,6 +2,7 @@
 //! post-processors leave it out.
 
 use super::{Span, char_offsets};
+use crate::error::Result;
 
 /// How many characters of white space each token begins and ends with, by the
 /// spelling of the token, and how they are left out of spans.
@@ -40,8 +41,11 @@ impl Blanks {
     }
 
     /// As [`Blanks::trim_chars`], of offsets in bytes of `text`.
-    pub fn trim_bytes(&self, first: usize, text: &[u8], spans: &mut [Span]) {
-        let chars = char_offsets(text, spans);
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub fn trim_bytes(&self, first: usize, text: &[u8], spans: &mut [Span]) -> Result<()> {
+        let chars = char_offsets(text, spans)?;
         for (at, (span, chars)) in spans.iter_mut().zip(chars).enumerate() {
             let [start, end] = self.trimmed(first + at, at == 0, chars);
             let Some(bytes) = text.get(span[0] as usize..span[1] as usize) else { continue };
@@ -59,6 +63,7 @@ impl Blanks {
             span[0] = (span[0] + leading as u64).min(span[1]);
             span[1] = (span[1] - trailing as u64).max(span[0]);
         }
+        Ok(())
     }
 
     fn trimmed(&self, at: usize, is_first: bool, [mut start, mut end]: Span) -> Span {

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use crate::bpe::Unit;
 use crate::byte_level;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::parallel;
 use crate::vocab::{TokenId, Vocab};
 
@@ -68,9 +69,9 @@ pub(super) fn id_of(vocab: &Vocab, spelling: &str, unit: Unit) -> Option<TokenId
 /// The vocabulary of spelled tokens; of a token that stands twice, the last
 /// counts, as for every JSON reader that fills a map.
 pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str) -> Result<Vocab> {
-    let mut slab = Vec::with_capacity(spelled.len() * 8);
-    let mut ends = Vec::with_capacity(spelled.len());
+    let (mut slab, mut ends) = (memory::reserved(spelled.len() * 8)?, memory::reserved(spelled.len())?);
     for (spelling, _) in spelled {
+        memory::reserve(&mut slab, spelling.len())?;
         push_token(spelling, unit, &mut slab);
         ends.push(slab.len());
     }

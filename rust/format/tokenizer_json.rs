@@ -34,6 +34,7 @@ use super::container::Beside;
 use crate::bpe::Unit;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::memory::{Written, missing};
 use crate::pipeline::Pipeline;
 use crate::template::Template;
 use crate::tokenizer::{Parts, Tokenizer};
@@ -64,13 +65,20 @@ pub fn read(text: &str) -> Result<Parts> {
 /// [`Error::NotRepresentable`] naming what tokenizers has no equal for.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     let document = write::document(tokenizer, Reader::HuggingFace)?;
-    serde_json::to_vec_pretty(&document).map_err(|error| Error::Internal(error.to_string()))
+    let mut out = Vec::new();
+    serde_json::to_writer_pretty(Written(&mut out), &document).map_err(unwritten)?;
+    Ok(out)
 }
 
 /// Appends what [`read_with`] reads beside a header.
 pub(super) fn write_compact(tokenizer: &Tokenizer, out: &mut Vec<u8>) -> Result<()> {
     let document = write::document(tokenizer, Reader::Sentitok)?;
-    serde_json::to_writer(out, &document).map_err(|error| Error::Internal(error.to_string()))
+    serde_json::to_writer(Written(out), &document).map_err(unwritten)
+}
+
+/// What hinders writing: that there is no memory, or a bug of ours.
+fn unwritten(error: serde_json::Error) -> Error {
+    if error.is_io() { missing::<u8>(1) } else { Error::Internal(error.to_string()) }
 }
 
 /// Reads a tokenizer; a header goes before what the file says.

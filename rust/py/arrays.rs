@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use super::turns::numbers;
 use crate::encoding::{Blanks, Span};
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// Imports NumPy, once: what hinders that, Ctrl-C too, is an error, not a panic.
 fn ensure_numpy(py: Python<'_>) -> PyResult<()> {
@@ -73,8 +74,9 @@ pub(super) fn zeros<T: Element>(
     rows: usize,
     columns: usize,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
-    ensure_numpy(py)?;
-    Ok(PyArray2::zeros(py, [rows, columns], false))
+    // By NumPy's own function: where there is no memory, that of the crate panics.
+    let zeros = py.import("numpy")?.call_method1("zeros", ((rows, columns), T::get_dtype(py)))?;
+    Ok(zeros.cast_into::<PyArray2<T>>()?)
 }
 
 /// Spans as a read-only array of `(n, 2)`, written in place by `fill`.
@@ -83,9 +85,6 @@ pub(super) fn filled_spans(
     n: usize,
     fill: impl FnOnce(&mut [Span]) -> Result<()> + Send,
 ) -> PyResult<Bound<'_, PyArray2<u64>>> {
-    // Asked for before: to run out of memory here is no reason to panic.
-    let asked = Vec::<Span>::new().try_reserve_exact(n);
-    asked.map_err(|_| Error::Memory { n, size: size_of::<Span>() })?;
     let array = zeros(py, n, 2)?;
     {
         let mut array = array.readwrite();
@@ -105,6 +104,6 @@ pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> PyResult<(bool, Bound<'_
 /// The way back of [`blanks`].
 pub(super) fn blanks_again((after_prefix_space, counts): &(bool, Bound<'_, PyAny>)) -> PyResult<Blanks> {
     let counts: Vec<u32> = numbers(counts, "uint32")?;
-    let counts = counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let counts = memory::collected(counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]))?;
     Ok(Blanks { after_prefix_space: *after_prefix_space, counts })
 }

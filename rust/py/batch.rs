@@ -19,6 +19,7 @@ use super::text::{Errors, Texts};
 use super::turns::{Turns, list, numbers};
 use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span, Surfaces};
 use crate::error::{Error, shown};
+use crate::memory;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -185,8 +186,7 @@ impl PyEncodingBatch {
                 self.with_borrowed_rows(py, |rows| {
                     arrays::filled_spans(py, spans.len(), |cells| {
                         if one && blanks.is_none() {
-                            sources[0].write(spans, unit, trim, 0, cells);
-                            return Ok(());
+                            return sources[0].write(spans, unit, trim, 0, cells);
                         }
                         for row in 0..rows.len() {
                             let range = rows.row(row).unwrap_or_default();
@@ -197,7 +197,7 @@ impl PyEncodingBatch {
                             let text = range.start + before..range.end;
                             cells[range.start..text.start].copy_from_slice(&spans[range.start..text.start]);
                             let source = sources[if one { 0 } else { row }];
-                            source.write(&spans[text.clone()], unit, trim, text.start, &mut cells[text]);
+                            source.write(&spans[text.clone()], unit, trim, text.start, &mut cells[text])?;
                         }
                         Ok(())
                     })
@@ -338,11 +338,11 @@ impl PyEncodingBatch {
             let (ids, row_offsets, spans, texts, one, pad_id, blanks): State<'_> = state.extract()?;
             let spans: Vec<u64> = numbers(&spans, "uint64")?;
             let spans: Vec<Span> =
-                py.detach(|| spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect());
+                py.detach(|| memory::collected(spans.chunks_exact(2).map(|span| [span[0], span[1]])))?;
             let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
             let batch = EncodingBatch {
-                ids: ids.try_readonly()?.as_array().to_vec(),
-                row_offsets: row_offsets.try_readonly()?.as_array().to_vec(),
+                ids: memory::collected(ids.try_readonly()?.as_array().iter().copied())?,
+                row_offsets: memory::collected(row_offsets.try_readonly()?.as_array().iter().copied())?,
                 spans: None,
                 surfaces: Surfaces::default(),
             };

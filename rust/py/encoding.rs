@@ -23,6 +23,7 @@ use super::spans::{Source, Trim};
 use super::text::{Errors, Text};
 use super::turns::{Turns, numbers};
 use crate::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
+use crate::memory;
 use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 
@@ -227,9 +228,8 @@ impl PyEncoding {
             kept.with(py, |spans| {
                 arrays::filled_spans(py, spans.len(), |cells| {
                     cells[..from].copy_from_slice(&spans[..from]);
-                    first.write(&spans[from..], unit, trim, from, &mut cells[from..]);
-                    of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second]);
-                    Ok(())
+                    first.write(&spans[from..], unit, trim, from, &mut cells[from..])?;
+                    of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second])
                 })
             })?
         })
@@ -335,9 +335,10 @@ impl PyEncoding {
             }
             let mut kept = Surfaces::default();
             for (place, text) in places.into_iter().zip(surfaces) {
-                kept.push(place as usize, text.as_bytes());
+                kept.push(place as usize, text.as_bytes())?;
             }
-            let spans = py.detach(|| spans.chunks_exact(2).map(|span| [span[0], span[1]]).collect());
+            let spans =
+                py.detach(|| memory::collected(spans.chunks_exact(2).map(|span| [span[0], span[1]])))?;
             let encoding =
                 Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));

@@ -89,6 +89,9 @@ impl From<Error> for PyErr {
 fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let types = Exceptions::get(py)?;
     let class = match error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => {
+            return Ok(PyMemoryError::new_err(error.to_string()));
+        }
         Error::Io { path, source } => return os_error(py, path, source),
         Error::Cancelled => return Ok(PyKeyboardInterrupt::new_err(())),
         Error::Memory { .. } => return Ok(PyMemoryError::new_err(error.to_string())),
@@ -197,6 +200,10 @@ pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let result = catch_unwind(AssertUnwindSafe(work));
     let place = NET.with(|net| net.replace(outer));
     result.unwrap_or_else(|payload| {
+        // PyO3 gives no result for calls that make a small object; they fail for memory alone.
+        if message_of(&*payload) == "Python API call failed" {
+            return Err(Error::Memory { n: 1, size: 1 }.into());
+        }
         let place = place.filter(|place| !place.is_empty());
         Err(Error::Internal(place.unwrap_or_else(|| message_of(&*payload).to_owned())).into())
     })
@@ -288,6 +295,12 @@ mod tests {
                 "FormatError",
                 "ValueError",
                 "cannot be written as tiktoken: a prefix",
+            ),
+            (
+                Error::io("d", io::ErrorKind::OutOfMemory.into()),
+                "MemoryError",
+                "Exception",
+                "d: out of memory",
             ),
             (Error::Memory { n: 10, size: 4 }, "MemoryError", "Exception", "10 values of 4 bytes (0.0 MB)"),
             (Error::Encode(text("e")), "EncodeError", "ValueError", "e"),

@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::error::entry;
-use super::text::{Errors, Text};
-use super::turns::list;
+use super::text::{Errors, Text, string};
+use super::turns::{Turns, list};
 use crate::encoding::char_offsets;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::normalizer::Aligned;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 
@@ -67,8 +68,7 @@ impl PyPreTokenizer {
         let mut spans = Vec::new();
         self.pre_tokenizer.for_each_piece(split, |piece| {
             let range = way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
-            spans.push([range.start as u64, range.end as u64]);
-            Ok(())
+            memory::push(&mut spans, [range.start as u64, range.end as u64])
         })?;
         Ok(spans)
     }
@@ -120,8 +120,7 @@ impl PyPreTokenizer {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
             let text = text.str(py)?;
-            let spans =
-                py.detach(|| -> Result<_> { Ok(char_offsets(text.as_bytes(), &self.spans(text)?)) })?;
+            let spans = py.detach(|| -> Result<_> { char_offsets(text.as_bytes(), &self.spans(text)?) })?;
             list(py, spans.into_iter().map(|[start, end]| (start, end)))
         })
     }
@@ -135,7 +134,13 @@ impl PyPreTokenizer {
             let rewritten = py.detach(|| self.pre_tokenizer.rewrite_text(text, true))?;
             let text = rewritten.as_deref().unwrap_or(text);
             let pieces = py.detach(|| self.pre_tokenizer.split(text))?;
-            list(py, pieces.into_iter().map(|piece| &text[piece]))
+            let mut turns = Turns::default();
+            let all = PyList::empty(py);
+            for piece in pieces {
+                all.append(string(py, &text[piece])?)?;
+                turns.after(py, 1)?;
+            }
+            Ok(all)
         })
     }
 

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
-use crate::error::shown;
+use crate::error::{Result, shown};
+use crate::memory;
 use crate::tokenizer::Input;
 
 impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
@@ -67,22 +68,22 @@ impl Source<'_> {
         trim: Trim<'_>,
         first: usize,
         offsets: &mut [Span],
-    ) {
+    ) -> Result<()> {
         let text = self.text.bytes();
-        let trimmed = matches!(trim, Trim::Blanks).then(|| {
-            let mut spans = spans.to_vec();
-            trim_spans(text, &mut spans);
-            spans
-        });
-        let spans = trimmed.as_deref().unwrap_or(spans);
+        let mut trimmed = Vec::new();
+        if matches!(trim, Trim::Blanks) {
+            memory::extend(&mut trimmed, spans)?;
+            trim_spans(text, &mut trimmed);
+        }
+        let spans = if matches!(trim, Trim::Blanks) { &trimmed } else { spans };
         if unit == OffsetUnit::Bytes {
             offsets.copy_from_slice(spans);
             if let Trim::AsFile(blanks) = trim {
-                blanks.trim_bytes(first, text, offsets);
+                blanks.trim_bytes(first, text, offsets)?;
             }
-            return;
+            return Ok(());
         }
-        write_char_offsets(text, spans, offsets);
+        write_char_offsets(text, spans, offsets)?;
         for (offset, &[start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
             // The character of a pair has four bytes.
             let before = |place: u64| self.joined.partition_point(|&at| at + 4 <= place) as u64;
@@ -92,5 +93,6 @@ impl Source<'_> {
         if let Trim::AsFile(blanks) = trim {
             blanks.trim_chars(first, offsets);
         }
+        Ok(())
     }
 }

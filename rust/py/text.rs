@@ -176,7 +176,8 @@ fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Re
 
 /// UTF-8 of a `str` with surrogates: pairs joined, a lone one an error.
 fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
-    let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
+    let mut bytes = Vec::new();
+    memory::extend(&mut bytes, surrogates_passed(text)?.as_bytes())?;
     let joined = join_pairs(&mut bytes, Lone::Keep);
     match std::str::from_utf8(&bytes) {
         Ok(_) => Ok(Replaced { bytes: bytes.into_boxed_slice(), joined: joined.into_boxed_slice() }),
@@ -313,9 +314,9 @@ impl Texts {
     /// What spans of each text lie in.
     pub fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Source<'a>>> {
         match self {
-            Self::Objects(texts) => texts.iter().map(|text| text.source(py)).collect(),
+            Self::Objects(texts) => collect(texts.iter().map(|text| text.source(py))),
             Self::Column(column) => {
-                Ok(column.rows().map(|row| Source { text: Input::Bytes(row), joined: &[] }).collect())
+                collect(column.rows().map(|row| Ok(Source { text: Input::Bytes(row), joined: &[] })))
             }
         }
     }
@@ -323,21 +324,34 @@ impl Texts {
     /// The texts as Python objects.
     pub fn to_objects(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         match self {
-            Self::Objects(texts) => texts.iter().map(|text| text.to_object(py)).collect(),
+            Self::Objects(texts) => collect(texts.iter().map(|text| text.to_object(py))),
             Self::Column(column) => {
-                Ok(column.rows().map(|row| PyBytes::new(py, row).into_any().unbind()).collect())
+                collect(column.rows().map(|row| Ok(byte_string(py, row)?.into_any().unbind())))
             }
         }
     }
 }
 
 /// All of them, or the first error.
-fn collect<T>(items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
+pub(super) fn collect<T>(items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
     let mut all = Vec::new();
     for item in items {
         memory::push(&mut all, item?)?;
     }
     Ok(all)
+}
+
+/// `bytes`, or a MemoryError.
+pub(super) fn byte_string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |new| {
+        new.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
+/// A text as Python has it, or a MemoryError.
+pub(super) fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    PyString::from_bytes(py, text.as_bytes())
 }
 
 /// Takes the text of a row, which an error names.

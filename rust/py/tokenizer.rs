@@ -23,7 +23,7 @@ use super::error::entry;
 use super::progress::off;
 use super::report::PyTrainReport;
 use super::specials::OwnedSpecials;
-use super::text::{Errors, Text, Texts};
+use super::text::{Errors, Text, Texts, collect};
 use crate::template::TrimOffsets;
 use crate::tokenizer::{Segment, Tokenizer};
 
@@ -162,13 +162,17 @@ impl PyTokenizer {
                     "segments is one text; pass a list of segments, or call encode",
                 ));
             }
-            let parts: Vec<Part> =
-                segments.try_iter()?.map(|part| Part::new(&part?, errors)).collect::<PyResult<_>>()?;
-            let segments: Vec<Segment<'_>> =
-                parts.iter().map(|part| part.segment(py)).collect::<PyResult<_>>()?;
-            let bytes: Vec<&[u8]> = segments.iter().map(Segment::bytes).collect();
-            let joined = PyBytes::new(py, &bytes.concat());
-            let n_bytes = joined.as_bytes().len();
+            let parts: Vec<Part> = collect(segments.try_iter()?.map(|part| Part::new(&part?, errors)))?;
+            let segments: Vec<Segment<'_>> = collect(parts.iter().map(|part| part.segment(py)))?;
+            let n_bytes = segments.iter().map(|segment| segment.bytes().len()).sum();
+            let joined = PyBytes::new_with(py, n_bytes, |mut rest| {
+                for segment in &segments {
+                    let (place, after) = rest.split_at_mut(segment.bytes().len());
+                    place.copy_from_slice(segment.bytes());
+                    rest = after;
+                }
+                Ok(())
+            })?;
             let encoding = off(py, n_bytes, |stop| self.tokenizer.encode_segments(&segments, stop))?;
             let spelling = Spelling::Tokenizer(self.tokenizer.clone());
             PyEncoding::whole(py, encoding, spelling, vec![Text::Bytes(joined.unbind())])

@@ -18,6 +18,7 @@ use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
@@ -109,6 +110,7 @@ fn train(
     let Corpus { counts, seconds } = corpus;
     let started = Instant::now();
     let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress, |progress| {
+        let _held = counts.hold(memory::OF_MERGING)?;
         let trained = trainer.train(counts.iter(), progress)?;
         let pipeline = counts.pipeline().clone();
         let tokenizer = Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base)?;

@@ -12,6 +12,7 @@ use super::report::PyTrainReport;
 use super::tokenizer::PyTokenizer;
 use crate::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, Stop};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
@@ -134,6 +135,7 @@ impl SentencePieceTraining {
         let Corpus { counts, seconds } = given.count(py, reading, &pipeline, progress)?;
         let started = Instant::now();
         let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
+            let _held = counts.hold(memory::OF_MERGING)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)?;
             Ok((trained, tokenizer))

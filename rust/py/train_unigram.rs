@@ -14,6 +14,7 @@ use super::report::PyTrainReport;
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
@@ -154,6 +155,7 @@ pub(super) fn train_unigram(
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
+            let _held = counts.hold(memory::OF_UNIGRAM)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))

@@ -7,6 +7,8 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::memory;
+
 /// Objects between two looks at the clock: well below a millisecond.
 const PART: usize = 1 << 13;
 /// Python hands the interpreter over only to a thread that has waited 5 ms
@@ -34,6 +36,7 @@ impl Turns {
             return Ok(());
         }
         self.done = 0;
+        memory::is_left()?;
         if self.since.elapsed() < TURN {
             return Ok(());
         }
@@ -56,13 +59,14 @@ where
     let all = PyList::empty(py);
     let mut turns = Turns::default();
     loop {
-        let part: Vec<T> = items.by_ref().take(PART).collect();
-        let n = part.len();
+        let mut n = 0;
+        for item in items.by_ref().take(PART) {
+            all.append(item)?;
+            n += 1;
+        }
         if n == 0 {
             return Ok(all);
         }
-        let end = all.len();
-        all.set_slice(end, end, PyList::new(py, part)?.as_any())?;
         turns.after(py, n)?;
     }
 }
@@ -71,5 +75,6 @@ where
 pub(super) fn numbers<T: Element + Clone>(object: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Vec<T>> {
     let numpy = object.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (object, dtype))?.call_method0("ravel")?;
-    Ok(array.cast_into::<PyArray1<T>>()?.try_readonly()?.as_array().to_vec())
+    let array = array.cast_into::<PyArray1<T>>()?.try_readonly()?;
+    Ok(memory::collected(array.as_array().iter().cloned())?)
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyMapping, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyMapping, PyTuple};
 
 use super::arrow::{self, Chunks, Column};
 use super::error::entry;
 use super::pipeline;
 use super::progress::reading;
-use super::text::Text;
-use super::turns::Turns;
+use super::text::{Text, byte_string, collect};
+use super::turns::{Turns, list};
 use crate::error::shown;
+use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::word_counts::{Totals, WordCounts};
 
@@ -35,7 +36,7 @@ impl From<WordCounts> for PyWordCounts {
 /// Takes the counts of a mapping.
 pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) -> PyResult<WordCounts> {
     let py = counts.py();
-    let mut pairs = Vec::with_capacity(counts.len()?);
+    let mut pairs = Vec::new();
     let mut turns = Turns::default();
     for item in counts.call_method0("items")?.try_iter()? {
         let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
@@ -51,12 +52,23 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
             let (piece, count) = (shown(&piece), shown(&count));
             PyValueError::new_err(format!("the count of {piece} is {count}; counts are from 0 to 2^64 - 1"))
         })?;
-        pairs.push((Text::piece(&piece)?, count));
+        memory::push(&mut pairs, (Text::piece(&piece)?, count))?;
         turns.after(py, 1)?;
     }
-    let pairs = pairs.iter().map(|(piece, count)| Ok((piece.bytes(py)?, *count)));
-    let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+    let pairs = collect(pairs.iter().map(|(piece, count)| Ok((piece.bytes(py)?, *count))))?;
     Ok(py.detach(|| WordCounts::from_pairs(pipeline, pairs))?)
+}
+
+impl PyWordCounts {
+    /// The pieces, ascending.
+    fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let (all, mut turns) = (PyList::empty(py), Turns::default());
+        for (piece, _) in self.counts.iter() {
+            all.append(byte_string(py, piece)?)?;
+            turns.after(py, 1)?;
+        }
+        Ok(all)
+    }
 }
 
 /// Totals by name.
@@ -139,21 +151,21 @@ impl PyWordCounts {
 
     /// The bytes of a count file; equal counts give equal bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        entry(|| Ok(PyBytes::new(py, &py.detach(|| self.counts.to_bytes())?)))
+        entry(|| byte_string(py, &py.detach(|| self.counts.to_bytes())?))
     }
 
     /// A `pyarrow.Table` of `piece` (large_binary) and `count` (int64).
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let pyarrow = arrow::import(py)?;
-            let pieces: Vec<_> = self.counts.iter().map(|(piece, _)| PyBytes::new(py, piece)).collect();
-            let counts: Vec<u64> = self.counts.iter().map(|(_, count)| count).collect();
+            let pieces = self.pieces(py)?;
+            let counts = list(py, self.counts.iter().map(|(_, count)| count))?;
             let array = |values: Bound<'py, PyAny>, kind| {
                 pyarrow.call_method1("array", (values, pyarrow.call_method0(kind)?))
             };
             let columns = PyDict::new(py);
-            columns.set_item("piece", array(pieces.into_pyobject(py)?.into_any(), "large_binary")?)?;
-            columns.set_item("count", array(counts.into_pyobject(py)?.into_any(), "int64")?)?;
+            columns.set_item("piece", array(pieces.into_any(), "large_binary")?)?;
+            columns.set_item("count", array(counts.into_any(), "int64")?)?;
             pyarrow.call_method1("table", (columns,))
         })
     }
@@ -206,10 +218,7 @@ impl PyWordCounts {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        entry(|| {
-            let pieces: Vec<_> = self.counts.iter().map(|(piece, _)| PyBytes::new(py, piece)).collect();
-            pieces.into_pyobject(py)?.try_iter()
-        })
+        entry(|| self.pieces(py)?.try_iter())
     }
 
     fn __len__(&self) -> usize {

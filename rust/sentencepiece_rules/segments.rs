@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::characters::{Characters, Words};
 use super::rules::{Class, Rules};
 use crate::error::Result;
+use crate::memory;
 use crate::progress::{Progress, Stage};
 
 /// Pieces read between two looks at the clock.
@@ -54,6 +55,7 @@ impl<'a, T: Ord> Segments<'a, T> {
             if at % TICK == 0 {
                 progress.tick(Stage::Seed, 0, 0)?;
             }
+            memory::reserve_keys(&mut found, word.len())?;
             words.parts(word, |part, is_word_end| {
                 let end = if is_word_end { After::Word } else { After::Special };
                 cut(part, end, characters, rules, |segment, after| match found.entry(segment) {
@@ -69,9 +71,11 @@ impl<'a, T: Ord> Segments<'a, T> {
                 });
             });
         }
-        let mut found: Vec<(&str, (u64, T))> = found.into_iter().collect();
+        let mut found: Vec<(&str, (u64, T))> = memory::collected(found.into_iter())?;
         found.sort_unstable();
-        let mut segments = Self { texts: Vec::new(), weights: Vec::new(), notes: Vec::new() };
+        let n = found.len();
+        let (texts, weights) = (memory::reserved(n)?, memory::reserved(n)?);
+        let mut segments = Self { texts, weights, notes: memory::reserved(n)? };
         for (text, (weight, note)) in found {
             segments.texts.push(text);
             segments.weights.push(weight);

@@ -68,7 +68,7 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
-        let texts: Vec<Input<'_>> = texts.iter().map(|text| Input::Bytes(text.as_ref())).collect();
+        let texts = memory::collected(texts.iter().map(|text| Input::Bytes(text.as_ref())))?;
         made::batch(self.make(&texts, options, false, progress)?, options.spans)
     }
 
@@ -89,7 +89,7 @@ impl Tokenizer {
         texts: &[T],
         options: EncodeOptions<'_>,
     ) -> Result<Vec<u64>> {
-        let texts: Vec<Input<'_>> = texts.iter().map(|text| Input::Bytes(text.as_ref())).collect();
+        let texts = memory::collected(texts.iter().map(|text| Input::Bytes(text.as_ref())))?;
         self.counts_of(&texts, options)
     }
 
@@ -223,8 +223,7 @@ impl Tokenizer {
                 }
             }
         }
-        made.end_unit(number);
-        Ok(())
+        made.end_unit(number)
     }
 
     /// Makes a draft of a part, and settles what can be settled then.
@@ -258,7 +257,7 @@ impl Tokenizer {
                     finished(output.room_left())
                 })
             })?;
-            made.end_unit(number);
+            made.end_unit(number)?;
             if seamed.part == Part::Last {
                 break;
             }

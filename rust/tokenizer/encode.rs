@@ -35,12 +35,12 @@ impl Tokenizer {
         for part in &self.template.single {
             match *part {
                 Part::Special { id, type_id } if options.add_special_tokens => {
-                    encoding.push_special(id, type_id);
+                    encoding.push_special(id, type_id)?;
                 }
                 Part::First { type_id } => {
                     // It stands there once.
                     let (ids, spans, surfaces) = std::mem::take(&mut text);
-                    encoding.take_text(ids, spans, surfaces, type_id);
+                    encoding.take_text(ids, spans, surfaces, type_id)?;
                 }
                 _ => {}
             }
@@ -118,7 +118,7 @@ impl Tokenizer {
         loop {
             let end = (start + room).min(output.ids.len());
             for (place, text) in surfaces.within(start..end) {
-                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes());
+                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes())?;
             }
             for (ids, row_spans) in [
                 (&before[..], &around[..before.len()]),
@@ -130,7 +130,7 @@ impl Tokenizer {
                     memory::extend(all, row_spans)?;
                 }
             }
-            batch.end_row();
+            batch.end_row()?;
             if end == output.ids.len() {
                 return Ok(batch);
             }

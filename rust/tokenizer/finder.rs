@@ -43,7 +43,7 @@ impl Choices {
         let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
         let specials = added.tokens().iter().filter(|token| token.special);
         let barred: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_barred(id)).collect();
-        let barring = model.barring(&barred).map(Arc::new);
+        let barring = model.barring(&barred)?.map(Arc::new);
         // Calls that take turns between "all" and "none" find their caches both.
         let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
         let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
@@ -104,7 +104,7 @@ impl Choices {
             .collect();
         let workers = match barred == self.barred {
             true => self.none.workers.clone(),
-            false => barring(&self.all.workers, &barred),
+            false => barring(&self.all.workers, &barred)?,
         };
         let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), workers };
         if let Ok(mut sets) = self.sets.try_lock() {
@@ -116,11 +116,11 @@ impl Choices {
 }
 
 /// The model with which text does not become one of `specials` by being its text.
-fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Arc<Workers> {
-    match workers.model().barring(specials) {
+fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<Workers>> {
+    Ok(match workers.model().barring(specials)? {
         Some(model) => Arc::new(workers.beside(Arc::new(model))),
         None => workers.clone(),
-    }
+    })
 }
 
 /// Finds the added tokens that one call lets match, and lends workers that make

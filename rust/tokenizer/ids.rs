@@ -14,6 +14,7 @@ use super::output::{Keeps, Output, other_ids};
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::{OffsetUnit, Span, Surfaces};
 use crate::error::Result;
+use crate::memory;
 use crate::template::Part;
 use crate::vocab::TokenId;
 
@@ -47,7 +48,7 @@ impl Tokenizer {
         let mut ids = output.ids;
         for part in parts {
             if let (Part::Special { id, .. }, true) = (part, options.add_special_tokens) {
-                ids.push(*id);
+                memory::push(&mut ids, *id)?;
             }
         }
         ids.shrink_to_fit();
@@ -65,22 +66,26 @@ impl Tokenizer {
 
     /// The type ids and the special mask of ids, by their number: `n` in all, of
     /// which `second` are the second text's of a pair.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
     pub fn marks(
         &self,
         n: usize,
         second: Option<&Range<usize>>,
         options: &EncodeOptions<'_>,
-    ) -> (Vec<u32>, Vec<bool>) {
-        let (mut type_ids, mut special_mask) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    ) -> Result<(Vec<u32>, Vec<bool>)> {
+        let (mut type_ids, mut special_mask) = (memory::reserved(n)?, memory::reserved(n)?);
         for (part, n) in self.parts(n, second, options) {
             let (type_id, special) = match part {
                 Part::Special { type_id, .. } => (type_id, true),
                 Part::First { type_id } | Part::Second { type_id } => (type_id, false),
             };
-            type_ids.resize(type_ids.len() + n, type_id);
-            special_mask.resize(type_ids.len(), special);
+            let end = type_ids.len() + n;
+            memory::resize(&mut type_ids, end, type_id)?;
+            memory::resize(&mut special_mask, end, special)?;
         }
-        (type_ids, special_mask)
+        Ok((type_ids, special_mask))
     }
 
     /// The spans and surfaces of the ids that a text became, or of a pair, of which
@@ -100,7 +105,7 @@ impl Tokenizer {
         if let (None, Some(around), Some(spans)) =
             (second, self.sums_around(options.add_special_tokens), &mut output.spans)
         {
-            spans.resize(ids.len(), [0, 0]);
+            memory::resize(spans, ids.len(), [0, 0])?;
             if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, spans) {
                 return Ok((std::mem::take(spans), Surfaces::default()));
             }
@@ -112,7 +117,7 @@ impl Tokenizer {
             rest = after;
             let text = match part {
                 Part::Special { .. } => {
-                    output.spans.get_or_insert_default().push([0, 0]);
+                    memory::push(output.spans.get_or_insert_default(), [0, 0])?;
                     continue;
                 }
                 Part::First { .. } => texts[0],

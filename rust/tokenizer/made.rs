@@ -53,8 +53,11 @@ impl Made {
     }
 
     /// Takes note that a unit is done.
-    pub(super) fn end_unit(&mut self, number: usize) {
-        self.units.push((number, Extent { n_ids: self.n_ids, n_rows: self.row_ends.len() }));
+    ///
+    /// # Errors
+    /// As [`Made::end_row`].
+    pub(super) fn end_unit(&mut self, number: usize) -> Result<()> {
+        memory::push(&mut self.units, (number, Extent { n_ids: self.n_ids, n_rows: self.row_ends.len() }))
     }
 
     /// Takes note of why a unit is not done.
@@ -104,7 +107,7 @@ fn in_order(made: &mut [Made]) -> Result<(Vec<Place>, Vec<i64>)> {
 /// That of the first unit that failed.
 pub(super) fn counts(mut made: Vec<Made>) -> Result<Vec<u64>> {
     let (_, row_offsets) = in_order(&mut made)?;
-    Ok(row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64).collect())
+    memory::collected(row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64))
 }
 
 /// Puts the batch together.
@@ -126,7 +129,7 @@ pub(super) fn batch(mut made: Vec<Made>, with_spans: bool) -> Result<EncodingBat
     let (mut surfaces, mut done) = (Surfaces::default(), 0);
     for Place { thread, ids, .. } in &places {
         for (place, text) in made[*thread].surfaces.within(ids.clone()) {
-            surfaces.push(done + place - ids.start, text.as_bytes());
+            surfaces.push(done + place - ids.start, text.as_bytes())?;
         }
         done += ids.len();
     }

@@ -140,13 +140,13 @@ impl<'a> Output<'a> {
         text: &[u8],
     ) -> Result<()> {
         if let Some(surfaces) = self.surfaces.as_mut().filter(|_| token.content.as_bytes() != text) {
-            surfaces.push(self.spans.as_ref().map_or(0, Vec::len), text);
+            surfaces.push(self.spans.as_ref().map_or(0, Vec::len), text)?;
         }
         if let Some(spans) = &mut self.spans {
-            spans.push([start as u64, end as u64]);
+            memory::push(spans, [start as u64, end as u64])?;
         }
         match &mut self.known {
-            None => self.ids.push(token.id),
+            None => memory::push(&mut self.ids, token.id)?,
             Some(known) => match known.split_first() {
                 Some((&id, rest)) if id == token.id => *known = rest,
                 _ => return Err(other_ids()),

@@ -6,6 +6,7 @@ use super::output::{Keeps, Output};
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::Result;
+use crate::memory;
 use crate::template::Part;
 use crate::vocab::TokenId;
 
@@ -23,15 +24,15 @@ impl Tokenizer {
         for part in &self.template.pair {
             match *part {
                 Part::Special { id, type_id } if options.add_special_tokens => {
-                    encoding.push_special(id, type_id);
+                    encoding.push_special(id, type_id)?;
                 }
                 Part::Special { .. } => {}
                 Part::First { type_id } => {
-                    encoding.push_text(&first.0, &first.1, &first.2, type_id);
+                    encoding.push_text(&first.0, &first.1, &first.2, type_id)?;
                 }
                 Part::Second { type_id } => {
                     encoding.second = encoding.ids.len()..encoding.ids.len() + second.0.len();
-                    encoding.push_text(&second.0, &second.1, &second.2, type_id);
+                    encoding.push_text(&second.0, &second.1, &second.2, type_id)?;
                 }
             }
         }
@@ -53,12 +54,12 @@ impl Tokenizer {
         let (mut ids, mut place) = (Vec::new(), 0..0);
         for part in &self.template.pair {
             match *part {
-                Part::Special { id, .. } if options.add_special_tokens => ids.push(id),
+                Part::Special { id, .. } if options.add_special_tokens => memory::push(&mut ids, id)?,
                 Part::Special { .. } => {}
-                Part::First { .. } => ids.extend_from_slice(&first.ids),
+                Part::First { .. } => memory::extend(&mut ids, &first.ids)?,
                 Part::Second { .. } => {
                     place = ids.len()..ids.len() + second.ids.len();
-                    ids.extend_from_slice(&second.ids);
+                    memory::extend(&mut ids, &second.ids)?;
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Output<'_> {
             if raw_words.is_ideograph(raw_word) {
                 let Some((&id, rest)) = to_come.split_first() else { break };
                 if let Some(surfaces) = surfaces.as_mut().filter(|_| unk_id == Some(id)) {
-                    surfaces.push(spans.len(), raw_word.as_bytes());
+                    surfaces.push(spans.len(), raw_word.as_bytes())?;
                 }
                 spans.push([(base + piece.start as usize) as u64, (base + piece.end as usize) as u64]);
                 *to_come = rest;
@@ -107,11 +107,13 @@ impl Output<'_> {
             let base = base + piece.start as usize;
             let mut origin = Origin { start: 0, normalized, rewritten: None, base };
             let surfaces = surfaces.as_mut();
-            let mut traces = Traces { spans, surfaces, unk_id, origin: &mut origin, text: text.as_bytes() };
+            let (origin, text_bytes) = (&mut origin, text.as_bytes());
+            let mut traces = Traces { spans, surfaces, unk_id, origin, text: text_bytes, missing: None };
             PreTokenizer::Bert.walk(text, |word| -> Walk {
                 let word = Piece { start: word.start as u32, end: word.end as u32 };
                 Ok(traces.push_piece(word, to_come, extents, of_piece, worker)?)
             })?;
+            traces.missing.map_or(Ok(()), Err)?;
         }
         let n = all.len() - to_come.len();
         if let Some(known) = known {

@@ -43,7 +43,7 @@ impl Tokenizer {
                 Segment::Text(text) => {
                     let mut part = self.encode(text, options)?;
                     part.spans.iter_mut().flatten().for_each(|at| *at += base);
-                    encoding.push_text(&part.ids, &part.spans, &part.surfaces, 0);
+                    encoding.push_text(&part.ids, &part.spans, &part.surfaces, 0)?;
                     base += text.len() as u64;
                 }
                 Segment::Special(content) => {
@@ -52,7 +52,7 @@ impl Tokenizer {
                             "{content:?} is no special token of this tokenizer; add it by with_specials"
                         )));
                     };
-                    encoding.push_special(token.id, 0);
+                    encoding.push_special(token.id, 0)?;
                     let end = base + content.len() as u64;
                     if let Some(span) = encoding.spans.last_mut() {
                         *span = [base, end];

@@ -10,7 +10,7 @@ use super::output::{Keeps, Output, other_ids};
 use super::rewritten::Origin;
 use super::walk::Walk;
 use crate::encoding::{Span, Surfaces};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::extents::Extents;
 use crate::memory;
 use crate::model::Worker;
@@ -24,6 +24,8 @@ pub(super) struct Traces<'a, 'b> {
     pub(super) unk_id: Option<TokenId>,
     pub(super) origin: &'a mut Origin<'b>,
     pub(super) text: &'a [u8],
+    /// That there was no memory for a surface.
+    pub(super) missing: Option<Error>,
 }
 
 /// The ids of a piece that the model encodes for its spans, and the bytes that each
@@ -37,7 +39,8 @@ impl Traces<'_, '_> {
         if self.unk_id == Some(id)
             && let Some(surfaces) = &mut self.surfaces
         {
-            surfaces.push(self.spans.len(), &self.text[start..end]);
+            self.missing =
+                surfaces.push(self.spans.len(), &self.text[start..end]).err().or(self.missing.take());
         }
         self.spans.push(self.origin.span(start, end));
     }
@@ -119,7 +122,7 @@ impl Output<'_> {
             return Ok(worker.check()?);
         };
         let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());
-        let mut traces = Traces { spans, surfaces, unk_id, origin, text };
+        let mut traces = Traces { spans, surfaces, unk_id, origin, text, missing: None };
         let extents = if *keeps == Keeps::Spans { finder.extents() } else { None };
         let new = ids.len();
         if known.is_none() {
@@ -143,6 +146,6 @@ impl Output<'_> {
         if let Some(known) = known {
             *known = &known[n..];
         }
-        Ok(())
+        Ok(traces.missing.map_or(Ok(()), Err)?)
     }
 }

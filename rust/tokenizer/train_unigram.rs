@@ -10,6 +10,7 @@ use super::{Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
@@ -30,6 +31,7 @@ impl Tokenizer {
         progress: &mut Progress,
     ) -> Result<Self> {
         Self::check_unigram(trainer, counts.pipeline())?;
+        let _held = counts.hold(memory::OF_UNIGRAM)?;
         let trained = trainer.train(counts.iter(), progress)?;
         Self::from_unigram(trainer, counts.pipeline().clone(), &trained)
     }

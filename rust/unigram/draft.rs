@@ -10,6 +10,8 @@
 use super::viterbi::{Margin, or_reset};
 use super::worker::{COUNT, LIMIT, Output, Scratch, WITH_UNKNOWN, Worker, kept_path, key, total_after};
 use super::{Precision, Unigram};
+use crate::error::Result;
+use crate::memory;
 use crate::piece_table::{Key, hash};
 use crate::vocab::TokenId;
 
@@ -53,7 +55,10 @@ impl Unigram {
 
 impl Worker<'_> {
     /// Encodes a part of a piece as far as that can be done without what is before it.
-    pub(crate) fn draft(&mut self, part: Vec<u8>) -> Draft {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub(crate) fn draft(&mut self, part: Vec<u8>) -> Result<Draft> {
         match self.model.options().precision {
             Precision::F32 => self.scratch.draft::<true>(self.model, part),
             Precision::F64 => self.scratch.draft::<false>(self.model, part),
@@ -71,23 +76,25 @@ impl Worker<'_> {
 }
 
 impl Scratch {
-    fn draft<const SINGLE: bool>(&mut self, model: &Unigram, text: Vec<u8>) -> Draft {
+    fn draft<const SINGLE: bool>(&mut self, model: &Unigram, text: Vec<u8>) -> Result<Draft> {
         let mut draft = std::mem::take(&mut self.spare);
         draft.text = text;
         let end = draft.text.len();
         // In English a unit has five to six bytes, and a third of an id more.
-        draft.units.reserve(end / 5);
-        draft.ids.reserve(end / 4);
+        memory::reserve(&mut draft.units, end / 5)?;
+        memory::reserve(&mut draft.ids, end / 4)?;
         let mut at = 0;
         while at < end {
             let unit_end = model.unit_end(&draft.text, at, end);
             let from = draft.ids.len();
-            let limit = self.way::<SINGLE>(model, &draft.text, at, unit_end, &mut draft.ids);
+            // A piece has a byte or more, and what lies in the memo is copied as so many.
+            memory::reserve(&mut draft.ids, (unit_end - at).max(LIMIT))?;
+            let limit = self.way::<SINGLE>(model, &draft.text, at, unit_end, &mut draft.ids)?;
             let n_ids = (draft.ids.len() - from) as u32;
-            draft.units.push(Unit { end: unit_end as u32, n_ids, limit });
+            memory::push(&mut draft.units, Unit { end: unit_end as u32, n_ids, limit })?;
             at = unit_end;
         }
-        draft
+        Ok(draft)
     }
 
     /// Appends the ids of a unit as they are up to some sum before it, which is returned.
@@ -99,14 +106,14 @@ impl Scratch {
         start: usize,
         end: usize,
         ids: &mut Vec<TokenId>,
-    ) -> f32 {
+    ) -> Result<f32> {
         let key = key(text, start, end);
         if let Some(key) = key
             && let Some(value) = self.memo.get(key, hash(key))
         {
             let n = (value[LIMIT] & COUNT) as usize;
             if value[LIMIT] & COUNT == WITH_UNKNOWN {
-                return NO_LIMIT;
+                return Ok(NO_LIMIT);
             }
             if n <= LIMIT {
                 // So many always: their number is known where this is compiled.
@@ -115,7 +122,7 @@ impl Scratch {
             } else {
                 ids.extend_from_slice(&self.long[value[0] as usize..value[0] as usize + n]);
             }
-            return f32::from_bits(value[LIMIT] & !COUNT);
+            return Ok(f32::from_bits(value[LIMIT] & !COUNT));
         }
         self.searched_way::<SINGLE>(model, text, start, end, ids)
     }
@@ -128,8 +135,9 @@ impl Scratch {
         start: usize,
         end: usize,
         ids: &mut Vec<TokenId>,
-    ) -> f32 {
+    ) -> Result<f32> {
         let unit = &text[start..end];
+        self.viterbi.make_room(unit.len())?;
         let (_, gap) = self.viterbi.search::<SINGLE>(model, unit, 0.0);
         let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, 0.0);
         let has_unknown = self.viterbi.path.iter().any(|(id, _)| *id == model.unknown_mark());
@@ -140,7 +148,7 @@ impl Scratch {
             self.keep::<SINGLE>(model, unit, key, gap, 0.0);
         }
         // Rounded down; after nothing the same sums are made again.
-        if has_unknown { NO_LIMIT } else { (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32 }
+        Ok(if has_unknown { NO_LIMIT } else { (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32 })
     }
 
     fn settle<const SINGLE: bool, S: Sum>(
@@ -154,6 +162,11 @@ impl Scratch {
         let mut output = Output::of(ids);
         let (mut start, mut from, mut copied) = (0, 0, 0);
         let mut sum = S::of(total);
+        // As many bytes as a text of its own would have reserved.
+        if let Err(error) = memory::reserve(output.ids, draft.text.len()) {
+            self.missing = Some(error);
+            return total;
+        }
         for unit in &draft.units {
             let (end, to) = (unit.end as usize, from + unit.n_ids as usize);
             if sum.is_within(unit.limit) {
@@ -282,7 +295,7 @@ mod tests {
             let (mut ids, mut total, mut from) = (Vec::new(), 0.0, 0);
             let mut worker = model.worker();
             for end in starts.into_iter().chain([text.len()]) {
-                let draft = worker.draft(text.as_bytes()[from..end].to_vec());
+                let draft = worker.draft(text.as_bytes()[from..end].to_vec()).unwrap();
                 total = worker.settle(draft, total, &mut ids);
                 from = end;
             }

@@ -3,6 +3,7 @@
 
 use super::viterbi::{RESET, Viterbi};
 use super::{Kind, Precision, Unigram, UnigramOptions};
+use crate::error::Result;
 use crate::vocab::TokenId;
 
 /// The longest text, in bytes, that is reckoned with: 4 GiB.
@@ -11,7 +12,10 @@ const LONGEST_TEXT: f64 = 4_294_967_296.0;
 impl Unigram {
     /// This model, in which no text becomes one of `specials` by being its text;
     /// `None` if it is so already.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+    ///
+    /// # Errors
+    /// As [`Unigram::new`], which took the same before: only for want of memory.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
         let mut kinds = self.options.kinds.clone();
         kinds.resize(self.vocab.len(), Kind::Normal);
         let mut changes = self.barred != specials;
@@ -21,9 +25,11 @@ impl Unigram {
             changes = true;
         }
         let options = UnigramOptions { kinds, ..self.options.clone() };
-        // What was taken before is taken again: this cannot fail.
-        let made = changes.then(|| Self::new(self.vocab.clone(), self.scores.clone(), options).ok());
-        made.flatten().map(|model| Self { barred: specials.to_vec(), ..model })
+        if !changes {
+            return Ok(None);
+        }
+        let made = Self::new(self.vocab.clone(), self.scores.clone(), options)?;
+        Ok(Some(Self { barred: specials.to_vec(), ..made }))
     }
 
     /// Pieces that no text becomes: on their own text others are better by so

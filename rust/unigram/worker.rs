@@ -342,6 +342,10 @@ impl Scratch {
             self.long.clear();
             self.memo.clear();
         }
+        // What there is no memory to keep is not kept.
+        if memory::reserve(&mut self.long, 2 * path.len()).is_err() {
+            return;
+        }
         // Rounded down, as are the bits that are cut off.
         let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
         let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };

@@ -50,10 +50,7 @@ pub fn count(
         ranges::merge(&counted.tables, n_threads, &options.temp_dir(), progress, &mut words)?;
         return Ok(words);
     }
-    counted.merge(options, progress, |piece, count| {
-        words.push(piece, count);
-        Ok(())
-    })?;
+    counted.merge(options, progress, |piece, count| words.push(piece, count))?;
     Ok(words)
 }
 

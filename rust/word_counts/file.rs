@@ -8,7 +8,7 @@
 
 use std::fmt::Write;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
 use base64::Engine;
@@ -19,6 +19,7 @@ use super::run::{self, SortedRun};
 use super::{Totals, WordCounts, same_pipeline};
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 
@@ -28,7 +29,7 @@ const VERSION: &str = "1";
 
 /// The longest line read: a piece of 192 MiB. What a damaged file could
 /// otherwise make us hold.
-const MAX_LINE: u64 = 1 << 28;
+const MAX_LINE: usize = 1 << 28;
 
 /// What the first line of a count file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,6 +170,7 @@ impl<R: BufRead> CountsReader<R> {
         };
         std::mem::swap(&mut self.piece, &mut self.before);
         self.piece.clear();
+        memory::reserve(&mut self.piece, space)?;
         if let Err(error) = STANDARD.decode_vec(&self.line[..space], &mut self.piece) {
             return Err(self.error(format!("the piece is no base64: {error}")));
         }
@@ -205,11 +207,25 @@ impl<R: BufRead> CountsReader<R> {
     fn read_line(&mut self) -> Result<bool> {
         self.number += 1;
         self.line.clear();
-        match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.line) {
-            Ok(0) => Ok(false),
-            Ok(_) if self.line.pop() == Some(b'\n') => Ok(true),
-            Ok(_) => Err(self.error("the line has no end; the file was cut short, or is no count file")),
-            Err(error) => Err(Error::io(&self.name, error)),
+        loop {
+            // Not `read_until`, which takes memory to be there.
+            let part = match self.input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                part => part.map_err(|error| Error::io(&self.name, error))?,
+            };
+            let end = memchr::memchr(b'\n', part);
+            let (n, is_empty) = (end.unwrap_or(part.len()), part.is_empty());
+            if is_empty && self.line.is_empty() {
+                return Ok(false);
+            }
+            if is_empty || self.line.len() + n > MAX_LINE {
+                return Err(self.error("the line has no end; the file was cut short, or is no count file"));
+            }
+            memory::extend(&mut self.line, &part[..n])?;
+            self.input.consume(n + usize::from(end.is_some()));
+            if end.is_some() {
+                return Ok(true);
+            }
         }
     }
 
@@ -251,7 +267,7 @@ impl CountsWriter {
     /// [`Error::Io`].
     pub fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
         self.line.clear();
-        push_piece(&mut self.line, piece, count);
+        push_piece(&mut self.line, piece, count)?;
         self.file.write(self.line.as_bytes())
     }
 
@@ -270,10 +286,13 @@ fn push_header(out: &mut String, header: &Header) -> Result<()> {
     Ok(())
 }
 
-fn push_piece(out: &mut String, piece: &[u8], count: u64) {
+fn push_piece(out: &mut String, piece: &[u8], count: u64) -> Result<()> {
+    // Four characters for three bytes, and a count of at most 20 digits.
+    memory::reserve_text(out, piece.len().div_ceil(3).saturating_mul(4).saturating_add(24))?;
     STANDARD.encode_string(piece, out);
     // Writing to a String cannot fail.
     let _ = writeln!(out, " {count}");
+    Ok(())
 }
 
 impl WordCounts {
@@ -300,11 +319,12 @@ impl WordCounts {
     /// The bytes of a count file; equal counts give equal bytes.
     ///
     /// # Errors
-    /// [`Error::Internal`] if they cannot be written, which would be our bug.
+    /// [`Error::Memory`] where there is not enough; [`Error::Internal`] if they cannot be
+    /// written, which would be our bug.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut text = String::new();
         push_header(&mut text, &self.header())?;
-        self.iter().for_each(|(piece, count)| push_piece(&mut text, piece, count));
+        self.iter().try_for_each(|(piece, count)| push_piece(&mut text, piece, count))?;
         Ok(text.into_bytes())
     }
 
@@ -324,7 +344,7 @@ impl WordCounts {
         let mut words = Self::empty(reader.header.pipeline.clone());
         words.totals = reader.header.totals;
         while reader.advance()? {
-            words.push(reader.piece(), reader.count());
+            words.push(reader.piece(), reader.count())?;
         }
         Ok(words)
     }

@@ -9,6 +9,7 @@ use super::WordCounts;
 use super::run::{self, SortedRun};
 use super::table::Table;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::parallel;
 use crate::progress::Progress;
 
@@ -37,10 +38,7 @@ pub(super) fn merge(
         let to = bounds.get(range).map(Vec::as_slice);
         let runs = tables.iter().map(|table| SortedRun::Table(table.sorted_between(from, to))).collect();
         let mut found = WordCounts::empty(words.pipeline.clone());
-        run::merge(runs, temp_dir, progress, |piece, count| {
-            found.push(piece, count);
-            Ok(())
-        })?;
+        run::merge(runs, temp_dir, progress, |piece, count| found.push(piece, count))?;
         Ok(found)
     };
     let own = || merge_range(0, progress);
@@ -52,9 +50,10 @@ pub(super) fn merge(
             (words.bytes, words.ends, words.counts) = (range.bytes, range.ends, range.counts);
             continue;
         }
-        words.bytes.extend_from_slice(&range.bytes);
+        memory::extend(&mut words.bytes, &range.bytes)?;
+        memory::reserve(&mut words.ends, range.ends.len())?;
         words.ends.extend(range.ends.iter().map(|end| base + end));
-        words.counts.extend_from_slice(&range.counts);
+        memory::extend(&mut words.counts, &range.counts)?;
     }
     Ok(())
 }

@@ -232,6 +232,32 @@ def test_long_texts_without_memory(model: str, megabytes: int) -> None:
     )
 
 
+@pytest.mark.parametrize("megabytes", [5, 20, 60])
+def test_a_long_text_of_one_unit_without_memory(megabytes: int) -> None:
+    run(
+        """
+        stages = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": False}
+        pieces = [["▁", -3.0], ["a", -2.0], ["b", -2.5], ["ab", -3.0], ["▁a", -2.2]]
+        model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], *pieces]}
+        tokenizer = of(model, pre_tokenizer=stages)
+        text = "abba" * 300_000
+        expected = of(model, pre_tokenizer=stages).encode("abba").ids.tolist()
+        limit(MEGABYTES << 20)
+        for work in (
+            lambda: tokenizer.encode(text).ids,
+            lambda: tokenizer.encode_batch([text], threads=2).ids,
+            lambda: tokenizer.encode(text).offsets(),
+        ):
+            try:
+                work()
+            except MemoryError:
+                pass
+            assert tokenizer.encode("abba").ids.tolist() == expected
+        """,
+        MEGABYTES=megabytes,
+    )
+
+
 def test_counting_without_memory() -> None:
     run(
         """

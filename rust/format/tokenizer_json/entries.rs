@@ -11,6 +11,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::error::Error;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// What reading is at.
@@ -91,7 +92,7 @@ impl<'de> Visitor<'de> for VocabSeed<'_> {
         let mut vocab = Vec::new();
         while let Some(token) = map.next_key_seed(TextSeed)? {
             match map.next_value::<TokenId>() {
-                Ok(id) => vocab.push((token, id)),
+                Ok(id) => memory::push(&mut vocab, (token, id)).map_err(A::Error::custom)?,
                 Err(error) => {
                     self.0.set(&format!("$.model.vocab[{:?}]", &*token));
                     return Err(error);
@@ -140,7 +141,7 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
         for at in 0.. {
             self.0.index.set(Some(at));
             match seq.next_element_seed(ScoredSeed)? {
-                Some(entry) => entries.push(entry),
+                Some(entry) => memory::push(&mut entries, entry).map_err(A::Error::custom)?,
                 None => break,
             }
         }
@@ -205,7 +206,7 @@ impl<'de> Visitor<'de> for MergesSeed<'_> {
         for at in 0.. {
             self.0.index.set(Some(at));
             match seq.next_element_seed(MergeSeed)? {
-                Some(Some(merge)) => merges.push(merge),
+                Some(Some(merge)) => memory::push(&mut merges, merge).map_err(A::Error::custom)?,
                 Some(None) => {}
                 None => break,
             }

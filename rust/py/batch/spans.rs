@@ -92,7 +92,7 @@ impl PyEncodingBatch {
                 if !counts || !tokenizer.write_sums(ids, source.text, unit, *around, of_row) {
                     let texts = [source.text, Input::Text("")];
                     let (spans, _) = tokenizer.traces(ids, None, texts, call.options(None))?;
-                    source.write(&spans, unit, Trim::No, 0, of_row);
+                    source.write(&spans, unit, Trim::No, 0, of_row)?;
                 }
             }
             Ok(())

@@ -9,10 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::{PyEncoding, Spelling};
 use crate::encoding::{Blanks, OffsetUnit, Surfaces};
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
 use crate::py::progress::off;
 use crate::py::spans::Trim;
+use crate::py::text::string;
 use crate::py::turns::{Turns, list};
 use crate::template::TrimOffsets;
 use crate::vocab::TokenId;
@@ -80,7 +82,7 @@ impl PyEncoding {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
         };
         let second = self.second.as_ref();
-        Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None))))
+        Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None)))?)
     }
 
     /// The tokens, each spelling one object however often it stands there.
@@ -94,7 +96,7 @@ impl PyEncoding {
         };
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        let (places, distinct) = py.detach(|| {
+        let (places, distinct) = py.detach(|| -> Result<_> {
             let mut known = FxHashMap::default();
             let mut distinct: Vec<TokenId> = Vec::new();
             let mut place_of = |id: TokenId| {
@@ -103,14 +105,14 @@ impl PyEncoding {
                     distinct.len() as u32 - 1
                 })
             };
-            let places: Vec<u32> = ids.iter().map(|&id| place_of(id)).collect();
+            let places: Vec<u32> = memory::collected(ids.iter().map(|&id| place_of(id)))?;
             let spell = |id| tokenizer.id_to_token(id).unwrap_or_default();
-            (places, distinct.into_iter().map(spell).collect::<Vec<String>>())
-        });
+            Ok((places, distinct.into_iter().map(spell).collect::<Vec<String>>()))
+        })?;
         let mut spelled: Vec<Bound<'py, PyString>> = Vec::with_capacity(distinct.len());
         let mut turns = Turns::default();
         for token in distinct {
-            spelled.push(PyString::new(py, &token));
+            spelled.push(string(py, &token)?);
             turns.after(py, 1)?;
         }
         list(py, places.into_iter().map(|place| spelled[place as usize].clone()))

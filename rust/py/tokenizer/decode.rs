@@ -9,7 +9,7 @@ use super::super::error::entry;
 use super::super::ids;
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
-use super::super::text::name;
+use super::super::text::{byte_string, name, string};
 use super::super::turns::{Turns, list};
 use super::PyTokenizer;
 use crate::bpe::Bpe;
@@ -32,14 +32,6 @@ fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
         }
         other => other,
     }
-}
-
-/// `bytes`, or a MemoryError.
-fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, bytes.len(), |new| {
-        new.copy_from_slice(bytes);
-        Ok(())
-    })
 }
 
 impl PyTokenizer {
@@ -103,7 +95,7 @@ impl PyTokenizer {
         entry(|| {
             let ids = ids::extract(ids, self.tokenizer.max_id())?;
             let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
-            bytes_of(py, &bytes)
+            byte_string(py, &bytes)
         })
     }
 
@@ -165,7 +157,7 @@ impl PyTokenizer {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         entry(|| {
             let bytes = ids::lookup(id)?.and_then(|id| self.tokenizer.id_to_bytes(id));
-            Ok(bytes.map(|bytes| PyBytes::new(py, bytes)))
+            bytes.map(|bytes| byte_string(py, bytes)).transpose()
         })
     }
 
@@ -175,7 +167,7 @@ impl PyTokenizer {
             let (vocab, mut turns) = (PyDict::new(py), Turns::default());
             for id in 0..=self.tokenizer.max_id() {
                 if let Some(token) = self.tokenizer.id_to_token(id) {
-                    vocab.set_item(token, id)?;
+                    vocab.set_item(string(py, &token)?, id)?;
                 }
                 turns.after(py, 1)?;
             }
@@ -186,9 +178,15 @@ impl PyTokenizer {
     /// The pairs that merge, in order of rank; none unless the model is BPE.
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
-            let bytes = |id| PyBytes::new(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
+            let bytes = |id| byte_string(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
+            let _held = self.tokenizer.model().vocab().hold()?;
             let merges = py.detach(|| self.tokenizer.model().bpe().map(Bpe::merge_list)).unwrap_or_default();
-            list(py, merges.into_iter().map(|(left, right)| (bytes(left), bytes(right))))
+            let (all, mut turns) = (PyList::empty(py), Turns::default());
+            for (left, right) in merges {
+                all.append((bytes(left)?, bytes(right)?))?;
+                turns.after(py, 1)?;
+            }
+            Ok(all)
         })
     }
 }

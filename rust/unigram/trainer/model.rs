@@ -6,6 +6,8 @@
 
 use super::lattices::GONE;
 use super::logarithm::digamma;
+use crate::error::Result;
+use crate::memory;
 
 /// A piece is dropped when it is expected more rarely than this.
 const LEAST_EXPECTED: f64 = 0.5;
@@ -24,11 +26,11 @@ pub(super) struct Model {
 
 impl Model {
     /// Adds a seed.
-    pub(super) fn push(&mut self, text: &str, score: f64) {
-        self.texts.push(self.ends.len() as u32);
-        self.bytes.push_str(text);
-        self.ends.push(self.bytes.len());
-        self.scores.push(score);
+    pub(super) fn push(&mut self, text: &str, score: f64) -> Result<()> {
+        memory::push(&mut self.texts, self.ends.len() as u32)?;
+        memory::extend_text(&mut self.bytes, text)?;
+        memory::push(&mut self.ends, self.bytes.len())?;
+        memory::push(&mut self.scores, score)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -21,6 +21,7 @@ use super::model::Model;
 use super::team;
 use super::{Method, UnigramTrainer};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::Characters;
 use crate::sentencepiece_rules::rules::{Class, Rules};
@@ -64,7 +65,7 @@ pub(super) fn find(
     progress: &mut Progress,
 ) -> Result<(Model, Lattices)> {
     let text = Text::of(options.method, segments)?;
-    let (mut suffixes, buckets) = text.suffixes(characters);
+    let (mut suffixes, buckets) = text.suffixes(characters)?;
     let total = suffixes.len() as u64;
     let done = AtomicU64::new(0);
     let mut tick = || progress.tick(Stage::Seed, done.load(Ordering::Relaxed), total);
@@ -83,18 +84,18 @@ pub(super) fn find(
     let seen = characters.required.iter().filter(|seen| seen.1 > 0);
     let mut buffer = [0; 4];
     for &(c, count) in seen {
-        model.push(c.encode_utf8(&mut buffer), count as f64);
+        model.push(c.encode_utf8(&mut buffer), count as f64)?;
     }
     let n_chars = model.len() as u32;
     for candidate in &found {
         let start = suffixes[candidate.start as usize] as usize;
         let chars = &text.chars[start..start + usize::from(candidate.len)];
         let piece: String = chars.iter().filter_map(|&c| char::from_u32(c)).collect();
-        model.push(&piece, candidate.score() as f64);
+        model.push(&piece, candidate.score() as f64)?;
     }
     let log_sum = ln(model.scores.iter().sum());
     model.scores.iter_mut().for_each(|score| *score = ln(*score) - log_sum);
-    let lattices = text.into_lattices(characters, &suffixes, &found, n_chars);
+    let lattices = text.into_lattices(characters, &suffixes, &found, n_chars)?;
     Ok((model, lattices))
 }
 
@@ -108,7 +109,7 @@ impl<'a> Text<'a> {
                 reason: format!("places end at {}; train on a sample", u32::MAX),
             });
         }
-        let (mut chars, mut owners) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut chars, mut owners) = (memory::reserved(n)?, memory::reserved(n)?);
         for (number, text) in segments.texts.iter().enumerate() {
             chars.extend(text.chars().map(u32::from));
             chars.push(END);
@@ -118,7 +119,7 @@ impl<'a> Text<'a> {
     }
 
     /// Every position by its character, and where each character's end.
-    fn suffixes(&self, characters: &Characters) -> (Vec<u32>, Vec<usize>) {
+    fn suffixes(&self, characters: &Characters) -> Result<(Vec<u32>, Vec<usize>)> {
         let mut chars: Vec<(char, u64)> = characters.required.clone();
         chars.sort_unstable();
         let bucket = |c: u32| chars.partition_point(|seen| u32::from(seen.0) < c);
@@ -131,7 +132,7 @@ impl<'a> Text<'a> {
         for at in 1..ends.len() {
             ends[at] += ends[at - 1];
         }
-        let mut suffixes = vec![0; ends.last().copied().unwrap_or(0)];
+        let mut suffixes = memory::filled(ends.last().copied().unwrap_or(0), 0)?;
         for (position, &c) in self.chars.iter().enumerate().filter(|(_, c)| **c != END) {
             let next = &mut ends[bucket(c)];
             suffixes[*next] = position as u32;
@@ -139,7 +140,7 @@ impl<'a> Text<'a> {
         }
         // Each start has moved to its end.
         ends.pop();
-        (suffixes, ends)
+        Ok((suffixes, ends))
     }
 
     /// What stands at a position, or, after a segment, what follows it.
@@ -176,7 +177,13 @@ impl<'a> Text<'a> {
     }
 
     /// Sorts the suffixes of one bucket, and finds its candidates.
-    fn search(&self, rules: &Rules, suffixes: &mut [u32], start: usize, found: &mut Vec<Candidate>) {
+    fn search(
+        &self,
+        rules: &Rules,
+        suffixes: &mut [u32],
+        start: usize,
+        found: &mut Vec<Candidate>,
+    ) -> Result<()> {
         let mut keys = Vec::new();
         let mut groups = vec![(0, suffixes.len(), 1)];
         while let Some((from, to, len)) = groups.pop() {
@@ -188,11 +195,13 @@ impl<'a> Text<'a> {
                     self.chars[position..].iter().take_while(|c| **c != END).take(rules.max_length + 1);
                 let rest = rest.count();
                 if rest >= len.max(2) && rest <= rules.max_length && self.follower(position + rest) == MANY {
+                    memory::reserve(found, 1)?;
                     found.extend(self.candidate(rules, group, start + from, rest));
                 }
                 continue;
             }
             keys.clear();
+            memory::reserve(&mut keys, group.len())?;
             let next = |position: u32| u64::from(self.chars[position as usize + len]) << 32;
             keys.extend(group.iter().map(|&position| next(position) | u64::from(position)));
             keys.sort_unstable();
@@ -209,7 +218,7 @@ impl<'a> Text<'a> {
                     false => lead(same[0]) != first,
                 };
                 if !is_end && len < rules.max_length {
-                    groups.push((at, at + same.len(), len + 1));
+                    memory::push(&mut groups, (at, at + same.len(), len + 1))?;
                 }
                 at += same.len();
             }
@@ -217,9 +226,11 @@ impl<'a> Text<'a> {
                 *suffix = *key as u32;
             }
             if len >= 2 && differs {
+                memory::reserve(found, 1)?;
                 found.extend(self.candidate(rules, group, start + from, len));
             }
         }
+        Ok(())
     }
 
     /// Writes down for each position which pieces begin there.
@@ -229,22 +240,22 @@ impl<'a> Text<'a> {
         suffixes: &[u32],
         found: &[Candidate],
         n_chars: u32,
-    ) -> Lattices {
-        let mut by_len: Vec<u32> = (0..found.len() as u32).collect();
-        by_len.sort_by_key(|&number| found[number as usize].len);
+    ) -> Result<Lattices> {
+        let mut by_len: Vec<u32> = memory::collected(0..found.len() as u32)?;
+        by_len.sort_unstable_by_key(|&number| (found[number as usize].len, number));
         let mut numbers: Vec<(u32, u32)> =
             (0..n_chars).zip(&characters.required).map(|(number, seen)| (seen.0.into(), number)).collect();
         numbers.sort_unstable();
-        let mut counts: Vec<u8> = self.chars.iter().map(|&c| u8::from(c != END)).collect();
+        let mut counts: Vec<u8> = memory::collected(self.chars.iter().map(|&c| u8::from(c != END)))?;
         for candidate in found {
             for &position in &suffixes[candidate.start as usize..candidate.end as usize] {
                 counts[position as usize] += 1;
             }
         }
         let n_places = counts.iter().map(|&count| usize::from(count)).sum();
-        let (mut pieces, mut piece_lens) = (vec![0; n_places], vec![0; n_places]);
+        let (mut pieces, mut piece_lens) = (memory::filled(n_places, 0)?, memory::filled(n_places, 0)?);
         let mut next = 0;
-        let mut cursors = Vec::with_capacity(counts.len());
+        let mut cursors = memory::reserved(counts.len())?;
         for (&c, &count) in self.chars.iter().zip(&counts) {
             cursors.push(next + usize::from(c != END));
             if c != END {
@@ -264,8 +275,9 @@ impl<'a> Text<'a> {
         drop(cursors);
         let mut ends = self.chars.iter().map(|&c| c == END);
         counts.retain(|_| ends.next() == Some(false));
-        let lens = self.segments.texts.iter().map(|text| text.chars().count() as u32).collect();
-        Lattices::new(self.segments.weights.clone(), lens, counts, pieces, piece_lens)
+        let lens = memory::collected(self.segments.texts.iter().map(|text| text.chars().count() as u32))?;
+        let weights = memory::collected(self.segments.weights.iter().copied())?;
+        Ok(Lattices::new(weights, lens, counts, pieces, piece_lens))
     }
 }
 
@@ -290,14 +302,22 @@ fn search(
     // The longest first, so that no thread is left with one at the end.
     let mut order: Vec<usize> = (0..buckets.len()).collect();
     order.sort_by_key(|&number| Reverse(ends[number] - if number == 0 { 0 } else { ends[number - 1] }));
-    let work = |number: usize, found: &mut Vec<Candidate>| {
+    let work = |number: usize, found: &mut Result<Vec<Candidate>>| {
+        let Ok(all) = found else { return };
         let mut bucket = buckets[order[number]].lock().unwrap_or_else(PoisonError::into_inner);
         let (start, suffixes) = &mut *bucket;
         if !suffixes.is_empty() {
-            text.search(rules, suffixes, *start, found);
+            if let Err(error) = text.search(rules, suffixes, *start, all) {
+                *found = Err(error);
+                return;
+            }
             done.fetch_add(suffixes.len() as u64, Ordering::Relaxed);
         }
     };
-    let found = team::each(threads, buckets.len(), tick, Vec::new, work)?;
-    Ok(found.concat())
+    let found = team::each(threads, buckets.len(), tick, || Ok(Vec::new()), work)?;
+    let mut all = Vec::new();
+    for found in found {
+        memory::extend(&mut all, &found?)?;
+    }
+    Ok(all)
 }

@@ -1,0 +1,43 @@
+//! The bytes of a tokenizer's file: read within limits, with memory held for reading on.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use super::MAX_FILE_BYTES;
+use crate::error::{Error, Result};
+use crate::memory::{self, Held, OF_READING};
+
+/// Reads a file that is not larger than any tokenizer, and holds memory for what is made of it.
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Held)> {
+    let bytes = read_while(path, |_| true)?;
+    let held = memory::hold(bytes.len(), OF_READING)?;
+    Ok((bytes, held))
+}
+
+/// How many bytes are looked at before the rest is read.
+const START_BYTES: u64 = 1 << 20;
+
+/// Reads a file that is not larger than any tokenizer, or the start of it if
+/// that is not `wanted`. What is read is limited, whatever the file says of
+/// its size: a device or a pipe says nothing.
+pub(super) fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
+    let io = |error| Error::io(path, error);
+    let mut file = fs::File::open(path).map_err(io)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(START_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    if (bytes.len() as u64) < START_BYTES || !wanted(&bytes) {
+        return Ok(bytes);
+    }
+    let rest = file.metadata().map_err(io)?.len().clamp(START_BYTES, MAX_FILE_BYTES) - START_BYTES;
+    // One byte more, so that reading finds the end without growing.
+    bytes.try_reserve_exact(rest as usize + 1).map_err(|error| io(error.into()))?;
+    file.take(MAX_FILE_BYTES + 1 - START_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Error::format(
+            path.display().to_string(),
+            format!("it goes on after {MAX_FILE_BYTES} bytes, the most that a tokenizer has"),
+        ));
+    }
+    Ok(bytes)
+}
