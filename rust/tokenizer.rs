@@ -18,6 +18,7 @@ mod malformed;
 mod output;
 mod pair;
 mod prune;
+mod repeats;
 mod rewritten;
 mod segmentations;
 mod segments;

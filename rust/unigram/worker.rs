@@ -23,7 +23,7 @@ const MOST_SETS: usize = 1 << 17;
 const MAX_LONG: usize = 1 << 20;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
-const MARK: &[u8] = "▁".as_bytes();
+const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
 /// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
@@ -90,6 +90,11 @@ impl<'a> Output<'a> {
     pub(super) fn end_unknown(&mut self, model: &Unigram, text: &[u8], end: usize) {
         let Some(start) = self.unknown.take() else { return };
         let run = &text[start..end];
+        if self.lens.is_none()
+            && let Some(ids) = model.spelled(run)
+        {
+            return self.ids.extend(ids);
+        }
         let before = self.ids.len();
         model.for_unknown(run, |id, len| self.push(id, len));
         if self.ids.len() == before {
@@ -363,8 +368,8 @@ fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f6
 /// A unit as a number that is not 0; `None` if it is too long.
 #[inline]
 pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
-    let (start, mark) = match text.get(start..start + MARK.len()) {
-        Some(head) if head == MARK => (start + MARK.len(), MARKED),
+    let (start, mark) = match text.get(start..).and_then(<[u8]>::first_chunk) {
+        Some(&MARK) => (start + MARK.len(), MARKED),
         _ => (start, 0),
     };
     match end - start {
