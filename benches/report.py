@@ -139,22 +139,21 @@ class Bench:
         data = corpora.data_dir()
         if data is None or not (data / "vocabs").is_dir():
             return "## Hostile texts by model\n\nNot measured: no folder `vocabs` in SENTITOK_DATA."
-        import sentitok
-
         vocabs = data / "vocabs"
-        llama = self.folder / "llama.json"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what the file cannot hold does not matter here
-            sentitok.Tokenizer.from_file(vocabs / "mistral-7b-v0.1" / "tokenizer.model").save(llama)
+        mistral = vocabs / "mistral-7b-v0.1" / "tokenizer.model"
+        t5, xlnet = vocabs / "t5" / "spiece.model", vocabs / "xlnet-base-cased" / "spiece.model"
         models = {
             "gpt2": (vocabs / "gpt2" / "r50k_base.tiktoken", "gpt2"),
             "cl100k": (vocabs / "cl100k_base.tiktoken", "cl100k"),
             "o200k": (vocabs / "o200k_base.tiktoken", "o200k"),
-            "Mistral": (vocabs / "mistral-7b-v0.1" / "tokenizer.model", ""),
-            "Mistral as .json": (llama, ""),
-            "T5": (vocabs / "t5" / "spiece.model", ""),
-            "XLNet": (vocabs / "xlnet-base-cased" / "spiece.model", ""),
+            "Mistral": (mistral, ""),
+            "Mistral as .json": (self._as_json(mistral, "mistral"), ""),
+            "T5": (t5, ""),
+            "T5 as .json": (self._as_json(t5, "t5"), ""),
+            "XLNet": (xlnet, ""),
+            "XLNet as .json": (self._as_json(xlnet, "xlnet"), ""),
             "BERT": (vocabs / "bert-base-uncased" / "tokenizer.json", ""),
+            **{name: (path, "") for name, path in self._own_models().items()},
         }
         found = {
             name: worker(
@@ -174,6 +173,34 @@ class Bench:
             "one thread.\n\n"
         )
         return "## Hostile texts by model\n\n" + text + "\n\n".join(tables)
+
+    def _as_json(self, model: Path, name: str) -> Path:
+        """A model saved as a `tokenizer.json`."""
+        import sentitok
+
+        path = self.folder / f"{name}.json"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the file cannot hold does not matter here
+            sentitok.Tokenizer.from_file(model).save(path)
+        return path
+
+    def _own_models(self) -> dict[str, Path]:
+        """Models trained here: with Unicode's forms, with bytes of fallback, with a pattern of one's own."""
+        import sentitok
+
+        book = corpora.BUNDLED / "pride-and-prejudice.txt"
+        pattern = sentitok.PreTokenizer(pattern=r"\w+|\s+|[^\w\s]+")
+        trained = {
+            "own Unigram": sentitok.train_unigram(
+                book, vocab_size=4000, byte_fallback=True, normalizer="nfkc+sentencepiece-collapse"
+            ),
+            "BPE behind nfkc": sentitok.train_bpe(book, vocab_size=8000, normalizer="nfkc"),
+            "BPE with own pattern": sentitok.train_bpe(book, vocab_size=8000, pre_tokenizer=pattern),
+        }
+        paths = {name: self.folder / f"{name}.json" for name in trained}
+        for name, tokenizer in trained.items():
+            tokenizer.save(paths[name])
+        return paths
 
     def hostile_files(self) -> str:
         """Section: files that break quadratic algorithms."""

@@ -12,6 +12,7 @@ import string
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import hostile_files
@@ -83,8 +84,17 @@ def hostile_texts(n: int) -> dict[str, str | bytes]:
         "random letters": letters,
         "random words of 11 letters": " ".join(map("".join, batched(letters, 11)))[:n],
         "random Chinese": chinese[: n // 3],
+        "random code points": "".join(islice(code_points(random), n // 4)),
         "random bytes": bytes(random[:n]),
     }
+
+
+def code_points(random: Iterable[int]) -> Iterator[str]:
+    """Characters of any code point, assigned or not, but for surrogates; nearly all have four bytes."""
+    for low, middle, high in batched(random, 3):
+        point = (high << 16 | middle << 8 | low) % 0x110000
+        if not 0xD800 <= point < 0xE000:
+            yield chr(point)
 
 
 def hostile(job: dict[str, Any]) -> dict[str, Any]:

@@ -123,7 +123,8 @@ impl Extents {
     fn len_in(&self, rest: &[u8], ids: &[TokenId], at_start: bool) -> Option<usize> {
         match self.lens.get(*ids.first()? as usize) {
             Some(&BYTE) => return (!rest.starts_with(BYTE_SPELLING)).then_some(1),
-            Some(&UNKNOWN) if !rest.starts_with(&self.unknown_text) => {}
+            Some(&UNKNOWN)
+                if rest.first() != self.unknown_text.first() || !rest.starts_with(&self.unknown_text) => {}
             _ => return None,
         }
         match &self.unknown {
@@ -155,13 +156,22 @@ impl Extents {
 /// The character that a text begins with; no more of the text is looked at.
 #[inline]
 fn first_char(text: &[u8]) -> Option<char> {
-    let len = match *text.first()? {
-        0..0x80 => 1,
-        0x80..0xE0 => 2,
-        0xE0..0xF0 => 3,
-        0xF0.. => 4,
+    // The bytes it has, the bits of the first that count, and the least that needs so many.
+    let (len, bits, least) = match *text.first()? {
+        byte @ 0..0x80 => return Some(char::from(byte)),
+        byte @ 0xC0..0xE0 => (2, byte & 0x1F, 0x80),
+        byte @ 0xE0..0xF0 => (3, byte & 0x0F, 0x800),
+        byte @ 0xF0..0xF8 => (4, byte & 0x07, 0x1_0000),
+        _ => return None,
     };
-    std::str::from_utf8(text.get(..len)?).ok()?.chars().next()
+    let mut point = u32::from(bits);
+    for byte in text.get(1..len)? {
+        if byte & 0xC0 != 0x80 {
+            return None;
+        }
+        point = point << 6 | u32::from(byte & 0x3F);
+    }
+    char::from_u32(point).filter(|_| point >= least)
 }
 
 /// A set of characters: one bit each.
@@ -215,6 +225,21 @@ mod tests {
         let n = extents.walk(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
         assert_eq!(n, found.len());
         Some(found)
+    }
+
+    #[test]
+    fn a_character_is_read_as_the_standard_library_reads_it() {
+        let known = |text: &[u8]| text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+        for first in 0..=u8::MAX {
+            for second in 0..=u8::MAX {
+                for rest in [&b"\x80\x80"[..], b"\xBF\xBF", b"\x80", b"", b"a\x80", b"\x80a", b"\xC0\x80"] {
+                    let text = [&[first, second], rest].concat();
+                    assert_eq!(first_char(&text), known(&text), "{text:?}");
+                }
+            }
+            assert_eq!(first_char(&[first]), known(&[first]), "{first}");
+        }
+        assert_eq!(first_char(b""), None);
     }
 
     #[test]

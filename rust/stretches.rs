@@ -13,6 +13,16 @@ pub(crate) enum Stretch<'a> {
     Invalid(&'a [u8]),
 }
 
+impl Stretch<'_> {
+    /// The number of its bytes.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Invalid(run) => run.len(),
+        }
+    }
+}
+
 /// Calls `f` with each stretch and the place where it begins, in order.
 pub(crate) fn for_each_stretch<'a, E>(
     bytes: &'a [u8],

@@ -19,6 +19,7 @@ mod output;
 mod pair;
 mod prune;
 mod raw_words;
+mod repeats;
 mod rewritten;
 mod segmentations;
 mod segments;

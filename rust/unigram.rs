@@ -12,6 +12,7 @@
 mod draft;
 mod lattice;
 mod n_best;
+mod output;
 mod pieces;
 mod reach;
 mod sample;
@@ -106,6 +107,10 @@ pub struct Unigram {
     in_search: Scores,
     /// The ids of `<0xNN>`, `TokenId::MAX` where there is none.
     fallback_ids: Option<Box<[TokenId; 256]>>,
+    /// Whether there is one of each.
+    spells_all: bool,
+    /// What a run of unknown characters may begin with that is a token by itself.
+    begins_run: [bool; 256],
     max_piece_len: usize,
     /// Bytes after which a `▁` stands inside some piece.
     before_inner_mark: [bool; 256],
@@ -158,6 +163,8 @@ impl Unigram {
             ));
         }
         Ok(Self {
+            spells_all: options.byte_fallback && !fallback.contains(&TokenId::MAX),
+            begins_run: Self::beginnings_of_runs(&vocab, &options),
             in_search: Scores::of(&vocab, &scores, &options),
             fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             max_piece_len,
@@ -290,7 +297,7 @@ impl Unigram {
                 }
                 at += (zero.trailing_zeros() / 8) as usize;
             }
-            if text.get(at..at + 3) == Some(&MARK[..])
+            if text.get(at..).and_then(<[u8]>::first_chunk) == Some(&MARK)
                 && at + 3 <= end
                 && !self.before_inner_mark[usize::from(text[at - 1])]
             {

@@ -44,6 +44,37 @@ impl Surfaces {
             .map(|(&(place, end), start)| (place, &self.text[start..end]))
     }
 
+    /// How many places have a text.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Sets the texts of places once more, for those from `first` on: `place` is the number
+    /// of the first of theirs or, if they have none, of one behind them.
+    ///
+    /// # Errors
+    /// As [`Surfaces::push`].
+    pub(crate) fn repeat(
+        &mut self,
+        place: usize,
+        places: std::ops::Range<usize>,
+        first: usize,
+    ) -> Result<()> {
+        let mut start = place.checked_sub(1).map_or(0, |last| self.places[last].1);
+        for n in place..self.places.len() {
+            let (place, end) = self.places[n];
+            if place >= places.end {
+                break;
+            }
+            memory::reserve(&mut self.places, 1)?;
+            memory::reserve_text(&mut self.text, end - start)?;
+            self.text.extend_from_within(start..end);
+            self.places.push((first + place - places.start, self.text.len()));
+            start = end;
+        }
+        Ok(())
+    }
+
     /// Forgets the texts of the places from `n` on.
     pub(crate) fn truncate(&mut self, n: usize) {
         self.places.truncate(self.places.partition_point(|&(place, _)| place < n));
@@ -77,6 +108,14 @@ mod tests {
         );
         assert_eq!(all.within(4..11).collect::<Vec<_>>(), [(6, "\u{FFFD}")]);
         assert_eq!(all.within(12..20).collect::<Vec<_>>(), [(14, "\u{FFFD}")]);
+        let mut again = all.clone();
+        again.repeat(1, 4..12, 20).unwrap();
+        assert_eq!(
+            again.within(12..40).collect::<Vec<_>>(),
+            [(14, "\u{FFFD}"), (22, "\u{FFFD}"), (27, "ab")]
+        );
+        again.repeat(5, 15..16, 40).unwrap();
+        assert_eq!(again.len(), 6);
         all.truncate(11);
         all.push(20, b"c").unwrap();
         assert_eq!(all.iter().collect::<Vec<_>>(), [(3, "ab"), (6, "\u{FFFD}"), (20, "c")]);

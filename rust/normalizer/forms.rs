@@ -4,7 +4,8 @@
 //! character that may change go through [`Reordering`]. Such a stretch begins at a
 //! character that no earlier one can reach and ends before the next, so
 //! stretches are independent (UAX #15, section 9). Which characters those are
-//! follows from the reference's own tables.
+//! follows from the reference's own tables. Where such a character begins anew, a
+//! stretch ends before it, and one that stands alone is its image in the tables.
 
 use std::sync::LazyLock;
 
@@ -13,6 +14,14 @@ use super::frozen::{CANONICAL, CLASSES, COMPATIBLE, class, compose, jamo, second
 use super::point_map::PointMap;
 use super::reordering::Reordering;
 use super::rewrite::Rewrite;
+
+/// What [`Form::active`] knows of a character; nothing of those that stay as they are.
+/// It may change, or be changed by those before it.
+const ACTIVE: u32 = 1;
+/// It goes together with none before it.
+const FIRST: u32 = 2;
+/// Alone it becomes the image that the tables have of it.
+const IMAGE: u32 = 4;
 
 /// A normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +41,7 @@ impl Form {
         matches!(self, Self::Nfkc | Self::Nfkd)
     }
 
-    /// 1 for each character that may change, or be changed by those before it.
+    /// What is known of each character: a sum of the numbers above.
     fn active(self) -> &'static PointMap {
         static ACTIVE: [LazyLock<PointMap>; 4] = [
             LazyLock::new(|| Form::Nfc.find_active()),
@@ -46,27 +55,45 @@ impl Form {
     fn find_active(self) -> PointMap {
         let seconds = PointMap::from_points(seconds().into_iter().map(|point| (point, 1)));
         let syllables = PointMap::from_set(&[(0xAC00, 0xD7A3)]);
-        let is_active = |c: char| {
-            if class(c) != 0 || self.is_compatible() && COMPATIBLE.get(c).is_some() {
-                return true;
-            }
-            if !self.composes() {
-                return CANONICAL.get(c).is_some() || jamo(c).is_some();
-            }
-            let mut run = Reordering::default();
-            run.push(c, self.parts(c));
-            run.compose(compose);
-            let is_second = |c: char| seconds.get(c as u32) != 0;
-            !run.is_only(c) || is_second(c) || self.parts(c).next().is_some_and(|(first, _)| is_second(first))
-        };
+        let kind = |c: char| self.kind(c, |c| seconds.get(c as u32) != 0);
         let maps = [&*CLASSES, CANONICAL.map(), COMPATIBLE.map(), &seconds, &syllables];
-        PointMap::combined(&maps, |point| char::from_u32(point).map_or(0, |c| u32::from(is_active(c))))
+        PointMap::combined(&maps, |point| char::from_u32(point).map_or(0, kind))
+    }
+
+    /// A sum of [`ACTIVE`], [`FIRST`] and [`IMAGE`], where `is_second` tells what may be the
+    /// second of a pair that composes.
+    fn kind(self, c: char, is_second: impl Fn(char) -> bool) -> u32 {
+        let mut alone = Reordering::default();
+        self.rearrange(&mut alone, std::iter::once(c));
+        let (first, its_class) = self.parts(c).next().unwrap_or((c, class(c)));
+        let is_joined = its_class != 0 || self.composes() && is_second(first);
+        let is_same = alone.is(std::iter::once(c)) && class(c) == 0;
+        if is_same && !is_joined && !(self.composes() && is_second(c)) {
+            return 0;
+        }
+        let is_image = self.image(c).is_some_and(|image| alone.is(image.chars()));
+        ACTIVE | if is_joined { 0 } else { FIRST } | if is_image { IMAGE } else { 0 }
+    }
+
+    /// What the tables have in the place of a character.
+    fn image(self, c: char) -> Option<&'static str> {
+        let compatible = if self.is_compatible() { COMPATIBLE.get(c) } else { None };
+        compatible.or_else(|| CANONICAL.get(c))
     }
 
     /// The decomposition of a character in full, with combining classes.
     fn parts(self, c: char) -> impl Iterator<Item = (char, u8)> {
-        let compatible = if self.is_compatible() { COMPATIBLE.get(c) } else { None };
-        parts(c, compatible.or_else(|| CANONICAL.get(c)))
+        parts(c, self.image(c))
+    }
+
+    /// Makes a stretch of these characters, in this form.
+    fn rearrange(self, run: &mut Reordering, stretch: impl Iterator<Item = char>) {
+        run.clear();
+        stretch.for_each(|c| run.push(c, self.parts(c)));
+        run.sort();
+        if self.composes() {
+            run.compose(compose);
+        }
     }
 
     /// Writes a text in this form; `false` if it is so already.
@@ -77,27 +104,35 @@ impl Form {
             return false;
         }
         let active = self.active();
-        let is_active = |c: &char| active.get(*c as u32) != 0;
+        let kind = |c: char| active.get(c as u32);
+        let goes_on = |c: &char| kind(*c) & (ACTIVE | FIRST) == ACTIVE;
         let mut run = Reordering::default();
         let (mut copied, mut at) = (0, first_long);
         while let Some(c) = text[at..].chars().next() {
-            if !is_active(&c) {
-                at = ascii_end(bytes, at + c.len_utf8());
+            let next = at + c.len_utf8();
+            let kind = kind(c);
+            if kind == 0 {
+                at = ascii_end(bytes, next);
+                continue;
+            }
+            if kind == ACTIVE | FIRST | IMAGE
+                && !text[next..].chars().next().is_some_and(|c| goes_on(&c))
+                && let Some(image) = self.image(c)
+            {
+                out.copy(&text[copied..at]);
+                out.replace(next - at, image);
+                copied = next;
+                at = ascii_end(bytes, next);
                 continue;
             }
             // What is not yet copied is not active: its last character begins the stretch.
-            let before = if self.composes() { text[copied..at].chars().next_back() } else { None };
+            let joins = self.composes() && kind & FIRST == 0;
+            let before = if joins { text[copied..at].chars().next_back() } else { None };
             let start = at - before.map_or(0, char::len_utf8);
             out.copy(&text[copied..start]);
-            run.clear();
-            for c in before.into_iter().chain(text[at..].chars().take_while(is_active)) {
-                run.push(c, self.parts(c));
-                copied = start + run.source_len();
-            }
-            run.sort();
-            if self.composes() {
-                run.compose(compose);
-            }
+            let rest = text[next..].chars().take_while(goes_on);
+            self.rearrange(&mut run, before.into_iter().chain([c]).chain(rest));
+            copied = start + run.source_len();
             run.write(&text[start..copied], out, |c, image| image.push(c));
             at = ascii_end(bytes, copied);
         }
@@ -117,4 +152,77 @@ pub(super) fn parts(c: char, image: Option<&'static str>) -> impl Iterator<Item 
         (None, None) => ([c; 3], 1),
     };
     image.unwrap_or("").chars().chain(alone.into_iter().take(n)).map(|c| (c, class(c)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rewrite::Plain;
+    use super::super::{Aligned, growth::Growth};
+    use super::*;
+
+    /// A text in one stretch: the definition of what stretches are cut for.
+    fn whole<R: Rewrite>(form: Form, text: &str, out: &mut R) {
+        let mut run = Reordering::default();
+        form.rearrange(&mut run, text.chars());
+        run.write(text, out, |c, image| image.push(c));
+    }
+
+    /// Characters that change, that go together with others, and those that do neither.
+    const SIGNS: [char; 24] = [
+        'a',
+        'A',
+        ' ',
+        '\u{301}',
+        '\u{327}',
+        '\u{323}',
+        '\u{FDFA}',
+        '\u{FB01}',
+        '\u{1E9B}',
+        '\u{958}',
+        '\u{93C}',
+        '\u{915}',
+        '\u{212B}',
+        '\u{AC00}',
+        '\u{AC01}',
+        '\u{1100}',
+        '\u{1161}',
+        '\u{11A8}',
+        '\u{344}',
+        '\u{FF76}',
+        '\u{FF9E}',
+        '\u{FB2C}',
+        '\u{1D15F}',
+        '\u{3B1}',
+    ];
+
+    #[test]
+    fn stretches_are_what_the_whole_is() {
+        for form in [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd] {
+            let n = SIGNS.len();
+            for triple in 0..n * n * n {
+                let text: String =
+                    [triple % n, triple / n % n, triple / n / n].into_iter().map(|at| SIGNS[at]).collect();
+                let (mut plain, mut expected) = (Plain::default(), Plain::default());
+                whole(form, &text, &mut expected);
+                let expected = expected.checked().unwrap();
+                let changes = form.rewrite(&text, &mut plain);
+                let found = if changes { plain.checked().unwrap() } else { text.clone() };
+                assert_eq!(found, expected, "{form:?} {text:?}");
+                if changes {
+                    let growth = Growth::of_aligned(text.len()).unwrap();
+                    let (mut one, mut other) = (Aligned::within(growth), Aligned::within(growth));
+                    form.rewrite(&text, &mut one);
+                    whole(form, &text, &mut other);
+                    for (at, c) in expected.char_indices() {
+                        let range = at..at + c.len_utf8();
+                        assert_eq!(
+                            one.to_original(range.clone()),
+                            other.to_original(range),
+                            "{form:?} {text:?} {at}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

@@ -100,11 +100,14 @@ impl Growth {
         let _ = text.try_reserve(more.min(self.bytes.saturating_sub(text.len())));
     }
 
-    /// Makes room for `more` bytes; `false` past the bound.
+    /// Makes room for `more` bytes, at first for about as many as the text has; `false` past
+    /// the bound.
     #[cold]
     fn make_room(&mut self, text: &mut String, more: usize) -> bool {
         let fits = text.len().checked_add(more).is_some_and(|len| len <= self.bytes);
-        let made = fits && !self.stopped && text.try_reserve(more).is_ok();
+        let usual =
+            if text.capacity() == 0 { (self.original + self.original / 8 + 16).min(self.bytes) } else { 0 };
+        let made = fits && !self.stopped && text.try_reserve(more.max(usual)).is_ok();
         self.stopped |= !made;
         made
     }

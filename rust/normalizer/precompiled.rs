@@ -38,8 +38,12 @@ impl Precompiled {
             }
             // ASCII characters are graphemes of their own, but for CR LF.
             let end = stretch_end(text.as_bytes(), at);
-            for grapheme in text[at..end].graphemes(true) {
-                changed |= self.grapheme(grapheme, out);
+            if end - at == 1 {
+                changed |= self.grapheme(&text[at..end], out);
+            } else {
+                for grapheme in text[at..end].graphemes(true) {
+                    changed |= self.grapheme(grapheme, out);
+                }
             }
             at = end;
         }

@@ -29,6 +29,9 @@ pub(super) struct Reordering {
     sources: Vec<(usize, bool)>,
     /// The sum of these lengths.
     source_len: usize,
+    /// What becomes of the stretch, and where the image of each of its characters ends.
+    images: String,
+    ends: Vec<usize>,
     /// Whether there was no memory for some of it.
     is_short: bool,
 }
@@ -69,9 +72,9 @@ impl Reordering {
         self.source_len
     }
 
-    /// Whether the results are one character alone, `c`.
-    pub(super) fn is_only(&self, c: char) -> bool {
-        matches!(&self.items[..], [item] if item.c == c)
+    /// Whether the results are these characters.
+    pub(super) fn is(&self, chars: impl Iterator<Item = char>) -> bool {
+        self.items.iter().map(|item| item.c).eq(chars)
     }
 
     /// Puts marks in order of their classes.
@@ -114,30 +117,30 @@ impl Reordering {
 
     /// Writes the stretch, which `text` is; `image` appends what becomes of a character.
     pub(super) fn write<R: Rewrite>(
-        &self,
+        &mut self,
         text: &str,
         out: &mut R,
         mut image: impl FnMut(char, &mut String),
     ) {
-        let mut images = String::new();
-        // Where the image of each character of the stretch ends.
-        let mut ends = Vec::new();
-        if self.is_short
-            || images.try_reserve(MOST_IMAGE * self.items.len()).is_err()
-            || memory::reserve(&mut ends, self.sources.len()).is_err()
+        let Self { items, sources, images, ends, is_short, .. } = self;
+        images.clear();
+        ends.clear();
+        if *is_short
+            || images.try_reserve(MOST_IMAGE * items.len()).is_err()
+            || memory::reserve(ends, sources.len()).is_err()
         {
             return out.give_up();
         }
         let mut taken: usize = 0;
-        for item in &self.items {
+        for item in &*items {
             let origin = if item.takes == 0 { taken.saturating_sub(1) } else { taken };
             taken += item.takes;
             ends.resize(origin.max(ends.len()), images.len());
-            image(item.c, &mut images);
+            image(item.c, images);
         }
-        let mut ends = ends.into_iter();
+        let mut ends = ends.iter().copied();
         let (mut at, mut start) = (0, 0);
-        for &(len, is_kept) in &self.sources {
+        for &(len, is_kept) in &*sources {
             let source = &text[at..at + len];
             at += len;
             let end = if is_kept { ends.next().unwrap_or(images.len()) } else { start };

@@ -7,9 +7,16 @@
 //! what making states costs, is counted once a text takes more than a few looks
 //! at each byte; then all begins anew with an empty cache, so that what is
 //! counted depends on the text alone, not on the texts before.
+//!
+//! Until then a match is looked for where one may begin, place by place, which
+//! tells where it starts: no search back is made, and no states for one. Where
+//! that reads much in vain, one search finds the next match wherever it begins.
+
+mod failures;
+mod firsts;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -17,6 +24,8 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
+use self::failures::Failures;
+use self::firsts::Firsts;
 use super::{PROGRAM_BYTES, Stop, Work};
 use crate::parallel;
 use crate::resting::{Owner, Resting};
@@ -28,12 +37,10 @@ const FREE_BYTES: usize = 4 << 10;
 const CACHE_BYTES: usize = 1 << 20;
 /// What filling the cache once costs, in bytes looked at.
 const REFILL: u64 = 2 << 20;
+/// The bytes that may be read in vain, place by place, beside half of those of the text.
+const VAIN: usize = 32;
 /// How many bytes past a match are worth remembering.
 const FAR: usize = 64;
-/// The places past a match at which states are kept.
-const PLACES: usize = 1 << 20;
-/// The states that are kept of a place.
-const WAYS: usize = 4;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -44,6 +51,8 @@ pub(super) struct Linear {
 struct Dfas {
     forward: Arc<DFA>,
     reverse: Arc<DFA>,
+    /// Found when it is asked for.
+    firsts: OnceLock<Box<Firsts>>,
     resting: Resting<Box<Caches>>,
     owner: Owner,
 }
@@ -76,6 +85,12 @@ impl Dfas {
     }
 }
 
+impl Dfas {
+    fn firsts(&self, cache: &mut Cache) -> &Firsts {
+        self.firsts.get_or_init(|| Box::new(Firsts::of(&self.forward, cache)))
+    }
+}
+
 impl Linear {
     /// Compiles a pattern; `Err` says what is wrong with it.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
@@ -103,7 +118,15 @@ impl Linear {
         };
         let (forward, reverse) = (build(false)?, build(true)?);
         let resting = Resting::new(parallel::default_threads());
-        Ok(Self { dfas: Arc::new(Dfas { forward, reverse, owner: resting.new_owner(), resting }) })
+        Ok(Self {
+            dfas: Arc::new(Dfas {
+                forward,
+                reverse,
+                firsts: OnceLock::new(),
+                owner: resting.new_owner(),
+                resting,
+            }),
+        })
     }
 
     /// Whether the pattern matches nothing at all, somewhere.
@@ -127,6 +150,9 @@ impl Linear {
         work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
+        if self.dfas.firsts.get().is_some_and(|firsts| !firsts.are_in(text)) {
+            return Ok(Ok(()));
+        }
         self.dfas.with_caches(|caches| self.search(caches, text, work, &mut f))
     }
 
@@ -171,49 +197,15 @@ struct Search<'a> {
     work: Option<&'a Work>,
     free: usize,
     clears: usize,
+    /// Bytes that were read where no match begins.
+    vain: usize,
     failures: Failures,
-}
-
-/// States from which no match comes, by the places after which they are reached.
-#[derive(Default)]
-struct Failures {
-    from: usize,
-    states: Vec<[Option<LazyStateID>; WAYS]>,
-}
-
-impl Failures {
-    #[inline]
-    fn has(&self, at: usize, state: LazyStateID) -> bool {
-        let place = at.checked_sub(self.from).and_then(|place| self.states.get(place));
-        place.is_some_and(|states| states.contains(&Some(state)))
-    }
-
-    /// Makes place for those after `from`; those of other stretches are forgotten.
-    fn begin(&mut self, from: usize, to: usize) {
-        if !(self.from..self.from + self.states.len()).contains(&from) {
-            self.from = from;
-            self.states.clear();
-        }
-        let len = (to - self.from).min(PLACES);
-        if len > self.states.len() {
-            self.states.resize(len, [None; WAYS]);
-        }
-    }
-
-    fn keep(&mut self, at: usize, state: LazyStateID) {
-        if let Some(states) = at.checked_sub(self.from).and_then(|place| self.states.get_mut(place))
-            && !states.contains(&Some(state))
-        {
-            states.rotate_right(1);
-            states[0] = Some(state);
-        }
-    }
 }
 
 impl<'a> Search<'a> {
     fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, work: Option<&'a Work>) -> Self {
         let clears = caches.forward.clear_count();
-        Self { dfas, caches, text, work, free: 0, clears, failures: Failures::default() }
+        Self { dfas, caches, text, work, free: 0, clears, vain: 0, failures: Failures::default() }
     }
 
     /// Reports all matches; `false` when the free looks are used up.
@@ -221,12 +213,11 @@ impl<'a> Search<'a> {
         let mut at = 0;
         let mut last_end = None;
         while at <= self.text.len() {
-            let end = match self.end_of_match(at)? {
-                Found::Match(end) => end,
+            let (start, end) = match self.next_match(at)? {
+                Found::Match(start, end) => (start, end),
                 Found::Nothing => return Ok(Ok(true)),
                 Found::TooFar => return Ok(Ok(false)),
             };
-            let start = self.start_of_match(at, end)?;
             if start == end && (last_end == Some(end) || !self.text.is_char_boundary(end)) {
                 // Nothing, where the last match ended or inside a character.
                 let next = end + 1;
@@ -241,11 +232,38 @@ impl<'a> Search<'a> {
         Ok(Ok(true))
     }
 
-    /// The end of the leftmost match from `from`.
-    fn end_of_match(&mut self, from: usize) -> Result<Found, Stop> {
+    /// The leftmost match from `from`.
+    fn next_match(&mut self, from: usize) -> Result<Found, Stop> {
+        let mut at = from;
+        while self.work.is_none() && self.vain <= VAIN + at / 2 {
+            let free = self.free;
+            match self.end_of_match(at, Anchored::Yes)? {
+                End::At(end) => return Ok(Found::Match(at, end)),
+                End::TooFar => return Ok(Found::TooFar),
+                End::None if at == self.text.len() => return Ok(Found::Nothing),
+                End::None => at = self.place_after(at),
+            }
+            self.vain += free - self.free;
+        }
+        Ok(match self.end_of_match(at, Anchored::No)? {
+            End::At(end) => Found::Match(self.start_of_match(at, end)?, end),
+            End::None => Found::Nothing,
+            End::TooFar => Found::TooFar,
+        })
+    }
+
+    /// The first place behind `at` where a match may begin, or the end of the text.
+    fn place_after(&mut self, at: usize) -> usize {
+        let firsts = self.dfas.firsts(&mut self.caches.forward);
+        let mut rest = self.text.bytes().enumerate().skip(at + 1);
+        rest.find(|&(_, byte)| firsts.bytes[usize::from(byte)]).map_or(self.text.len(), |(next, _)| next)
+    }
+
+    /// The end of the leftmost match from `from`, or of one that begins there.
+    fn end_of_match(&mut self, from: usize, anchored: Anchored) -> Result<End, Stop> {
         let bytes = self.text.as_bytes();
         let dfa = &self.dfas.forward;
-        let input = Input::new(bytes).span(from..bytes.len());
+        let input = Input::new(bytes).span(from..bytes.len()).anchored(anchored);
         let cache = &mut self.caches.forward;
         let mut state = dfa.start_state_forward(cache, &input).map_err(Stop::of_engine)?;
         let mut found = None;
@@ -280,12 +298,12 @@ impl<'a> Search<'a> {
         }
         self.count(at - from)?;
         if self.work.is_none() && (self.free == 0 || self.caches.forward.clear_count() != self.clears) {
-            return Ok(Found::TooFar);
+            return Ok(End::TooFar);
         }
         if counts && at.saturating_sub(last.0) > FAR && found.is_some() {
             self.remember(last, at)?;
         }
-        Ok(found.map_or(Found::Nothing, Found::Match))
+        Ok(found.map_or(End::None, End::At))
     }
 
     /// Keeps the states after `at` and before `end`: no match comes from them.
@@ -331,35 +349,19 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Where a match is.
 enum Found {
-    Match(usize),
+    Match(usize, usize),
     Nothing,
     TooFar,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_many_caches_rest_as_there_are_processors() {
-        let linear = Linear::new(r"\w+|\s+").unwrap();
-        let search = || {
-            let mut n = 0;
-            let done = linear.for_each_match("one two", &Work::of(7), |_| -> Result<(), ()> {
-                n += 1;
-                Ok(())
-            });
-            assert!(matches!(done, Ok(Ok(()))));
-            assert_eq!(n, 3);
-        };
-        // Threads that live for one call, one after the other and at once.
-        for _ in 0..20 {
-            std::thread::scope(|scope| drop(scope.spawn(search)));
-        }
-        std::thread::scope(|scope| (0..20).for_each(|_| drop(scope.spawn(search))));
-        let Dfas { resting, owner, .. } = &*linear.dfas;
-        let n = std::iter::from_fn(|| resting.take(*owner)).count();
-        assert!((1..=parallel::default_threads()).contains(&n), "{n}");
-    }
+/// Where a match ends.
+enum End {
+    At(usize),
+    None,
+    TooFar,
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use super::finder::Finder;
 use super::input::Input;
 use super::jobs::LONG_BYTES;
 use super::output::{Keeps, Output};
+use super::repeats::Repeats;
 use super::rewritten::{Origin, Rewritten};
 use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
@@ -221,7 +222,15 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
+        let mut repeats = Repeats::of(text, self.model.dropout().is_some());
         for_each_stretch(text, |base, stretch| {
+            let key = repeats.key(base, stretch.len());
+            if let Some(key) = key
+                && repeats.repeat(key, base, output)?
+            {
+                return output.room_left();
+            }
+            let place = output.place();
             match stretch {
                 Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
                 Stretch::Invalid(run) => {
@@ -230,6 +239,9 @@ impl Tokenizer {
                     let piece = Piece { start: 0, end: run.len() as u32 };
                     output.encode_chunk(finder, run, &[piece], &mut origin, worker)?;
                 }
+            }
+            if let Some(key) = key {
+                repeats.keep(key, base, place, output);
             }
             output.room_left()
         })

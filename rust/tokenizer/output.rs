@@ -23,6 +23,15 @@ pub(super) enum Keeps {
     SpansByModel,
 }
 
+/// How far an output has come.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The number of ids, or of spans where ids are known.
+    pub(super) id: usize,
+    /// The number of surfaces.
+    pub(super) surface: usize,
+}
+
 /// Where ids go, with a limit at which encoding stops.
 pub(super) struct Output<'a> {
     /// The ids; where they are only counted, those since the last look.
@@ -97,6 +106,47 @@ impl<'a> Output<'a> {
     /// The number of ids, those that were there included.
     pub(super) fn n_ids(&self) -> usize {
         self.ids.len() + self.counted.unwrap_or(0)
+    }
+
+    /// How far it has come.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            id: self.spans.as_ref().map_or_else(|| self.n_ids(), Vec::len),
+            surface: self.surfaces.as_ref().map_or(0, Surfaces::len),
+        }
+    }
+
+    /// Appends once more the `n` ids that begin at a place, for a text `further` on.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    pub(super) fn repeat(&mut self, place: Place, n: usize, further: u64) -> Result<()> {
+        if let Some(counted) = &mut self.counted {
+            *counted += n;
+            return Ok(());
+        }
+        let n = match &mut self.known {
+            Some(known) => {
+                let n = n.min(known.len());
+                *known = &known[n..];
+                n
+            }
+            None => {
+                memory::reserve(&mut self.ids, n)?;
+                self.ids.extend_from_within(place.id..place.id + n);
+                n
+            }
+        };
+        if let Some(spans) = &mut self.spans {
+            if let Some(surfaces) = &mut self.surfaces {
+                surfaces.repeat(place.surface, place.id..place.id + n, spans.len())?;
+            }
+            memory::reserve(spans, n)?;
+            for at in place.id..place.id + n {
+                spans.push(spans[at].map(|end| end + further));
+            }
+        }
+        Ok(())
     }
 
     /// Makes room for the ids of so many bytes: a byte is at most one.

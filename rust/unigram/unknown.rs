@@ -1,11 +1,11 @@
 //! What stands for characters in no piece: the tokens of their bytes, or the
 //! unknown token.
 
-use super::{Kind, Precision, Unigram};
+use super::{Kind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
 use crate::extents::{CharSet, Extents, Unknown};
 use crate::memory;
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, Vocab};
 
 impl Unigram {
     /// The ids of a path, given as pieces or [`Unigram::unknown_mark`] with
@@ -44,7 +44,7 @@ impl Unigram {
 
     /// Calls `push` with what stands for a run of unknown characters.
     pub(super) fn for_unknown(&self, run: &[u8], mut push: impl FnMut(TokenId, u32)) {
-        if self.options.precision == Precision::F64
+        if self.begins_run[usize::from(run.first().copied().unwrap_or_default())]
             && run.len() <= self.max_piece_len
             && let Some(id) = self.vocab.id(run)
             && self.barred.binary_search(&id).is_err()
@@ -64,12 +64,36 @@ impl Unigram {
         }
     }
 
+    /// The ids of the bytes of a run, where nothing else can stand for it.
+    #[inline]
+    pub(super) fn spelled<'a>(&'a self, run: &'a [u8]) -> Option<impl Iterator<Item = TokenId> + 'a> {
+        let first = *run.first()?;
+        let ids = self
+            .fallback_ids
+            .as_deref()
+            .filter(|_| self.spells_all && !self.begins_run[usize::from(first)])?;
+        Some(run.iter().map(|&byte| ids[usize::from(byte)]))
+    }
+
+    /// The bytes that a token may begin with which is the text of a run of unknown
+    /// characters: it begins with one, or with the text of the unknown token.
+    pub(super) fn beginnings_of_runs(vocab: &Vocab, options: &UnigramOptions) -> [bool; 256] {
+        let mut begins = [false; 256];
+        if options.precision == Precision::F64 {
+            let in_text = vocab.iter().filter(|&(id, _)| options.is_in_text(id));
+            let unknown = CharSet::of_tokens(in_text.map(|(_, token)| token)).others(vocab.iter());
+            for first in unknown.into_iter().chain(options.unk_id).filter_map(|id| vocab.bytes(id)?.first()) {
+                begins[usize::from(*first)] = true;
+            }
+        }
+        begins
+    }
+
     /// How far ids reach; `None` where they do not tell, as what is unknown is left out.
     pub(crate) fn extents(&self) -> Option<Extents> {
         let fallback = self.fallback_ids.as_deref().into_iter().flatten().copied();
-        let spells_all = self.fallback_ids.as_ref().is_some_and(|ids| !ids.contains(&TokenId::MAX));
         let extents = Extents::new(&self.vocab).with_bytes(fallback);
-        let Some(unk) = self.options.unk_id else { return spells_all.then_some(extents) };
+        let Some(unk) = self.options.unk_id else { return self.spells_all.then_some(extents) };
         let tokens = || self.vocab.iter().filter(|&(id, _)| self.options.is_in_text(id));
         let known = CharSet::of_tokens(tokens().map(|(_, token)| token));
         let ending = known.others(tokens());

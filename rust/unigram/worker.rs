@@ -9,6 +9,7 @@
 //! Of a unit that holds unknown characters each step of the path is kept with its length.
 
 use super::draft::Draft;
+use super::output::Output;
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ const MOST_SETS: usize = 1 << 17;
 const MAX_LONG: usize = 1 << 20;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
-const MARK: &[u8] = "▁".as_bytes();
+const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
 /// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
@@ -36,67 +37,6 @@ pub(super) const WITH_UNKNOWN: u32 = 0;
 pub(super) const LIMIT: usize = 3;
 /// Where in a value of a path with unknown characters the number of its steps is.
 const STEPS: usize = 1;
-
-/// Where ids go.
-pub(super) struct Output<'a> {
-    pub(super) ids: &'a mut Vec<TokenId>,
-    /// The bytes each id covers, if asked for.
-    lens: Option<&'a mut Vec<u32>>,
-    /// Where the run of unknown characters begins that goes on here.
-    unknown: Option<usize>,
-    /// Bytes that no id covers, as there is none for what is unknown.
-    uncovered: u32,
-}
-
-impl<'a> Output<'a> {
-    /// Ids alone.
-    pub(super) fn of(ids: &'a mut Vec<TokenId>) -> Self {
-        Self { ids, lens: None, unknown: None, uncovered: 0 }
-    }
-
-    fn push(&mut self, id: TokenId, len: u32) {
-        self.ids.push(id);
-        if let Some(lens) = &mut self.lens {
-            lens.push(len + std::mem::take(&mut self.uncovered));
-        }
-    }
-
-    /// Takes the steps of a path that begins at `start`; ids that are [`Unigram::unknown_mark`]
-    /// are unknown characters.
-    pub(super) fn follow(
-        &mut self,
-        model: &Unigram,
-        text: &[u8],
-        start: usize,
-        path: impl Iterator<Item = (TokenId, u32)>,
-    ) {
-        let unknown = model.unknown_mark();
-        let mut at = start;
-        for (id, len) in path {
-            if id == unknown {
-                if !model.options().fuse_unk {
-                    self.end_unknown(model, text, at);
-                }
-                self.unknown.get_or_insert(at);
-            } else {
-                self.end_unknown(model, text, at);
-                self.push(id, len);
-            }
-            at += len as usize;
-        }
-    }
-
-    /// Ends a run of unknown characters at `end`.
-    pub(super) fn end_unknown(&mut self, model: &Unigram, text: &[u8], end: usize) {
-        let Some(start) = self.unknown.take() else { return };
-        let run = &text[start..end];
-        let before = self.ids.len();
-        model.for_unknown(run, |id, len| self.push(id, len));
-        if self.ids.len() == before {
-            self.uncovered += run.len() as u32;
-        }
-    }
-}
 
 /// So many units are known by their ends and keys before the first is looked up.
 const WAITING: usize = 64;
@@ -405,8 +345,8 @@ fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f6
 /// A unit as a number that is not 0; `None` if it is too long.
 #[inline]
 pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
-    let (start, mark) = match text.get(start..start + MARK.len()) {
-        Some(head) if head == MARK => (start + MARK.len(), MARKED),
+    let (start, mark) = match text.get(start..).and_then(<[u8]>::first_chunk) {
+        Some(&MARK) => (start + MARK.len(), MARKED),
         _ => (start, 0),
     };
     match end - start {

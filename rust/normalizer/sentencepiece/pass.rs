@@ -21,11 +21,21 @@ pub(super) struct Pass<'a, R> {
     after_space: bool,
     /// Spaces at the end so far: they go if nothing follows.
     held: Vec<Held>,
+    /// A replacement with its spaces written as marks; kept for its memory.
+    marked: String,
 }
 
 impl<'a, R: Rewrite> Pass<'a, R> {
     pub(super) fn new(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
-        Self { options, out, mark: options.mark(), started: false, after_space: false, held: Vec::new() }
+        Self {
+            options,
+            out,
+            mark: options.mark(),
+            started: false,
+            after_space: false,
+            held: Vec::new(),
+            marked: String::new(),
+        }
     }
 
     /// One that goes on behind a letter: nothing is held back, and nothing goes in front.
@@ -66,8 +76,16 @@ impl<'a, R: Rewrite> Pass<'a, R> {
             return;
         }
         self.release();
-        if self.options.escape_whitespaces && body.contains(' ') {
-            self.out.replace(old_len, &body.replace(' ', MARK));
+        if self.options.escape_whitespaces && body.as_bytes().contains(&b' ') {
+            self.marked.clear();
+            let mut done = 0;
+            for (space, _) in body.bytes().enumerate().filter(|(_, byte)| *byte == b' ') {
+                self.marked.push_str(&body[done..space]);
+                self.marked.push_str(MARK);
+                done = space + 1;
+            }
+            self.marked.push_str(&body[done..]);
+            self.out.replace(old_len, &self.marked);
         } else {
             self.out.replace(old_len, body);
         }
