@@ -98,15 +98,18 @@ impl Symbols {
     /// Makes room for one more symbol, if there is memory; for few there is.
     #[cold]
     fn grow(&mut self) -> bool {
-        let Self { ids, lens, .. } = self;
+        let Self { ids, lens, missing, .. } = self;
+        if missing.is_some() {
+            // Asked once: each refusal is a call of the system.
+            return false;
+        }
         if ids.len() < KEPT_SYMBOLS {
             ids.reserve(1);
             lens.reserve(1);
             return true;
         }
-        let done = memory::reserve(ids, 1).and_then(|()| memory::reserve(lens, 1));
-        self.missing = done.err().or(self.missing.take());
-        self.missing.is_none()
+        *missing = memory::reserve(ids, 1).and_then(|()| memory::reserve(lens, 1)).err();
+        missing.is_none()
     }
 
     /// Lets go of what a long piece took.
