@@ -5,6 +5,10 @@ output. Nothing is imported here but what answers signals (`signals.py`): all el
 comes after.
 """
 
+import contextlib
+import os
+import sys
+
 from sentitok.cli.signals import listen
 
 __all__ = ["main"]
@@ -15,7 +19,24 @@ def main() -> None:
     listen("senti")
     from sentitok.cli.process import run
 
-    run(_main, "senti")
+    try:
+        run(_main, "senti")
+    except SystemExit as end:
+        if os.environ.get("WORLD_SIZE", "1") != "1":
+            _leave(end.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """Ends one of several processes at once.
+
+    Threads of torch's communication outlive the group of processes, and now and then abort a process
+    that ends before the others while Python is taken down: all is written by then.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
 def _main() -> None:
