@@ -140,6 +140,11 @@ impl Extents {
                 }
                 let mut len = 0;
                 while len < rest.len() {
+                    // The text of the unknown token may be a token, one with those around it.
+                    if *fused && !self.unknown_text.is_empty() && rest[len..].starts_with(&self.unknown_text)
+                    {
+                        return None;
+                    }
                     // Bytes that are no text are left to the model.
                     let c = first_char(&rest[len..])?;
                     if known.contains(c) || !*fused && len > 0 {

@@ -90,6 +90,10 @@ impl Bpe {
             return told.then(|| extents.with_bytes(bytes));
         }
         let unk = self.unk_id?;
+        // A token that an unknown character merges into covers more or less than its text.
+        if self.pairs.iter().any(|(left, right, _)| left == unk || right == unk) {
+            return None;
+        }
         let is_control = |id: &TokenId| *id == unk || self.options.control.contains(id);
         let tokens = || self.vocab.iter().filter(|(id, _)| !is_control(id));
         let known = CharSet::of_tokens(tokens().map(|(_, token)| token).filter(|token| self.is_known(token)));

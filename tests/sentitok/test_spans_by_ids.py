@@ -6,6 +6,7 @@ these leave it open: unknown characters, bytes, added tokens.
 """
 
 import functools
+import itertools
 import json
 import tempfile
 import warnings
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -167,3 +169,33 @@ def test_spans_that_are_as_they_stand_are_one_array() -> None:
     encoding = model("BERT").encode("a plain text")
     assert encoding.offsets("bytes") is encoding.offsets("bytes")
     assert not encoding.offsets("bytes").flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("model", "letters"),
+    [
+        # Unknown characters merge with others, as the unknown token is `b`.
+        (
+            {
+                "type": "BPE", "unk_token": "b", "fuse_unk": True,
+                "vocab": {"b": 0, "é": 1, "A": 2, "bA": 3}, "merges": [["b", "A"]],
+            },
+            "bA?é",
+        ),
+        # Text may become the unknown token, which is one with unknown characters beside it.
+        (
+            {"type": "BPE", "unk_token": "b", "fuse_unk": True, "vocab": {"b": 0, "A": 1}, "merges": []},
+            "bA?",
+        ),
+        ({"type": "Unigram", "unk_id": 1, "vocab": [["A", -1.0], ["b", -2.0], ["▁", -3.0]]}, "bA?▁"),
+    ],
+)  # fmt: skip
+def test_an_unknown_token_that_is_text_as_well(model: dict[str, object], letters: str) -> None:
+    file = json.dumps({"version": "1.0", "added_tokens": [], "model": model})
+    ours, theirs = Tokenizer.from_bytes(file.encode()), tokenizers.Tokenizer.from_str(file)
+    for text in ("".join(some) for n in range(1, 6) for some in itertools.product(letters, repeat=n)):
+        found, expected = ours.encode(text), theirs.encode(text)
+        assert found.ids.tolist() == expected.ids, text
+        assert found.offsets().tolist() == [list(span) for span in expected.offsets], text
+        batch = ours.encode_batch([text], offsets=True)
+        assert batch.offsets().tolist() == found.offsets().tolist(), text
