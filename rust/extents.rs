@@ -17,6 +17,10 @@ const BYTE: u32 = u32::MAX;
 /// may also be a token found in the text.
 const BYTE_SPELLING: &[u8] = b"<0x";
 
+/// The longest text of an unknown token that is compared with what is read, at any
+/// place of a run; a longer one is left to the model.
+const MOST_COMPARED: usize = 64;
+
 /// What an unknown token stands for.
 pub(crate) enum Unknown {
     /// Nothing: no text becomes one.
@@ -117,14 +121,19 @@ impl Extents {
         Some(ids.len())
     }
 
+    /// Whether a text begins with that of the unknown token.
+    #[inline]
+    fn begins_unknown(&self, text: &[u8]) -> bool {
+        !self.unknown_text.is_empty() && text.starts_with(&self.unknown_text)
+    }
+
     /// The bytes that the first of `ids`, an unknown token or one of a byte, covers
     /// at the start of what is left of a piece.
     #[inline(never)]
     fn len_in(&self, rest: &[u8], ids: &[TokenId], at_start: bool) -> Option<usize> {
         match self.lens.get(*ids.first()? as usize) {
             Some(&BYTE) => return (!rest.starts_with(BYTE_SPELLING)).then_some(1),
-            Some(&UNKNOWN)
-                if rest.first() != self.unknown_text.first() || !rest.starts_with(&self.unknown_text) => {}
+            Some(&UNKNOWN) if self.unknown_text.len() <= MOST_COMPARED && !self.begins_unknown(rest) => {}
             _ => return None,
         }
         match &self.unknown {
@@ -141,8 +150,7 @@ impl Extents {
                 let mut len = 0;
                 while len < rest.len() {
                     // The text of the unknown token may be a token, one with those around it.
-                    if *fused && !self.unknown_text.is_empty() && rest[len..].starts_with(&self.unknown_text)
-                    {
+                    if *fused && self.begins_unknown(&rest[len..]) {
                         return None;
                     }
                     // Bytes that are no text are left to the model.

@@ -41,6 +41,9 @@ use crate::vocab::{TokenId, Vocab};
 /// The longest piece in bytes; SentencePiece has the same limit.
 pub const MAX_PIECE_BYTES: usize = 7999;
 
+/// `▁`, which begins a word.
+const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
+
 /// How scores are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -283,7 +286,6 @@ impl Unigram {
     /// begins no inner part of a piece.
     #[inline]
     fn unit_end(&self, text: &[u8], start: usize, end: usize) -> usize {
-        const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
         let mut at = start + 1;
         while at < end {
             if let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {

@@ -11,7 +11,7 @@
 use super::draft::Draft;
 use super::output::Output;
 use super::viterbi::{Margin, Viterbi, kept, or_reset};
-use super::{Precision, Unigram};
+use super::{MARK, Precision, Unigram};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, Value, hash};
@@ -24,7 +24,6 @@ const MOST_SETS: usize = 1 << 17;
 const MAX_LONG: usize = 1 << 20;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
-const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
 /// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
