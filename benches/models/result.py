@@ -6,7 +6,8 @@ command. `stale` compares these with what is there now; no page is made from a r
 
 Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
 losses, the loop, calibration and scores. It is hashed by its syntax tree without docstrings and
-without what errors say, so comments, layout and messages make nothing stale. What reads files and
+without what errors say, so comments, layout and messages make nothing stale. Code that is otherwise
+the same may be shown to make the same numbers, bit by bit (`unchanged.py`). What reads files and
 passes values on is not in it: what it read and passed is in the hashes of the data and in the
 configuration.
 """
@@ -33,10 +34,13 @@ from sentimodels.runs.directory import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
+# Which code makes the numbers of which, as `unchanged.py` has shown.
+UNCHANGED = RESULTS / "unchanged.json"
 PACKAGE = ROOT / "python" / "sentimodels"
 FORMAT = "sentimodels.evidence/1"
 
 Result = dict[str, Any]
+Links = list[dict[str, Any]]
 
 # Files and folders of the package where numbers are made; of `models/` only the architecture's own.
 MATTERS = (
@@ -72,6 +76,23 @@ def code_hash(arch: str) -> str:
             f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
         )
     return digest.hexdigest()
+
+
+@cache
+def unchanged() -> Links:
+    """Returns what `unchanged.py` has shown."""
+    found: Links = json.loads(UNCHANGED.read_text("utf-8")) if UNCHANGED.is_file() else []
+    return found
+
+
+def links(then: str, now: str, shown: Links) -> bool:
+    """Whether code of one hash makes the numbers of code of another: it is the same, or was shown to."""
+    reached = {then}
+    while True:
+        further = {entry["to"]["code"] for entry in shown if entry["from"]["code"] in reached} - reached
+        if now in reached or not further:
+            return now in reached
+        reached |= further
 
 
 def meaning(source: str) -> str:
@@ -181,7 +202,7 @@ def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[st
     for part in sorted(data.keys() | result["data"].keys()):
         if data.get(part) != result["data"].get(part):
             found.append(f"data: {part} is not what it was")
-    if said["code"] != code_hash(config.arch):
+    if not links(said["code"], code_hash(config.arch), unchanged()):
         found.append(f"the code has changed since commit {str(said['commit'])[:9]}")
     return found
 

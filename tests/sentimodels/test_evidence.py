@@ -205,6 +205,23 @@ def test_comments_make_nothing_stale(bench: Any) -> None:
     assert meaning(refuses.replace("ValueError", "TypeError")) != meaning(refuses)
 
 
+def test_code_shown_to_make_the_same_numbers_counts(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = made(bench, "kaggle", "tfidf", 0, 0.6)
+    now, result["stamp"]["code"] = result["stamp"]["code"], "first"
+    config = resolve(bench.rows.TFIDF.tree)
+
+    def reasons(*steps: tuple[str, str]) -> list[str]:
+        shown = [{"from": {"code": then}, "to": {"code": code}} for then, code in steps]
+        monkeypatch.setattr(bench.result, "unchanged", lambda: shown)
+        found: list[str] = bench.result.stale(result, config, result["data"])
+        return found
+
+    assert reasons(("first", now)) == []
+    assert reasons(("second", now), ("first", "second"), ("second", "first")) == []
+    assert reasons(("first", "second"), (now, "first"))
+    assert reasons(("other", now))
+
+
 def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
     bar = bench.bars.Bar("kaggle", "bow", "sealed", "accuracy", 0.62)
 

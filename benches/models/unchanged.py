@@ -1,0 +1,136 @@
+"""Shows that code which changed makes the numbers that it made, so that results still count.
+
+    python benches/models/unchanged.py COMMIT          # against what results are of
+
+Every row's architecture and configuration is trained on a few rows of its data, by the code of
+COMMIT and by that of today, on one thread with one seed. Where all weights and all answers on dev
+are equal bit by bit, results/unchanged.json says that the old code's hash leads to the new one, and
+`result.stale` follows it. Where one bit differs, nothing is written for that architecture, and its
+rows are to be measured again. What a few steps cannot show (a rate that changes late, a file that
+only a long text reaches) it does not show either: a change that means to alter training is not for
+this, whatever it says.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from result import ROOT, UNCHANGED, changed, code_hash, git, links
+from rows import SETS, Tree
+
+from sentimodels.runs.config import resolve
+
+# Rows of training and of dev that a row is trained and scored on.
+LIMIT = 1_200
+EXTENSION = "python/sentitok/_sentitok.abi3.so"
+CHILD = Path(__file__).with_name("weights_of.py")
+
+
+def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
+    """Returns the rows of each architecture: its set and configuration, by name."""
+    found: dict[str, dict[str, tuple[str, Tree]]] = {}
+    for of_set, rows in SETS.items():
+        for row in rows:
+            found.setdefault(row.tree["arch"], {}).setdefault(row.name, (of_set, row.tree))
+    return found
+
+
+def weights(package: Path, of_set: str, tree: Tree) -> dict[str, str]:
+    """Returns the hashes of what the code of a checkout makes of a row; in a process of its own."""
+    job = json.dumps({"set": of_set, "tree": tree, "limit": LIMIT})
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    done = subprocess.run(
+        [sys.executable, str(CHILD), job],
+        env={**os.environ, **limits, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"unchanged.py: {package}: {done.stderr[-2000:]}")
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def code_of(checkout: Path, arch: str) -> str:
+    """Returns the hash of an architecture's code in another checkout, as that checkout has it."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import result; print(result.code_hash(sys.argv[2]))"
+    )
+    folder = checkout / "benches" / "models"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder), arch],
+        env={**os.environ, "PYTHONPATH": str(checkout / "python")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str, Any] | None:
+    """Returns the entry for an architecture, `None` if a bit differs."""
+    print(f"{arch}:", file=sys.stderr)
+    hashes = {}
+    for name, (of_set, tree) in rows.items():
+        before, after = weights(old / "python", of_set, tree), weights(ROOT / "python", of_set, tree)
+        equal = before == after
+        print(f"  {name}: {'equal' if equal else 'differs'}", file=sys.stderr, flush=True)
+        if not equal:
+            return None
+        hashes[name] = after["tensors"]
+    return {"arch": arch, "rows_each": LIMIT, "tensors": hashes}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("commit", help="whose code the results are of")
+    asked = parser.parse_args()
+    commit = git("rev-parse", "--verify", f"{asked.commit}^{{commit}}")
+    if not commit:
+        parser.error(f"no commit {asked.commit!r}; see git log")
+    entries = json.loads(UNCHANGED.read_text("utf-8")) if UNCHANGED.is_file() else []
+    differ = []
+    with tempfile.TemporaryDirectory() as scratch:
+        old = Path(scratch) / "old"
+        subprocess.run(
+            ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(old), commit], check=True
+        )
+        try:
+            shutil.copy(ROOT / EXTENSION, old / EXTENSION)
+            for arch, rows in trees().items():
+                arch = resolve(rows[next(iter(rows))][1]).arch
+                before, now = code_of(old, arch), code_hash(arch)
+                if links(before, now, entries):
+                    print(f"{arch}: nothing to show", file=sys.stderr)
+                    continue
+                if touched := changed(arch):
+                    raise SystemExit(
+                        f"unchanged.py: {', '.join(touched)}: changed since the commit; type: git commit"
+                    )
+                found = compare(old, arch, rows)
+                if found is None:
+                    differ.append(arch)
+                    continue
+                entries.append(
+                    {**found, "from": {"commit": commit, "code": before},
+                     "to": {"commit": git("rev-parse", "HEAD"), "code": now}}
+                )  # fmt: skip
+                UNCHANGED.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+        finally:
+            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(old)], check=True)
+    if differ:
+        print(f"to be measured again: {', '.join(differ)}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
