@@ -44,6 +44,28 @@ pub(crate) fn for_each_stretch<'a, E>(
     if start < end { f(start, Stretch::Invalid(&bytes[start..end])) } else { Ok(()) }
 }
 
+/// The stretches that [`for_each_few`] hands on at once.
+const FEW: usize = 16;
+
+/// Calls `f` with the same, several at once, so that what is known of them can be fetched together.
+pub(crate) fn for_each_few<'a, E>(
+    bytes: &'a [u8],
+    mut f: impl FnMut(&[(usize, Stretch<'a>)]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut few = [(0, Stretch::Invalid(&[])); FEW];
+    let mut n = 0;
+    for_each_stretch(bytes, |start, stretch| {
+        few[n] = (start, stretch);
+        n += 1;
+        if n < FEW {
+            return Ok(());
+        }
+        n = 0;
+        f(&few)
+    })?;
+    if n > 0 { f(&few[..n]) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Stretch::{Invalid, Text};
@@ -69,6 +91,24 @@ mod tests {
                 Ok::<(), ()>(())
             });
             assert_eq!((result, found.as_slice()), (Ok(()), *expected), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_few_at_once_are_the_same() {
+        let bytes: Vec<u8> = (0..200u8).map(|n| if n % 3 == 0 { 0xff } else { n }).collect();
+        for len in 0..bytes.len() {
+            let (mut one_by_one, mut together) = (Vec::new(), Vec::new());
+            let _ = for_each_stretch(&bytes[..len], |at, stretch| {
+                one_by_one.push((at, stretch));
+                Ok::<(), ()>(())
+            });
+            let _ = for_each_few(&bytes[..len], |few| {
+                assert!(!few.is_empty());
+                together.extend_from_slice(few);
+                Ok::<(), ()>(())
+            });
+            assert_eq!(together, one_by_one);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::Piece;
-use crate::stretches::{Stretch, for_each_stretch};
+use crate::stretches::{Stretch, for_each_few};
 use crate::template::Part;
 
 impl Tokenizer {
@@ -223,27 +223,32 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         let mut repeats = Repeats::of(text, self.model.dropout().is_some());
-        for_each_stretch(text, |base, stretch| {
-            let key = repeats.key(base, stretch.len());
-            if let Some(key) = key
-                && repeats.repeat(key, base, output)?
-            {
-                return output.room_left();
-            }
-            let place = output.place();
-            match stretch {
-                Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
-                Stretch::Invalid(run) => {
-                    check_len(run.len())?;
-                    let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
-                    let piece = Piece { start: 0, end: run.len() as u32 };
-                    output.encode_chunk(finder, run, &[piece], &mut origin, worker)?;
+        for_each_few(text, |stretches| {
+            repeats.expect(stretches);
+            for &(base, stretch) in stretches {
+                let key = repeats.key(base, stretch.len());
+                if let Some(key) = key
+                    && repeats.repeat(key, base, output)?
+                {
+                    output.room_left()?;
+                    continue;
                 }
+                let place = output.place();
+                match stretch {
+                    Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
+                    Stretch::Invalid(run) => {
+                        check_len(run.len())?;
+                        let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
+                        let piece = Piece { start: 0, end: run.len() as u32 };
+                        output.encode_chunk(finder, run, &[piece], &mut origin, worker)?;
+                    }
+                }
+                if let Some(key) = key {
+                    repeats.keep(key, base, place, output);
+                }
+                output.room_left()?;
             }
-            if let Some(key) = key {
-                repeats.keep(key, base, place, output);
-            }
-            output.room_left()
+            Ok(())
         })
     }
 

@@ -9,6 +9,7 @@
 use super::output::{Output, Place};
 use crate::error::Result;
 use crate::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
+use crate::stretches::Stretch;
 
 /// The sets of the table, at most: 2 MiB.
 const MOST_SETS: usize = 1 << 15;
@@ -34,6 +35,17 @@ impl<'a> Repeats<'a> {
     pub(super) fn key(&self, start: usize, len: usize) -> Option<Key> {
         let may_repeat = start > 0 && len <= MAX_KEY && self.table.is_some();
         may_repeat.then(|| key(self.text, start, len))
+    }
+
+    /// Says that these stretches come next: what is known of them is fetched together.
+    pub(super) fn expect(&self, stretches: &[(usize, Stretch<'_>)]) {
+        if let Some(table) = &self.table {
+            for &(start, stretch) in stretches {
+                if let Some(key) = self.key(start, stretch.len()) {
+                    table.prefetch(hash(key));
+                }
+            }
+        }
     }
 
     /// Appends what became of this stretch before; `false` if it did not come, or that
