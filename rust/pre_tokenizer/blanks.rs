@@ -9,7 +9,7 @@ use crate::steps::step;
 use crate::unicode::{flag, flags_at};
 
 /// A run of white space.
-struct Run {
+struct WhiteSpace {
     /// Where it ends.
     end: usize,
     /// Where its last character starts.
@@ -19,8 +19,8 @@ struct Run {
 }
 
 #[inline]
-fn run(bytes: &[u8], start: usize) -> Run {
-    let mut run = Run { end: start, last: start, behind_newline: None };
+fn run(bytes: &[u8], start: usize) -> WhiteSpace {
+    let mut run = WhiteSpace { end: start, last: start, behind_newline: None };
     while let Some((flags, len)) = flags_at(bytes, run.end) {
         if flags & flag::SPACE == 0 {
             break;
@@ -34,7 +34,7 @@ fn run(bytes: &[u8], start: usize) -> Run {
     run
 }
 
-impl Run {
+impl WhiteSpace {
     /// `\s+(?!\S)|\s+`: all at the end of the text, else all but the last character.
     #[inline]
     fn end_of_blanks(&self, bytes: &[u8], start: usize) -> usize {

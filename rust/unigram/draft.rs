@@ -21,14 +21,14 @@ use crate::vocab::TokenId;
 pub(crate) struct Draft {
     /// The part.
     text: Vec<u8>,
-    units: Vec<Unit>,
+    units: Vec<DraftUnit>,
     /// The ids of all ways, one after the other.
     ids: Vec<TokenId>,
 }
 
 /// A unit of a draft.
 #[derive(Clone, Copy)]
-struct Unit {
+struct DraftUnit {
     /// Where it ends in the part.
     end: u32,
     n_ids: u32,
@@ -92,7 +92,7 @@ impl Scratch {
             memory::reserve(&mut draft.ids, (unit_end - at).max(LIMIT))?;
             let limit = self.way::<SINGLE>(model, &draft.text, at, unit_end, &mut draft.ids)?;
             let n_ids = (draft.ids.len() - from) as u32;
-            memory::push(&mut draft.units, Unit { end: unit_end as u32, n_ids, limit })?;
+            memory::push(&mut draft.units, DraftUnit { end: unit_end as u32, n_ids, limit })?;
             at = unit_end;
         }
         Ok(draft)

@@ -42,7 +42,7 @@ const WAITING: usize = 64;
 
 /// A unit that is going to be looked up.
 #[derive(Clone, Copy, Default)]
-struct Unit {
+struct WaitingUnit {
     /// [`NO_KEY`] if it is too long for one.
     key: Key,
     hash: u64,
@@ -54,7 +54,7 @@ struct Unit {
 pub(crate) struct Scratch {
     pub(super) viterbi: Viterbi,
     pub(super) memo: PieceTable,
-    waiting: [Unit; WAITING],
+    waiting: [WaitingUnit; WAITING],
     /// The ids of kept paths of more than three.
     pub(super) long: Vec<TokenId>,
     /// Memory for the next draft, while there are drafts.
@@ -68,7 +68,7 @@ impl Default for Scratch {
         Self {
             viterbi: Viterbi::default(),
             memo: PieceTable::new(MOST_SETS),
-            waiting: [Unit::default(); WAITING],
+            waiting: [WaitingUnit::default(); WAITING],
             long: Vec::new(),
             spare: Draft::default(),
             missing: None,
@@ -160,7 +160,7 @@ impl Scratch {
                 (n_waiting, next) = (self.wait(model, text, at, end), 0);
             }
             total = or_reset::<SINGLE>(total);
-            let Unit { key, hash, end: unit_end } = self.waiting[next];
+            let WaitingUnit { key, hash, end: unit_end } = self.waiting[next];
             next += 1;
             if key == NO_KEY {
                 total = self.search::<SINGLE>(model, text, at, unit_end, total, None, &mut output);
