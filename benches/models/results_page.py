@@ -4,13 +4,14 @@ Not for running anything (`run_all.py`), nor for bars and claims (`bars.py`, `cl
 comes from a result; what has none is called "not measured", with the command that measures it.
 """
 
+import json
 from pathlib import Path
 from statistics import fmean, stdev
 
 import claims
 from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
 from result import ROOT
-from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, rows_of
+from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
 
 from sentimodels.evaluation.joint_intervals import Joint
 
@@ -227,6 +228,19 @@ def stamps(found: Results) -> str:
     )
 
 
+def tuning_text() -> str:
+    """Says how rates were chosen, and which rows took another than their architecture's."""
+    if not TUNING.is_file():
+        return "None of them was tuned."
+    rows = json.loads(TUNING.read_text("utf-8"))["rows"]
+    other = [f"`{name}` {one['lr']:g}" for name, one in rows.items() if one["factor"] != 1]
+    took = f"{len(other)} of {len(rows)} took another: {', '.join(other)}" if other else "none took another"
+    return (
+        "The rate of every row that is\ntrained by steps, defaults too, was chosen on dev by one budget "
+        f"(`benches/models/tune.py`): half, once\nand twice its architecture's; {took}."
+    )
+
+
 HEAD = """# Results of the classifiers
 
 Written by `{command} --pages`. No number here is typed by hand.
@@ -240,7 +254,7 @@ Rows called `{again}` are recipes whose steps and temperature dev chose, trained
 
 The architectures' defaults are older than this division: they were chosen on what is now the sealed
 part, so the sealed part flatters them a little still. Rows are trained with these defaults; each
-variant differs from its default in the one choice that it is named after, with no tuning of its own.
+variant differs from its default in the one choice that it is named after. {tuning}
 Kaggle's test (labels rebuilt from the SST dev and test trees, for scoring alone), SST-5, SST-2 and MR
 are reported, never a gate, and chose nothing here. "Unseen" leaves out test phrases that are training
 phrases without case and spacing.
@@ -271,7 +285,9 @@ def page(found: Results, chosen: str | None) -> str:
     parts = "not measured"
     if data is not None:
         parts = ", ".join(f"{data[part]['rows']:,} phrases {part}" for part in ("train", "dev", "sealed"))
-    head = HEAD.format(command=COMMAND, stamps=stamps(found), parts=parts, again=AGAIN.strip(", "))
+    head = HEAD.format(
+        command=COMMAND, stamps=stamps(found), parts=parts, again=AGAIN.strip(", "), tuning=tuning_text()
+    )
     sets = ", ".join(TITLES[name].split(",")[0] for name in CHOOSES_FOR_MR)
     return "\n\n".join(
         [

@@ -4,11 +4,15 @@ Not for numbers that were measured (`results/`) nor for what must be reached (`b
 `again` is a recipe whose steps and temperature dev chose, trained once more on train and dev together.
 """
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 Tree = dict[str, Any]
 
+# The rate of each row, as `tune.py` chose it on dev.
+TUNING = Path(__file__).resolve().parent / "results" / "tuning.json"
 AGAIN = ", train + dev"
 # In the folder of the data sets.
 VECTORS = "glove-twitter-25d-subset/glove.twitter.27B.25d.top12k.txt.xz"
@@ -38,6 +42,14 @@ class Row:
         return (5 if self.minutes < 1 else 3) if self.draws else 1
 
 
+def tuned(row: Row) -> Row:
+    """Returns the row with the rate that was chosen for it, if that is not its architecture's default."""
+    chosen = json.loads(TUNING.read_text("utf-8"))["rows"].get(row.name, {}) if TUNING.is_file() else {}
+    if chosen.get("factor", 1) == 1:
+        return row
+    return replace(row, tree={**row.tree, "optim": {**row.tree.get("optim", {}), "lr": chosen["lr"]}})
+
+
 def _encoder(name: str, minutes: float = 3, again: bool = False, **model: Any) -> Row:
     return Row(f"encoder, {name}" if name else "encoder", {"arch": "encoder", "model": model}, minutes,
                again=again)  # fmt: skip
@@ -62,7 +74,7 @@ NB = Row("nb", {"arch": "nb"}, 1, draws=False)
 NB_CHARACTERS = Row("nb, characters", {"arch": "nb", "model": CHARACTERS}, 2, draws=False)
 BOW = Row("bow", {"arch": "bow"}, 0.2, again=True)
 
-KAGGLE = [
+UNTUNED = [
     TFIDF,
     TFIDF_CHARACTERS,
     NB,
@@ -94,6 +106,7 @@ KAGGLE = [
     Row("gpt, causal, mean", {"arch": "gpt", "model": {"causal": True, "pooling": "mean"}}, 3),
     Row("mamba", {"arch": "mamba"}, 5.7),
 ]
+KAGGLE = [tuned(row) for row in UNTUNED]
 LINEAR = [TFIDF, TFIDF_CHARACTERS, NB, NB_CHARACTERS, BOW]
 # MR has one row: the recipe that is best on dev of the sets of `CHOOSES_FOR_MR`, run once.
 CHOSEN = "the recipe chosen on other sets"

@@ -222,6 +222,25 @@ def test_code_shown_to_make_the_same_numbers_counts(bench: Any, monkeypatch: pyt
     assert reasons(("other", now))
 
 
+def test_a_rate_is_taken_only_for_a_gain_beyond_chance(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tune
+
+    assert tune.chosen({0.5: 0.60, 1: 0.61, 2: 0.612}) == 1
+    assert tune.chosen({0.5: 0.60, 1: 0.61, 2: 0.62}) == 2
+    assert tune.chosen({0.5: 0.63, 1: 0.61, 2: 0.62}) == 0.5
+    monkeypatch.setattr(bench.rows, "TUNING", tmp_path / "tuning.json")
+    monkeypatch.setattr(bench.results_page, "TUNING", tmp_path / "tuning.json")
+    row = bench.rows.Row("mine", {"arch": "cnn", "optim": {"clip": 2}}, 1)
+    assert bench.rows.tuned(row) is row
+    assert bench.results_page.tuning_text() == "None of them was tuned."
+    rows = {"mine": {"factor": 2, "lr": 0.004}, "other": {"factor": 1, "lr": 0.1}}
+    (tmp_path / "tuning.json").write_text(json.dumps({"rows": rows}))
+    assert bench.rows.tuned(row).tree == {"arch": "cnn", "optim": {"clip": 2, "lr": 0.004}}
+    assert "1 of 2 took another: `mine` 0.004." in bench.results_page.tuning_text()
+
+
 def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
     bar = bench.bars.Bar("kaggle", "bow", "sealed", "accuracy", 0.62)
 

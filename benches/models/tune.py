@@ -1,0 +1,78 @@
+"""Chooses the learning rate of every row on dev, by the same small budget for each.
+
+    python benches/models/tune.py            # what is missing; minutes a row
+
+A variant that was only ever run at the rate of its default might lose by that alone. So every row that
+is trained by steps, defaults too, is trained on a quarter of its training rows with half, once and
+twice the rate of its architecture, one seed each, and scored on dev. The default stays unless another
+rate gains more than MARGIN, about what a seed changes: what wins by less wins by chance. The sealed
+part is never read. Not for other settings: those are the row's name.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from parts import Parts, kaggle
+from result import load, stamp
+from rows import TUNING, UNTUNED, Row
+from run_all import data_folder, fewer
+from train_one import configured, trained
+
+from sentimodels.classifier import Classifier
+from sentimodels.evaluation.metrics import scores
+from sentimodels.evaluation.predictions import predict
+from sentimodels.runs.config import resolve
+
+FACTORS = (0.5, 1, 2)
+MARGIN = 0.005
+SHARE = 4
+
+
+def dev_accuracy(row: Row, lr: float, parts: Parts) -> float:
+    config = configured({**row.tree, "optim": {**row.tree.get("optim", {}), "lr": lr}}, 0, data_folder())
+    with tempfile.TemporaryDirectory() as folder:
+        trained(config, parts, Path(folder))
+        answers = predict(Classifier.load(Path(folder) / "run"), parts.dev)
+    accuracy = scores(answers)["accuracy"]
+    assert accuracy is not None
+    return accuracy
+
+
+def chosen(reached: dict[float, float]) -> float:
+    """Returns the factor to take: 1 unless another gains more than MARGIN."""
+    best = max(reached, key=lambda factor: reached[factor])
+    return best if reached[best] > reached[1] + MARGIN else 1
+
+
+def main() -> int:
+    (whole,) = kaggle(data_folder())
+    few = Parts(fewer(whole, len(whole.train) // SHARE).train, whole.dev, whole.sealed)
+    found: dict[str, Any] = json.loads(TUNING.read_text("utf-8"))["rows"] if TUNING.is_file() else {}
+    for row in UNTUNED:
+        config = resolve(row.tree)
+        if not row.draws or config.train.epochs == 0 or row.name in found:
+            continue
+        before = load()
+        lr = config.optim.lr
+        reached = {factor: dev_accuracy(row, factor * lr, few) for factor in FACTORS}
+        factor = chosen(reached)
+        found[row.name] = {
+            "lr": factor * lr,
+            "factor": factor,
+            "dev": {str(factor * lr): accuracy for factor, accuracy in reached.items()},
+            "stamp": stamp(config.arch, "python benches/models/tune.py", before),
+        }
+        TUNING.parent.mkdir(parents=True, exist_ok=True)
+        TUNING.write_text(
+            json.dumps({"margin": MARGIN, "share": 1 / SHARE, "rows": found}, indent=1) + "\n", "utf-8"
+        )
+        tried = ", ".join(f"{factor * lr:g}: {accuracy:.4f}" for factor, accuracy in reached.items())
+        print(f"{row.name}: {tried}; takes {factor * lr:g}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
