@@ -272,7 +272,7 @@ impl Worker<'_> {
     pub fn check(&mut self) -> Result<()> {
         match self {
             Self::Bpe(worker) => worker.check(),
-            Self::WordPiece(_) => Ok(()),
+            Self::WordPiece(worker) => worker.check(),
             Self::Unigram(worker) => worker.check(),
         }
     }

@@ -171,6 +171,14 @@ impl PieceTable {
         }
     }
 
+    /// Says the same of a key that is not in its first set, which has been read.
+    #[inline(always)]
+    pub(crate) fn prefetch_second(&self, hash: u64) {
+        if self.set(hash).is_some_and(Set::is_full) {
+            self.prefetch(hash >> SECOND);
+        }
+    }
+
     /// What the first set of a piece says, and whether that is of this piece; if not, the
     /// value has no meaning, and [`PieceTable::get`] knows whether the second set has it.
     ///

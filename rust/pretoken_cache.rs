@@ -2,11 +2,13 @@
 //!
 //! Filled only by running the model, so it never decides an id. Up to three ids
 //! lie in the entry of their piece, more in an arena; when that is full, all is
-//! forgotten. A chunk of pieces is looked up in short loops, one after the
-//! other: keys, then places, then ids; what is not known is asked for out of line.
+//! forgotten, between two chunks. A chunk of pieces is looked up in short loops, one
+//! after the other: keys, then places, then ids; those that are not known are asked for
+//! together, out of line, so that the model can wait for the memory of all at once.
 
+use crate::error::{Error, Result};
 use crate::memory;
-use crate::piece_table::{Key, MAX_KEY, PieceTable, Value, hash, key};
+use crate::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::vocab::TokenId;
 
@@ -14,6 +16,7 @@ use crate::vocab::TokenId;
 const MOST_SETS: usize = 1 << 17;
 /// How many ids of pieces of more than three are kept: 4 MiB. Where most pieces
 /// are such, a quarter was full before the table was, and all was forgotten.
+/// A chunk that finds it not full may still add to it.
 const MOST_LONG: usize = 1 << 20;
 /// The most ids that lie in an entry.
 const IN_ENTRY: usize = 3;
@@ -29,8 +32,10 @@ struct Chunk {
     hashes: [u64; CHUNK],
     numbers: [u32; CHUNK],
     parts: [Piece; CHUNK],
-    /// Which of those that wait are in no first set.
+    /// Which of those that wait are in no first set; then, which the model is asked for.
     unknown: [u32; CHUNK],
+    /// Which of those that wait have no key.
+    keyless: [u32; CHUNK],
     /// What is known, by number.
     values: [Value; CHUNK],
     /// The ids of those that are known, on their way.
@@ -45,12 +50,38 @@ pub(crate) trait Misses {
         key(text, start, len)
     }
 
-    /// Appends the ids of the piece that a key spells, and may keep them.
-    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>);
+    /// Appends the ids of the piece that a key spells.
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>);
+
+    /// Says that the piece of a key is not known, and will be asked for soon.
+    #[inline(always)]
+    fn expect(&self, _key: Key) {}
+
+    /// Tells the cache the ids of its first `n` unknown pieces ([`PretokenCache::unknown`]),
+    /// each by [`PretokenCache::tell`].
+    #[inline(always)]
+    fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
+        self.learn_one_by_one(cache, n);
+    }
+
+    /// The same by [`Misses::short`].
+    #[inline(always)]
+    fn learn_one_by_one(&mut self, cache: &mut PretokenCache, n: usize) {
+        let mut ids = std::mem::take(&mut cache.new);
+        for at in 0..n {
+            ids.clear();
+            self.short(cache.unknown(at), &mut ids);
+            cache.tell(at, &ids);
+        }
+        cache.new = ids;
+    }
 
     /// Appends the ids of a piece that is too long for a key: at once, or by its
     /// parts ([`PretokenCache::encode_parts`]).
     fn long(&mut self, cache: &mut PretokenCache, text: &[u8], piece: Piece, ids: &mut Vec<TokenId>);
+
+    /// Appends the ids of a part that has no key.
+    fn keyless(&mut self, text: &[u8], part: Piece, ids: &mut Vec<TokenId>);
 }
 
 /// A bounded map from pieces to ids; belongs to one thread and one model.
@@ -60,8 +91,10 @@ pub(crate) struct PretokenCache {
     long: Vec<TokenId>,
     /// How many of `long` are in use.
     n_long: usize,
-    /// How often all was forgotten.
-    n_forgotten: usize,
+    /// The ids of a piece on their way here; kept for its memory.
+    new: Vec<TokenId>,
+    /// That there was no memory for ids, which are missing then.
+    missing: Option<Error>,
     chunk: Box<Chunk>,
 }
 
@@ -73,6 +106,7 @@ impl Default for PretokenCache {
             numbers: [0; CHUNK],
             parts: [Piece::default(); CHUNK],
             unknown: [0; CHUNK],
+            keyless: [0; CHUNK],
             values: [[0; 4]; CHUNK],
             ids: [0; AT_ONCE * (CHUNK + 1)],
         };
@@ -80,7 +114,8 @@ impl Default for PretokenCache {
             table: PieceTable::new(MOST_SETS),
             long: Vec::new(),
             n_long: 0,
-            n_forgotten: 0,
+            new: Vec::new(),
+            missing: None,
             chunk: Box::new(chunk),
         }
     }
@@ -106,7 +141,7 @@ impl PretokenCache {
     ) {
         while !pieces.is_empty() {
             let n = self.wait_for_short(text, pieces, misses);
-            self.look_up(n, n, ids, |cache, at, ids| misses.short(cache, cache.chunk.keys[at], ids));
+            self.look_up(text, n, n, ids, misses);
             pieces = &pieces[n..];
             if let Some((piece, rest)) = pieces.split_first()
                 && piece.range().len() > MAX_KEY
@@ -139,23 +174,23 @@ impl PretokenCache {
         n as usize
     }
 
-    /// Appends the ids of parts of a piece, in order: a part with what is known of it, or
-    /// nothing, when its key is looked up; `miss` appends those of a part that is not
-    /// known then, and may keep them.
+    /// Appends the ids of parts of a piece, in order: a part of `text` with what is known
+    /// of it, or nothing, when its key is looked up.
     #[inline]
     pub(crate) fn encode_parts(
         &mut self,
+        text: &[u8],
         mut parts: impl Iterator<Item = (Piece, Option<Value>)>,
         key_of: impl Fn(Piece) -> Key,
         ids: &mut Vec<TokenId>,
-        mut miss: impl FnMut(&mut Self, Piece, &mut Vec<TokenId>),
+        misses: &mut impl Misses,
     ) {
         loop {
             let (n, n_waiting) = self.wait_for_parts(&mut parts, &key_of);
             if n == 0 {
                 return;
             }
-            self.look_up(n, n_waiting, ids, |cache, at, ids| miss(cache, cache.chunk.parts[at], ids));
+            self.look_up(text, n, n_waiting, ids, misses);
         }
     }
 
@@ -185,48 +220,41 @@ impl PretokenCache {
         (n as usize, n_waiting)
     }
 
-    /// Looks up the pieces or parts that wait and appends the ids of all `n`, in order;
-    /// `miss` appends those of one that is not known, by its place among those that wait.
+    /// Looks up the pieces or parts that wait and appends the ids of all `n`, in order.
     #[inline]
     fn look_up(
         &mut self,
+        text: &[u8],
         n: usize,
         n_waiting: usize,
         ids: &mut Vec<TokenId>,
-        mut miss: impl FnMut(&mut Self, usize, &mut Vec<TokenId>),
+        misses: &mut impl Misses,
     ) {
-        let (mut first, mut done) = (0, 0);
-        'forgotten: loop {
-            let (n_unknown, n_forgotten) = (self.look(first, n_waiting), self.n_forgotten);
-            for unknown in 0..n_unknown {
-                let Chunk { keys, hashes, numbers, unknown: places, values, .. } = &mut *self.chunk;
-                let at = places[unknown] as usize;
-                let number = numbers[at] as usize;
-                // In its second set, or met a moment ago.
-                if let Some(value) = self.table.get(keys[at], hashes[at]) {
-                    values[number] = *value;
-                    continue;
-                }
-                // What stands before goes first, as a miss may forget it, and all the rest with it.
+        self.make_room();
+        let mut done = 0;
+        let n_unknown = self.look(n_waiting);
+        if n_unknown > 0 {
+            let n_keyless = self.learn(n_unknown, misses);
+            for at in 0..n_keyless {
+                let Chunk { numbers, keyless, parts, .. } = &*self.chunk;
+                let at = keyless[at] as usize;
+                let (number, part) = (numbers[at] as usize, parts[at]);
                 self.emit(done, number, ids);
-                (first, done) = (at + 1, number + 1);
-                miss(self, at, ids);
-                if self.n_forgotten != n_forgotten {
-                    continue 'forgotten;
-                }
+                misses.keyless(text, part, ids);
+                done = number + 1;
             }
-            return self.emit(done, n, ids);
         }
+        self.emit(done, n, ids);
     }
 
-    /// Takes what first sets know of those that wait, from place `first` on; notes the
-    /// places of which they know nothing, and returns how many these are.
+    /// Takes what first sets know of those that wait; notes the places of which they know
+    /// nothing, and returns how many these are.
     #[inline]
-    fn look(&mut self, first: usize, n_waiting: usize) -> usize {
+    fn look(&mut self, n_waiting: usize) -> usize {
         let Self { table, chunk, .. } = self;
         let Chunk { keys, hashes, numbers, unknown, values, .. } = &mut **chunk;
         let mut n_unknown = 0;
-        for at in first..n_waiting {
+        for at in 0..n_waiting {
             let (value, is_known) = table.look(keys[at], hashes[at]);
             values[numbers[at] as usize] = *value;
             // Written in any case, then counted or not: no branch.
@@ -234,6 +262,48 @@ impl PretokenCache {
             n_unknown += usize::from(!is_known);
         }
         n_unknown
+    }
+
+    /// Finds out what those are of which first sets know nothing, but for those without a
+    /// key; returns how many these are.
+    #[inline(never)]
+    fn learn(&mut self, n_unknown: usize, misses: &mut impl Misses) -> usize {
+        let Self { table, chunk, .. } = self;
+        let Chunk { keys, hashes, numbers, unknown, keyless, values, .. } = &mut **chunk;
+        for &at in &unknown[..n_unknown] {
+            table.prefetch_second(hashes[at as usize]);
+        }
+        let (mut n_left, mut n_keyless) = (0, 0);
+        for place in 0..n_unknown {
+            let at = unknown[place] as usize;
+            if keys[at] == NO_KEY {
+                keyless[n_keyless] = at as u32;
+                n_keyless += 1;
+            } else if let Some(value) = table.get(keys[at], hashes[at]) {
+                values[numbers[at] as usize] = *value;
+            } else {
+                unknown[n_left] = at as u32;
+                n_left += 1;
+                misses.expect(keys[at]);
+            }
+        }
+        misses.learn(self, n_left);
+        n_keyless
+    }
+
+    /// The key of the `at`th piece that is not known.
+    #[inline]
+    pub(crate) fn unknown(&self, at: usize) -> Key {
+        self.chunk.keys[self.chunk.unknown[at] as usize]
+    }
+
+    /// Takes the ids of that piece.
+    #[inline]
+    pub(crate) fn tell(&mut self, at: usize, ids: &[TokenId]) {
+        let Chunk { keys, numbers, unknown, .. } = &*self.chunk;
+        let at = unknown[at] as usize;
+        let (key, number) = (keys[at], numbers[at] as usize);
+        self.chunk.values[number] = self.keep(key, ids);
     }
 
     /// Appends the ids of those from number `start` to `end`, which are known.
@@ -289,21 +359,46 @@ impl PretokenCache {
 
     /// Keeps the ids of a piece that has a key and is not known.
     pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) {
+        self.make_room();
+        self.keep(key, ids);
+    }
+
+    /// Whether there was memory for all ids since the last look.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    #[inline]
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.missing.take().map_or(Ok(()), Err)
+    }
+
+    /// Forgets all if the arena is full: no value may be in use.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.n_long > MOST_LONG {
+            self.forget();
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self) {
+        self.n_long = 0;
+        self.table.clear();
+    }
+
+    /// Keeps the ids of a piece; returns what is known of it now.
+    #[inline]
+    fn keep(&mut self, key: Key, ids: &[TokenId]) -> Value {
         let mut value: Value = [0; 4];
         value[IN_ENTRY] = ids.len() as u32;
         match value.get_mut(..ids.len()).filter(|_| ids.len() <= IN_ENTRY) {
             Some(place) => place.copy_from_slice(ids),
             None => {
-                if self.n_long + ids.len() + AT_ONCE > MOST_LONG {
-                    self.n_long = 0;
-                    self.n_forgotten += 1;
-                    self.table.clear();
-                }
                 value[0] = self.n_long as u32;
                 self.long.truncate(self.n_long);
-                // What there is no memory to keep is not kept.
-                if memory::reserve(&mut self.long, ids.len() + AT_ONCE).is_err() {
-                    return;
+                if let Err(error) = memory::reserve(&mut self.long, ids.len() + AT_ONCE) {
+                    self.missing = Some(error);
+                    return [0; 4];
                 }
                 self.long.extend_from_slice(ids);
                 self.n_long = self.long.len();
@@ -311,6 +406,7 @@ impl PretokenCache {
             }
         }
         self.table.insert(key, value);
+        value
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Bpe;
-use super::few::Few;
+use super::few::{self, Few};
 use crate::piece_table::Value;
 
 /// Code points that may be known: those of up to three bytes.
@@ -60,7 +60,10 @@ impl Bpe {
     #[cold]
     fn merge_alone(&self, c: u32, place: &AtomicU64) -> u64 {
         let c = char::from_u32(c).unwrap_or_default();
-        let (ids, n) = self.merge_few(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut Few::default());
+        let (mut ids, mut few) = ([0; few::MOST], Few::default());
+        self.push_few(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut few);
+        few.merge(&self.pairs);
+        let n = few.write(&mut ids);
         let ids = ids[..n].iter().rev().fold(0, |all, &id| all << ID_BITS | (u64::from(id) + 1));
         place.store(ids, Ordering::Relaxed);
         ids

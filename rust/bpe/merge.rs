@@ -57,6 +57,8 @@ pub(crate) struct Symbols {
     pub(super) scan: Scan,
     pub(super) windows: Windows,
     pub(super) few: Few,
+    /// Pieces that are merged at once.
+    pub(super) side_by_side: [Few; few::AT_ONCE],
     next: Vec<u32>,
     prev: Vec<u32>,
     agenda: Agenda,
@@ -165,7 +167,7 @@ impl Symbols {
         ids.iter().for_each(|&id| few.push(id));
         let mut left_over = few.merge(pairs);
         let mut tokens = [0; few::MOST];
-        let n = few.write(left_over, &mut tokens);
+        let n = few.write(&mut tokens);
         ids.clear();
         ids.extend_from_slice(&tokens[..n]);
         for kept in 0..n {

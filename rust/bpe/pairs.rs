@@ -11,7 +11,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
-use crate::simd::huge_pages;
+use crate::simd::{huge_pages, prefetch};
 use crate::vocab::TokenId;
 
 /// What a pair merges into, and when: the lowest rank merges first.
@@ -104,6 +104,16 @@ impl PairTable {
         if self.tags[slot] == EMPTY { Merged::NEVER } else { unpack(self.slots[slot]).2 }
     }
 
+    /// Says that a pair is going to be looked up.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, left: TokenId, right: TokenId) {
+        let (slot, _) = self.place(pack(left, right));
+        if let (Some(tag), Some(pair)) = (self.tags.get(slot), self.slots.get(slot)) {
+            prefetch(tag);
+            prefetch(pair);
+        }
+    }
+
     /// All pairs, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, TokenId, Merged)> {
         self.tags.iter().zip(&self.slots).filter(|(tag, _)| **tag != EMPTY).map(|(_, &slot)| unpack(slot))
@@ -130,11 +140,7 @@ impl PairTable {
     #[inline]
     fn find(&self, key: u64) -> (usize, u8) {
         let mask = self.slots.len() - 1;
-        // Both halves of a product, with the key under the seed, as in foldhash.
-        let product = u128::from(key ^ self.seed) * 0x9E37_79B9_7F4A_7C15;
-        let hash = (product >> 64) as u64 ^ product as u64;
-        let tag = (hash >> 24) as u8 | 1;
-        let mut slot = (hash >> self.shift) as usize & mask;
+        let (mut slot, tag) = self.place(key);
         loop {
             let found = self.tags[slot];
             if found == EMPTY || found == tag && self.slots[slot][0] == key {
@@ -142,6 +148,15 @@ impl PairTable {
             }
             slot = (slot + 1) & mask;
         }
+    }
+
+    /// The slot in which the search for `key` begins, and its tag.
+    #[inline(always)]
+    fn place(&self, key: u64) -> (usize, u8) {
+        // Both halves of a product, with the key under the seed, as in foldhash.
+        let product = u128::from(key ^ self.seed) * 0x9E37_79B9_7F4A_7C15;
+        let hash = (product >> 64) as u64 ^ product as u64;
+        ((hash >> self.shift) as usize & (self.slots.len() - 1), (hash >> 24) as u8 | 1)
     }
 
     fn grow(&mut self) {

@@ -10,6 +10,7 @@ use hashbrown::DefaultHashBuilder;
 
 use super::{Bpe, MergeOrder};
 use crate::piece_table::{Key, MAX_KEY, hash, key};
+use crate::simd::prefetch;
 use crate::vocab::{TokenId, Vocab};
 
 /// The tokens of up to [`MAX_KEY`] bytes by their keys.
@@ -46,6 +47,26 @@ impl Whole {
     fn place(&self, key: Key) -> (usize, u64) {
         let hash = hash(key ^ self.seed);
         (hash as usize & (self.slots.len() - 1), hash & !u64::from(u32::MAX))
+    }
+
+    /// Says that a key is going to be looked up.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, key: Key) {
+        if let Some(slot) = self.slots.get(self.place(key).0) {
+            prefetch(slot);
+        }
+    }
+
+    /// Says it again, once its slot has come: the token that it names will be read.
+    #[inline(always)]
+    pub(super) fn prefetch_token(&self, key: Key) {
+        let (slot, upper) = self.place(key);
+        if let Some(&found) = self.slots.get(slot)
+            && found & !u64::from(u32::MAX) == upper
+            && let Some(key) = self.keys.get((found as u32).wrapping_sub(1) as usize)
+        {
+            prefetch(key);
+        }
     }
 
     /// The token that a key spells.

@@ -5,7 +5,7 @@
 
 use super::Bpe;
 use super::cuts::{Run, word_ends};
-use super::few;
+use super::few::{self, Few};
 use super::merge::Symbols;
 use crate::error::{Error, Result};
 use crate::long_pieces::LongPieces;
@@ -106,7 +106,9 @@ impl Worker<'_> {
     /// [`Error::Memory`](crate::Error::Memory) if not.
     #[inline]
     pub fn check(&mut self) -> Result<()> {
-        self.scratch.symbols.missing.take().map_or(Ok(()), |error| Err(self.forget(error)))
+        let Scratch { symbols, cache, .. } = &mut *self.scratch;
+        let found = symbols.missing.take().map_or_else(|| cache.check(), Err);
+        found.map_err(|error| self.forget(error))
     }
 
     /// Forgets what was learnt, of which ids may be missing.
@@ -150,7 +152,7 @@ impl Scratch {
         } else {
             let key = key(text, start, len);
             if !cache.hit(key, ids) {
-                misses.encode_short(cache, key, ids);
+                misses.encode_one(cache, key, ids);
             }
         }
     }
@@ -251,9 +253,29 @@ struct Misses<'a> {
 }
 
 impl pretoken_cache::Misses for Misses<'_> {
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>) {
+        let bytes = (key & !RUN).to_le_bytes();
+        self.bpe.encode_piece(&bytes[..usize::from(bytes[MAX_KEY])], key & RUN != 0, self.symbols);
+        ids.extend_from_slice(&self.symbols.ids);
+    }
+
     #[inline(always)]
-    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
-        self.encode_short(cache, key, ids);
+    fn expect(&self, key: Key) {
+        if let Some(whole) = &self.bpe.whole {
+            whole.prefetch(key);
+        }
+    }
+
+    fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
+        if self.bpe.plain_bytes {
+            self.learn_bytes(cache, n);
+        } else {
+            self.learn_one_by_one(cache, n);
+        }
+    }
+
+    fn keyless(&mut self, text: &[u8], part: Piece, ids: &mut Vec<TokenId>) {
+        self.encode_long(&text[part.range()], true, ids);
     }
 
     #[inline(never)]
@@ -287,9 +309,7 @@ impl pretoken_cache::Misses for Misses<'_> {
                         (part, bpe.alone(run.alone))
                     });
                     let key_of = |part| key_of_piece(text, part) | RUN;
-                    cache.encode_parts(parts, key_of, ids, |cache, part, ids| {
-                        self.encode_run(cache, &text[part.range()], ids);
-                    });
+                    cache.encode_parts(text, parts, key_of, ids, self);
                 }
             }
             *self.runs = runs;
@@ -311,23 +331,45 @@ impl Misses<'_> {
 
     /// Appends the ids of the piece that a key spells, and keeps them.
     #[inline(never)]
-    fn encode_short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
-        let bytes = (key & !RUN).to_le_bytes();
-        let piece = &bytes[..usize::from(bytes[MAX_KEY])];
-        let is_run = key & RUN != 0;
-        if self.bpe.plain_bytes {
-            let whole = if is_run { None } else { self.bpe.whole_token_of(key) };
-            let (new, n) = match whole {
-                Some(id) => ([id; few::MOST], 1),
-                None => self.bpe.merge_few(piece, &mut self.symbols.few),
-            };
-            ids.extend_from_slice(&new[..n]);
-            cache.insert(key, &new[..n]);
-            return;
+    fn encode_one(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+        let from = ids.len();
+        match if key & RUN == 0 { self.bpe.whole_token_of(key) } else { None } {
+            Some(id) => ids.push(id),
+            None => pretoken_cache::Misses::short(self, key, ids),
         }
-        self.bpe.encode_piece(piece, is_run, self.symbols);
-        ids.extend_from_slice(&self.symbols.ids);
-        cache.insert(key, &self.symbols.ids);
+        cache.insert(key, &ids[from..]);
+    }
+
+    /// Tells the cache the ids of its first `n` unknown pieces, where symbols are bytes:
+    /// those that are tokens, then the others side by side.
+    fn learn_bytes(&mut self, cache: &mut PretokenCache, n: usize) {
+        let bpe = self.bpe;
+        if let Some(whole) = &bpe.whole {
+            (0..n).for_each(|at| whole.prefetch_token(cache.unknown(at)));
+        }
+        let pieces = &mut self.symbols.side_by_side;
+        let (mut waiting, mut n_waiting) = ([0; few::AT_ONCE], 0);
+        for at in 0..n {
+            let key = cache.unknown(at);
+            match if key & RUN == 0 { bpe.whole_token_of(key) } else { None } {
+                Some(id) => cache.tell(at, &[id]),
+                None => {
+                    let bytes = (key & !RUN).to_le_bytes();
+                    bpe.push_few(&bytes[..usize::from(bytes[MAX_KEY])], &mut pieces[n_waiting]);
+                    waiting[n_waiting] = at;
+                    n_waiting += 1;
+                }
+            }
+            if n_waiting == few::AT_ONCE || (at + 1 == n && n_waiting > 0) {
+                Few::merge_all(&mut pieces[..n_waiting], &bpe.pairs);
+                for (piece, at) in pieces.iter().zip(&waiting[..n_waiting]) {
+                    let mut ids = [0; few::MOST];
+                    let n = piece.write(&mut ids);
+                    cache.tell(*at, &ids[..n]);
+                }
+                n_waiting = 0;
+            }
+        }
     }
 
     /// Appends the ids of a piece that is too long for a key, or a run of one.
@@ -345,7 +387,7 @@ impl Misses<'_> {
         if run.len() > MAX_KEY {
             self.encode_long(run, true, ids);
         } else {
-            self.encode_short(cache, key(run, 0, run.len()) | RUN, ids);
+            self.encode_one(cache, key(run, 0, run.len()) | RUN, ids);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::steps::step;
 use crate::unicode::{end_of_run, flag};
 
 /// The most pieces of a chunk.
-pub(crate) const CHUNK: usize = 128;
+pub(crate) const CHUNK: usize = 512;
 
 /// Where a piece lies: bytes `start..end` of a text of at most 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

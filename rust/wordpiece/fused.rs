@@ -132,12 +132,10 @@ impl Scratch {
                 len @ ..=MAX_KEY => key_of::<LOWER>(text, part.start as usize, len),
                 _ => NO_KEY,
             };
-            cache.encode_parts(parts, key_of, ids, |cache, part, ids| match key_of(part) {
-                NO_KEY => unknown.long(cache, text, part, ids),
-                key => unknown.short(cache, key, ids),
-            });
+            cache.encode_parts(text, parts, key_of, ids, &mut unknown);
         }
-        unknown.stages.failed.map_or(Ok(()), Err)
+        unknown.stages.failed.map_or(Ok(()), Err)?;
+        cache.check()
     }
 }
 
@@ -169,9 +167,8 @@ impl<const LOWER: bool> Misses for Unknown<'_, LOWER> {
     }
 
     #[inline(never)]
-    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>) {
         let bytes = (key & !AS_IT_STANDS).to_le_bytes();
-        let from = ids.len();
         let raw_word = &bytes[..usize::from(bytes[15])];
         if raw_word.iter().all(u8::is_ascii_alphanumeric) {
             // All there is to do to them is done with the key.
@@ -179,10 +176,13 @@ impl<const LOWER: bool> Misses for Unknown<'_, LOWER> {
         } else {
             self.stages.encode(raw_word, ids);
         }
-        cache.insert(key, &ids[from..]);
     }
 
     fn long(&mut self, _: &mut PretokenCache, text: &[u8], raw_word: Piece, ids: &mut Vec<TokenId>) {
+        self.keyless(text, raw_word, ids);
+    }
+
+    fn keyless(&mut self, text: &[u8], raw_word: Piece, ids: &mut Vec<TokenId>) {
         let raw_word = &text[raw_word.range()];
         self.long.encode(raw_word, false, ids, |ids| self.stages.encode(raw_word, ids));
     }

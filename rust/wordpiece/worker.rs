@@ -56,6 +56,15 @@ impl Worker<'_> {
         self.scratch
     }
 
+    /// Whether there was memory for all that was encoded since the last look.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        self.scratch.cache.check()
+    }
+
     /// Appends the ids of the word `text[start..end]`.
     #[inline]
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
@@ -135,27 +144,25 @@ impl Scratch {
         }
         let key = key(text, start, len);
         if !self.cache.hit(key, ids) {
-            miss(model, &mut self.cache, key, ids);
+            let from = ids.len();
+            (&mut &*model).short(key, ids);
+            self.cache.insert(key, &ids[from..]);
         }
     }
 }
 
 impl Misses for &WordPiece {
-    #[inline(always)]
-    fn short(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
-        miss(self, cache, key, ids);
+    #[inline(never)]
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>) {
+        let bytes = key.to_le_bytes();
+        self.push_ids(&bytes[..usize::from(bytes[15])], ids);
     }
 
     fn long(&mut self, _: &mut PretokenCache, text: &[u8], word: Piece, ids: &mut Vec<TokenId>) {
-        self.push_ids(&text[word.start as usize..word.end as usize], ids);
+        self.keyless(text, word, ids);
     }
-}
 
-/// Appends the ids of the word that a key spells, and keeps them.
-#[inline(never)]
-fn miss(model: &WordPiece, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
-    let bytes = key.to_le_bytes();
-    let from = ids.len();
-    model.push_ids(&bytes[..usize::from(bytes[15])], ids);
-    cache.insert(key, &ids[from..]);
+    fn keyless(&mut self, text: &[u8], word: Piece, ids: &mut Vec<TokenId>) {
+        self.push_ids(&text[word.range()], ids);
+    }
 }
