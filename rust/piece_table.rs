@@ -171,6 +171,13 @@ impl PieceTable {
         }
     }
 
+    /// The same for both of its sets: of a table that is full, many keys are in the second.
+    #[inline(always)]
+    pub(crate) fn prefetch_both(&self, hash: u64) {
+        self.prefetch(hash);
+        self.prefetch(hash >> SECOND);
+    }
+
     /// Says the same of a key that is not in its first set, which has been read.
     #[inline(always)]
     pub(crate) fn prefetch_second(&self, hash: u64) {

@@ -42,7 +42,7 @@ impl<'a> Repeats<'a> {
         if let Some(table) = &self.table {
             for &(start, stretch) in stretches {
                 if let Some(key) = self.key(start, stretch.len()) {
-                    table.prefetch(hash(key));
+                    table.prefetch_both(hash(key));
                 }
             }
         }
