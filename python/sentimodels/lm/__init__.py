@@ -1,0 +1,1 @@
+"""Language models: what they are trained on, and what they write."""
