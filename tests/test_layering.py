@@ -66,6 +66,7 @@ ROOMS: dict[str, set[str]] = {
     "runs": {
         "errors", "config", "data", "text", "models", "inference", "training", "tasks", "evaluation",
     },
+    "lm": {"errors", "layers", "heads"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
