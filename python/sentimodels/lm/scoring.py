@@ -85,7 +85,8 @@ def token_log_probs(
     filled = [0] * len(rows)
     # A window predicts one token more than it reads.
     size = None if context is None else context + 1
-    for windows in _batches(list(_windows(rows, size, overlap=size // 2 if size else 0))):
+    cut = _windows(rows, size, overlap=size // 2 if size else 0)
+    for windows in _batches([window for window in cut if len(window.ids) > 1]):
         ids, mask = _padded([window.ids for window in windows], model)
         aims = ids[:, 1:] if mask is None else ids[:, 1:].masked_fill(~mask[:, 1:], IGNORED)
         states = model(ids[:, :-1], None if mask is None else mask[:, :-1])
