@@ -1,1 +1,0 @@
-"""Language models: what they are trained on, and what they write."""
