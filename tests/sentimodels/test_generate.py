@@ -85,7 +85,9 @@ def plainly(
     return ids[len(prompt) :]
 
 
-def decoded(model: CausalModel, prompts: list[list[int]], n: int, rule: Sampling, **more: Any) -> list[list[int]]:
+def decoded(
+    model: CausalModel, prompts: list[list[int]], n: int, rule: Sampling, **more: Any
+) -> list[list[int]]:
     """The same by `Decoding`."""
     decoding = Decoding(model, prompts, rule, Draws(5, prompts), range(len(prompts)), **more)
     for _ in range(n):
@@ -302,7 +304,9 @@ def texts_of(pieces: list[Piece], n: int) -> list[str]:
 def test_batches_do_not_matter(name: str, batch_size: int, tokenizer: Tokenizer) -> None:
     model = model_of(name, tokenizer.vocab_size + 3)  # ids that are no text are never drawn
     limits = Limits(max_new_tokens=15, stops=("e",), end_ids={5, 6, 7})
-    prompts = [tokenizer.encode(text).ids.tolist() for text in ("the cat", "a", "日本 the mat", "a", "on the")]
+    prompts = [
+        tokenizer.encode(text).ids.tolist() for text in ("the cat", "a", "日本 the mat", "a", "on the")
+    ]
     rule = Sampling(temperature=2.0)
     found = list(generate(model, tokenizer, prompts, limits, rule, seed=3, batch_size=batch_size))
     endings = {piece.row: piece.ending for piece in found if piece.ending}

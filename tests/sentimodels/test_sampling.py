@@ -34,7 +34,7 @@ def oracle(rule: Sampling, logits: list[float], seen: set[int]) -> list[float]:
         if id in seen:
             logit = logit / rule.repetition_penalty if logit > 0 else logit * rule.repetition_penalty
         scores.append(logit / rule.temperature)
-    kept = sorted(range(len(scores)), key=lambda id: -scores[id])[: rule.top_k]
+    kept = sorted(range(len(scores)), key=lambda one: -scores[one])[: rule.top_k]
     if rule.top_p is not None:
         total, mass, some = sum(math.exp(scores[id]) for id in kept), 0.0, []
         for id in kept:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from sentitok import Tokenizer
 
@@ -93,7 +94,9 @@ def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits
     """
     for number, prompt in enumerate(prompts, 1):
         if not len(prompt):
-            remedy = "give some text" if begin is None else f"give some text, or begin=True, to begin with {begin}"
+            remedy = (
+                "give some text" if begin is None else f"give some text, or begin=True, to begin with {begin}"
+            )
             raise DataError(f"prompt {number} is empty: there is nothing to go on from; {remedy}")
         unknown = next((id for id in prompt if not 0 <= id < n_words), None)
         if unknown is not None:
@@ -103,8 +106,8 @@ def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits
             )
         if limits.context is not None and len(prompt) > limits.context and not limits.window:
             raise DataError(
-                f"prompt {number} has {len(prompt)} tokens, but the model reads {limits.context}; shorten it, "
-                "or use window=True, which forgets the oldest tokens"
+                f"prompt {number} has {len(prompt)} tokens, but the model reads {limits.context}; "
+                "shorten it, or use window=True, which forgets the oldest tokens"
             )
 
 
@@ -119,7 +122,7 @@ def generate(
     batch_size: int = 32,
     begin: str | None = None,
 ) -> Iterator[Piece]:
-    """Continues prompts; yields each text piece by piece, those of one batch at the same time.
+    """Continues prompts; returns each text piece by piece, those of one batch at the same time.
 
     Args:
         model: a causal model in evaluation mode.
@@ -132,7 +135,7 @@ def generate(
         begin: for messages: a token that texts begin with.
 
     Raises:
-        DataError: as `check_prompts` has it, before the first piece.
+        DataError: as `check_prompts` has it.
         ConfigError: if the model reads both ways, or a value is out of range.
     """
     table = model.head.table(model.backbone)
@@ -142,17 +145,24 @@ def generate(
         raise ConfigError(f"batch_size {batch_size}: expected a whole number from 1 on")
     draws = Draws(seed, prompts)
     # Ids above those of the tokenizer, such as padding, are no text.
-    banned = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
+    above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
+    banned = above if len(above) else None
+    return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned)
+
+
+def _pieces(
+    model: CausalModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    limits: Limits,
+    sampling: Sampling,
+    draws: Draws,
+    batch_size: int,
+    banned: Tensor | None,
+) -> Iterator[Piece]:
     for rows in _batches(prompts, batch_size, equal=not model.backbone.pads_left):
-        decoding = Decoding(
-            model,
-            [prompts[row] for row in rows],
-            sampling,
-            draws,
-            rows,
-            context=limits.context,
-            banned=banned if len(banned) else None,
-        )
+        texts = [prompts[row] for row in rows]
+        decoding = Decoding(model, texts, sampling, draws, rows, context=limits.context, banned=banned)
         yield from _continued(decoding, tokenizer, prompts, limits)
 
 

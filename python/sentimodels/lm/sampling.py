@@ -53,7 +53,9 @@ class Sampling:
                 f"temperature {self.temperature:g}: expected a number from 0 (the likeliest token) on"
             )
         if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(f"top_k {self.top_k}: expected a whole number from 1 on, or none for all tokens")
+            raise ConfigError(
+                f"top_k {self.top_k}: expected a whole number from 1 on, or none for all tokens"
+            )
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ConfigError(f"top_p {self.top_p:g}: expected a share above 0 and up to 1")
         if self.min_p is not None and not 0 <= self.min_p <= 1:

@@ -45,10 +45,10 @@ class StopStrings:
             return text if self.found is None else ""
         whole, begun = self._held + text, len(self._held)
         for place in range(begun, len(whole)):
-            self._step(whole[place])
-            if self.found is not None:
-                self._held = ""
-                return whole[: place + 1 - len(self.found)]
+            found = self._completed_by(whole[place])
+            if found is not None:
+                self.found, self._held = found, ""
+                return whole[: place + 1 - len(found)]
         sure = len(whole) - max(self._matched)
         self._held = whole[sure:]
         return whole[:sure]
@@ -58,8 +58,8 @@ class StopStrings:
         held, self._held = self._held, ""
         return held
 
-    def _step(self, character: str) -> None:
-        """Takes in one character; sets `found` where it completes a string."""
+    def _completed_by(self, character: str) -> str | None:
+        """Takes in one character; returns the longest string that it completes."""
         for number, (stop, borders) in enumerate(zip(self._stops, self._borders, strict=True)):
             matched = self._matched[number]
             while matched and stop[matched] != character:
@@ -67,8 +67,8 @@ class StopStrings:
             matched += stop[matched] == character
             self._matched[number] = matched
             if matched == len(stop):
-                self.found = stop
-                return
+                return stop
+        return None
 
 
 def _borders(word: str) -> list[int]:
