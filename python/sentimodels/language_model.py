@@ -17,7 +17,7 @@ from .config import LanguageConfig
 from .errors import ConfigError, DataError
 from .lm.boundaries import end_token
 from .lm.directory import LoadedModel, load_language_model
-from .lm.generate import Limits, Piece, generate
+from .lm.generate import Limits, Piece, check_prompts, generate
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
@@ -195,14 +195,27 @@ class LanguageModel:
             DataError: as `generate`, at once.
             ConfigError: as `generate`, at once.
         """
-        model = self._causal("write")
-        end = self.end
-        if begin and end is None:
-            raise ConfigError("begin: the tokenizer has no special token that documents begin after")
-        rows = [self._ids(text, begin=begin) for text in prompts]
+        model, rows = self._causal("write"), self._rows(prompts, begin=begin)
         return generate(
-            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=end
+            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=self.end
         )
+
+    def check(self, prompts: Sequence[str], limits: Limits, *, begin: bool = False, first: int = 1) -> int:
+        """Refuses prompts that `pieces` would refuse, and returns how many tokens they have.
+
+        Args:
+            prompts: the texts to go on from.
+            limits: when texts end.
+            begin: as in `generate`.
+            first: number of the first one, for the message.
+
+        Raises:
+            DataError: as `generate`.
+            ConfigError: as `generate`.
+        """
+        rows = self._rows(prompts, begin=begin)
+        check_prompts(rows, self.tokenizer.vocab_size, limits, self.end, first)
+        return sum(len(row) for row in rows)
 
     def score(self, texts: Sequence[str], *, begin: bool = True) -> list[TextScore]:
         """Returns how likely each text is, token by token, with its perplexity and bits per byte.
@@ -274,6 +287,10 @@ class LanguageModel:
         id = self.tokenizer.token_to_id(self.end) if begin and self.end is not None else None
         return [] if id is None else [id]
 
-    def _ids(self, text: str, *, begin: bool) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids.tolist()
-        return [*self._ahead(begin=begin), *ids]
+    def _rows(self, prompts: Sequence[str], *, begin: bool) -> list[list[int]]:
+        """Returns the ids of prompts."""
+        if begin and self.end is None:
+            raise ConfigError("begin: the tokenizer has no special token that documents begin after")
+        ahead = self._ahead(begin=begin)
+        encoded = self.tokenizer.encode_batch(prompts, add_special_tokens=False)
+        return [[*ahead, *row] for row in encoded.to_list()]

@@ -25,6 +25,7 @@ _GROUPS = (
     "evaluate",
     "submit",
     "predict",
+    "generate",
     "compare",
     "ensemble",
     "data",
