@@ -26,6 +26,7 @@ _GROUPS = (
     "submit",
     "predict",
     "generate",
+    "exchange",
     "compare",
     "ensemble",
     "data",
