@@ -28,8 +28,11 @@ BERT_SIZE = {
     "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 50,
     "max_position_embeddings": 40,
 }  # fmt: skip
-# Logits of both are of the order of 1.
-CLOSE = {"atol": 2e-5, "rtol": 0.0}
+
+
+def close(found: torch.Tensor, expected: torch.Tensor) -> None:
+    """Compares logits, which are of the order of 1."""
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +51,7 @@ def saved(folder: Path, kind: str, **settings: Any) -> Any:
     tokenizer = tokenizer_of(arch)
     size = {"vocab_size": tokenizer.vocab_size, **(GPT_SIZE if arch == "gpt" else BERT_SIZE), **settings}
     config = transformers.GPT2Config(**size) if arch == "gpt" else transformers.BertConfig(**size)
-    theirs = moved(getattr(transformers, kind)(config))
+    theirs: Any = moved(getattr(transformers, kind)(config))
     theirs.save_pretrained(folder)
     tokenizer.save(folder / "tokenizer.json")
     return theirs
@@ -76,7 +79,7 @@ def test_gpt_2_is_read(settings: dict[str, Any], tmp_path: Path) -> None:
     ids = ids_of(theirs.config.vocab_size)
     with torch.no_grad():
         found, expected = ours.module.logits(ours.module(ids)), theirs(ids).logits
-    torch.testing.assert_close(found, expected, **CLOSE)
+    close(found, expected)
 
 
 @pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertForPreTraining"])
@@ -92,11 +95,11 @@ def test_bert_is_read(kind: str, tmp_path: Path) -> None:
         expected = theirs(ids, attention_mask=mask.long(), token_type_ids=segments)
         states = ours(ids, mask, segments)
         logits = expected.logits if kind == "BertForMaskedLM" else expected.prediction_logits
-        torch.testing.assert_close(ours.logits(states)[mask], logits[mask], **CLOSE)
+        close(ours.logits(states)[mask], logits[mask])
         assert (ours.next_sentence is None) == (kind == "BertForMaskedLM")
         if ours.next_sentence is not None:
             follows = ours.next_sentence(states)
-            torch.testing.assert_close(follows, expected.seq_relationship_logits, **CLOSE)
+            close(follows, expected.seq_relationship_logits)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -111,7 +114,7 @@ def test_gpt_is_written(tied: bool, tmp_path: Path) -> None:
     tokenizer = tokenizer_of("gpt")
     ids = ids_of(tokenizer.vocab_size)
     with torch.no_grad():
-        torch.testing.assert_close(ours.logits(ours(ids)), theirs.eval()(ids).logits, **CLOSE)
+        close(ours.logits(ours(ids)), theirs.eval()(ids).logits)
     made = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
     text = "the cat sat 日本!"
     assert made(text)["input_ids"] == tokenizer.encode(text).ids.tolist()
@@ -130,9 +133,9 @@ def test_bert_is_written(next_sentence: bool, tmp_path: Path) -> None:
     with torch.no_grad():
         states, answer = ours(ids), theirs.eval()(ids)
         expected = answer.prediction_logits if next_sentence else answer.logits
-        torch.testing.assert_close(ours.logits(states), expected, **CLOSE)
+        close(ours.logits(states), expected)
         if ours.next_sentence is not None:
-            torch.testing.assert_close(ours.next_sentence(states), answer.seq_relationship_logits, **CLOSE)
+            close(ours.next_sentence(states), answer.seq_relationship_logits)
     made = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
     assert (made.mask_token, made.pad_token, made.cls_token) == ("[MASK]", "[PAD]", "[CLS]")
 
@@ -168,7 +171,7 @@ def test_names_of_older_files(tmp_path: Path) -> None:
     loaded, notes = import_model(tmp_path / "theirs", tmp_path / "run")
     ids = ids_of(theirs.config.vocab_size)
     with torch.no_grad():
-        torch.testing.assert_close(loaded.module(ids), theirs(ids).last_hidden_state, **CLOSE)
+        close(loaded.module(ids), theirs(ids).last_hidden_state)
     assert notes == []
     bert = saved(tmp_path / "bert", "BertForMaskedLM")
     path = tmp_path / "bert" / "model.safetensors"
@@ -184,7 +187,7 @@ def test_names_of_older_files(tmp_path: Path) -> None:
     ids = ids_of(bert.config.vocab_size)
     with torch.no_grad():
         found = loaded.module.logits(loaded.module(ids))
-        torch.testing.assert_close(found, bert(ids).logits, **CLOSE)
+        close(found, bert(ids).logits)
 
 
 def test_rows_of_ids_that_no_text_has(tmp_path: Path) -> None:
@@ -197,7 +200,7 @@ def test_rows_of_ids_that_no_text_has(tmp_path: Path) -> None:
     assert isinstance(loaded.module, CausalModel)
     with torch.no_grad():
         found = loaded.module.logits(loaded.module(ids))
-        torch.testing.assert_close(found, theirs(ids).logits[..., :n_words], **CLOSE)
+        close(found, theirs(ids).logits[..., :n_words])
 
 
 def test_files_of_tokenizers(tmp_path: Path) -> None:
