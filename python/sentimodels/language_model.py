@@ -18,6 +18,7 @@ from .errors import ConfigError, DataError
 from .lm.boundaries import end_token
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate
+from .lm.matrix_order import order_for_decoding
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
@@ -37,6 +38,8 @@ class LanguageModel:
     def __init__(self, loaded: LoadedModel, device: str = "cpu") -> None:
         self._loaded = loaded
         self._module = loaded.module.to(device_of(device)).eval()
+        if isinstance(self._module, CausalModel):
+            order_for_decoding(self._module)
 
     @classmethod
     def load(cls, run: str | Path, device: str = "cpu") -> Self:

@@ -208,3 +208,20 @@ def test_importing_the_package_is_quick() -> None:
     code = "import sys, sentimodels; print('torch' in sys.modules, sentimodels.LanguageModel.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "LanguageModel"]
+
+
+@pytest.mark.parametrize("arch", CAUSAL)
+def test_matrices_keep_their_numbers_in_another_order(arch: str, folder: Path) -> None:
+    """Wide ones lie by columns once a model is loaded; logits are the same but for rounding."""
+    from sentimodels.lm.directory import load_language_model
+
+    plain = load_language_model(folder / arch).module
+    ordered = LanguageModel.load(folder / arch)._module
+    moved = 0
+    for (name, one), (_, two) in zip(plain.named_parameters(), ordered.named_parameters(), strict=True):
+        assert torch.equal(one, two), name
+        moved += not two.is_contiguous()
+    assert moved >= 1
+    ids = torch.arange(20)[None]
+    with torch.inference_mode():
+        torch.testing.assert_close(ordered.logits(ordered(ids)), plain.logits(plain(ids)))

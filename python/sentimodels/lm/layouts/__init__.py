@@ -7,6 +7,6 @@ from .bert import BERT
 from .gpt2 import GPT_2
 from .layout import Layout
 
-__all__ = ["LAYOUTS", "Layout"]
+__all__ = ["BERT", "GPT_2", "LAYOUTS", "Layout"]
 
 LAYOUTS = (GPT_2, BERT)
