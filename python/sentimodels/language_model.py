@@ -15,13 +15,13 @@ from sentitok import Tokenizer
 
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .lm.boundaries import end_token
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate
 from .lm.matrix_order import order_for_decoding
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
+from .lm.special import known_end
 from .training.device import device_of
 
 __all__ = ["LanguageModel"]
@@ -69,7 +69,7 @@ class LanguageModel:
     @property
     def end(self) -> str | None:
         """The special token that ends a document, and so comes before the next; `None`: there is none."""
-        return end_token(self.tokenizer, self.config.data.end)
+        return known_end(self.tokenizer, self.config.data.end)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts to the checker

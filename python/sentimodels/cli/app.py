@@ -20,6 +20,7 @@ _NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
 _GROUPS = (
     "train",
+    "pretrain",
     "sweep",
     "runs",
     "evaluate",
