@@ -21,7 +21,7 @@ from .lm.matrix_order import order_for_decoding
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
-from .lm.special import known_end
+from .lm.special import known_end, masked_tokens
 from .training.device import device_of
 
 __all__ = ["LanguageModel"]
@@ -265,11 +265,13 @@ class LanguageModel:
             raise TypeError("embed takes a list of texts, not one text")
         if pooling not in ("mean", "first", "last"):
             raise ConfigError(f"pooling {pooling!r}: expected mean, first or last")
-        special = not isinstance(self._module, CausalModel)  # as it was trained: with [CLS] and [SEP]
-        rows = [self.tokenizer.encode(text, add_special_tokens=special).ids.tolist() for text in texts]
+        rows = self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
         for number, row in enumerate(rows, 1):
             if not row:
                 raise DataError(f"text {number} is empty: there is nothing to embed; leave it out")
+        if not isinstance(self._module, CausalModel):  # as it was trained: between [CLS] and [SEP]
+            _, special = masked_tokens(self.tokenizer)
+            rows = [[special.cls, *row, special.sep] for row in rows]
         return pooled_states(self._module, rows, self.context, pooling, self._module.backbone.d_out)
 
     def _causal(self, verb: str) -> CausalModel:
