@@ -91,7 +91,7 @@ def train(
     if dry_run:
         _plan(output, resolved, tables)
         return
-    folder = out or Path("runs") / resolved.arch
+    folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     if resolved.data.folds is not None and resolved.data.fold is None:
         if seeds > 1:
             raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
