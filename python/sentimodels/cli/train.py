@@ -144,8 +144,10 @@ def settled(
     from ..runs.config import merge, resolve
     from ..runs.group import refuse
     from ..runs.processes import check_alone
+    from ..runs.start import as_base
     from ..runs.tables import check_files, read_tables
 
+    given = [dict(tree) for tree in as_base(*given)]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
     check_alone("arch auto", "name an architecture: --arch gpt")
