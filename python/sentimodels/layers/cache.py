@@ -41,20 +41,6 @@ class Cache:
         """Returns an empty cache."""
         return cls([{} for _ in range(n_layers)])
 
-    def select(self, rows: Tensor) -> None:
-        """Keeps some rows, in the order given; one may come more than once.
-
-        Args:
-            rows: (B',) of those that were.
-        """
-        self.entries = [
-            {name: value.index_select(0, rows) for name, value in entry.items()} for entry in self.entries
-        ]
-        if self.mask is not None:
-            self.mask = self.mask.index_select(0, rows)
-        if self.positions is not None:
-            self.positions = self.positions.index_select(0, rows)
-
     def advance(self, n_tokens: int) -> None:
         """Counts the next tokens.
 
