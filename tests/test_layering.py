@@ -71,7 +71,7 @@ ROOMS: dict[str, set[str]] = {
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm", "predictor",
     },
     "__main__": {"cli"},
 }  # fmt: skip
