@@ -64,12 +64,16 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
     "runs": {
-        "errors", "config", "data", "text", "models", "inference", "training", "tasks", "evaluation",
+        "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
+        "evaluation",
     },
+    "lm": {"errors", "config", "data", "text", "layers", "heads", "models", "training", "runs"},
+    "language_model": {"errors", "config", "training", "lm"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
+        "language_model", "predictor",
     },
     "__main__": {"cli"},
 }  # fmt: skip

@@ -21,6 +21,7 @@ from .cache import Cache, Entry
 from .embedding import EmbeddingConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
+from .recompute import through
 
 __all__ = ["Transformer", "TransformerConfig"]
 
@@ -228,7 +229,7 @@ class Block(nn.Module):
         return out
 
     def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
+        return F.dropout(x, self.dropout) if self.training else x
 
 
 class Transformer(nn.Module):
@@ -240,7 +241,12 @@ class Transformer(nn.Module):
             it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
         entry: what the embeddings go through once positions are added.
         prefix: whether a learned token is put before each text, for pooling `cls`.
+
+    Attributes:
+        recompute: whether blocks compute their states again in the backward pass.
     """
+
+    recompute = False
 
     def __init__(
         self,
@@ -315,6 +321,7 @@ class Transformer(nn.Module):
             mask = attention_mask(mask, x.shape[1], keys.shape[-1], causal=config.causal, bias=bias)
         reading = Reading(mask, angles, start)
         for number, block in enumerate(self.blocks):
-            x = block(x, reading, cache.entries[number] if cache is not None else None)
+            entry = cache.entries[number] if cache is not None else None
+            x = through(block, x, reading, entry, recompute=self.recompute)
         out: Tensor = self.norm(x)
         return out

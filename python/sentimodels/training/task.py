@@ -7,13 +7,14 @@ hold; the trainer does not.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from ..config import Course
 
-__all__ = ["Batch", "Evaluation", "NotFiniteError", "Task", "counted"]
+__all__ = ["Batch", "Cuts", "Evaluation", "NotFiniteError", "Task", "counted"]
 
 
 class NotFiniteError(Exception):
@@ -85,6 +86,14 @@ class Task(Protocol):
         Raises:
             NotFiniteError: if an answer is not a finite number.
         """
+
+
+@runtime_checkable
+class Cuts(Protocol):
+    """A task whose batches go through the model in pieces; the step is that of the batch."""
+
+    def pieces(self, batch: Any, device: torch.device) -> Iterator[Any]:
+        """Yields the pieces of a batch, each a batch itself."""
 
 
 def counted(batch: Batch) -> tuple[int, int]:
