@@ -27,7 +27,7 @@ from rows import SETS, Tree
 from sentimodels.runs.config import resolve
 
 # Rows of training and of dev that a row is trained and scored on.
-LIMIT = 1_200
+LIMIT = 800
 EXTENSION = "python/sentitok/_sentitok.abi3.so"
 CHILD = Path(__file__).with_name("weights_of.py")
 
@@ -41,9 +41,9 @@ def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
     return found
 
 
-def weights(package: Path, of_set: str, tree: Tree) -> dict[str, str]:
-    """Returns the hashes of what the code of a checkout makes of a row; in a process of its own."""
-    job = json.dumps({"set": of_set, "tree": tree, "limit": LIMIT})
+def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[str, str]]:
+    """Returns the hashes of what the code of a checkout makes of rows; in a process of its own."""
+    job = json.dumps({"rows": rows, "limit": LIMIT})
     limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     done = subprocess.run(
         [sys.executable, str(CHILD), job],
@@ -54,7 +54,7 @@ def weights(package: Path, of_set: str, tree: Tree) -> dict[str, str]:
     )
     if done.returncode:
         raise SystemExit(f"unchanged.py: {package}: {done.stderr[-2000:]}")
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -76,16 +76,17 @@ def code_of(checkout: Path, arch: str) -> str:
 
 def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str, Any] | None:
     """Returns the entry for an architecture, `None` if a bit differs."""
-    print(f"{arch}:", file=sys.stderr)
-    hashes = {}
-    for name, (of_set, tree) in rows.items():
-        before, after = weights(old / "python", of_set, tree), weights(ROOT / "python", of_set, tree)
-        equal = before == after
-        print(f"  {name}: {'equal' if equal else 'differs'}", file=sys.stderr, flush=True)
-        if not equal:
-            return None
-        hashes[name] = after["tensors"]
-    return {"arch": arch, "rows_each": LIMIT, "tensors": hashes}
+    before, after = (weights(checkout / "python", rows) for checkout in (old, ROOT))
+    for name in rows:
+        equal = before[name] == after[name]
+        print(f"{arch}: {name}: {'equal' if equal else 'differs'}", file=sys.stderr, flush=True)
+    if before != after:
+        return None
+    return {
+        "arch": arch,
+        "rows_each": LIMIT,
+        "tensors": {name: one["tensors"] for name, one in after.items()},
+    }
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Trains a row on few rows of its set and prints hashes of the weights and of the answers on dev.
+"""Trains rows of the page on few rows of their sets; prints hashes of weights and of answers on dev.
 
 A process of its own, so that `unchanged.py` can run it with the package of any commit. Not for
 scores: these are hashes alone.
@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from parts import SETS, Parts
+from rows import Tree
 from safetensors.numpy import load_file
 from train_one import configured, trained
 
@@ -26,28 +26,31 @@ def some(table: Table, limit: int) -> Table:
     return table.take(range(0, len(table), -(-len(table) // limit)))
 
 
+def hashes(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str]:
+    first = SETS[of_set](data)[0]
+    parts = Parts(some(first.train, limit), some(first.dev, limit), first.sealed)
+    with tempfile.TemporaryDirectory() as folder:
+        trained(configured(tree, 0, data), parts, Path(folder))
+        run = Path(folder) / "run"
+        tensors = load_file(run / "model.safetensors").values()
+        answers = predict(Classifier.load(run), parts.dev)
+    # Names may change where numbers do not.
+    each = sorted(
+        hashlib.sha256(f"{value.shape} {value.dtype}".encode() + value.tobytes()).hexdigest()
+        for value in tensors
+    )
+    return {
+        "tensors": hashlib.sha256("".join(each).encode()).hexdigest(),
+        "answers": hashlib.sha256(answers.probs.tobytes()).hexdigest(),
+    }
+
+
 def main() -> None:
     job = json.loads(sys.argv[1])
     root = Path(__file__).resolve().parent.parent.parent
     data = Path(os.environ.get("SENTITOK_DATA", root.parent / "shared" / "data"))
-    first = SETS[job["set"]](data)[0]
-    parts = Parts(some(first.train, job["limit"]), some(first.dev, job["limit"]), first.sealed)
-    with tempfile.TemporaryDirectory() as folder:
-        trained(configured(job["tree"], 0, data), parts, Path(folder))
-        run = Path(folder) / "run"
-        tensors = load_file(run / "model.safetensors").values()
-        # Names may change where numbers do not.
-        hashes = sorted(
-            hashlib.sha256(
-                f"{value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes()
-            ).hexdigest()
-            for value in tensors
-        )
-        answers = predict(Classifier.load(run), parts.dev)
-    print(json.dumps({
-        "tensors": hashlib.sha256("".join(hashes).encode()).hexdigest(),
-        "answers": hashlib.sha256(np.ascontiguousarray(answers.probs).tobytes()).hexdigest(),
-    }))  # fmt: skip
+    rows = job["rows"].items()
+    print(json.dumps({name: hashes(of_set, tree, job["limit"], data) for name, (of_set, tree) in rows}))
 
 
 if __name__ == "__main__":
