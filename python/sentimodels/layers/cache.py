@@ -7,6 +7,7 @@ padded on the left, with `positions` that begin at their first token. For infere
 gradient flows through what is cached. Not for what a backbone reads (`backbone.py`).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -79,6 +80,37 @@ class Cache:
             self.mask = torch.cat((before, mask), 1)
         self.positions = positions
         return self.mask, positions
+
+    def take(self, rows: Tensor, *, but: Collection[str] = ()) -> None:
+        """Keeps some rows, in the order given; a row may be named more than once, as beams are.
+
+        For caches whose tensors have the texts first: those of attention and of scans.
+
+        Args:
+            rows: (R,), rows of this cache.
+            but: names of tensors that stay as they are, since their rows stay the same.
+        """
+        for entry in self.entries:
+            for name, value in entry.items():
+                if name not in but:
+                    entry[name] = _taken(value, rows, self.length if name in _GROWING else None)
+        if self.mask is not None:
+            self.mask = self.mask[rows]
+        if self.positions is not None:
+            self.positions = self.positions[rows]
+
+
+# What has room for tokens to come.
+_GROWING = frozenset({"keys", "values"})
+
+
+def _taken(value: Tensor, rows: Tensor, length: int | None) -> Tensor:
+    """Returns the rows of a tensor; of one with room for more, only what is filled is copied."""
+    if length is None:
+        return value[rows]
+    out = value.new_empty(len(rows), *value.shape[1:])
+    out[:, :, :length] = value[rows, :, :length]
+    return out
 
 
 def extend(entry: Entry, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

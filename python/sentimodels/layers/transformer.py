@@ -22,7 +22,7 @@ from .embedding import EmbeddingConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 
-__all__ = ["Transformer", "TransformerConfig"]
+__all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
 
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-quick", "silu", "relu2", "swiglu"]
 AttentionKind = Literal["softmax", "plain", "linear-elu", "linear-softmax", "nystrom"]
@@ -120,7 +120,8 @@ class _NoNorm(nn.Module):
         return x
 
 
-def _norm(config: TransformerConfig) -> nn.Module:
+def norm_layer(config: TransformerConfig) -> nn.Module:
+    """Returns a norm of the kind that the configuration names."""
     match config.norm:
         case "layer":
             return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.biases)
@@ -138,11 +139,15 @@ class Reading:
         mask: of the kind that the attention takes, or `None`.
         angles: cosines and sines of rotary positions, or `None`.
         start: tokens that the cache held before.
+        memory: states (B, S, D) of another text, which the blocks of a decoder look at, or `None`.
+        memory_mask: (B, 1, 1, S), True where they may be looked at; `None`: everywhere.
     """
 
     mask: Tensor | None = None
     angles: tuple[Tensor, Tensor] | None = None
     start: int = 0
+    memory: Tensor | None = None
+    memory_mask: Tensor | None = None
 
 
 class SelfAttention(nn.Module):
@@ -213,9 +218,9 @@ class Block(nn.Module):
         super().__init__()
         self.before = config.norm_order == "pre"
         self.dropout = config.dropout
-        self.attention_norm = _norm(config)
+        self.attention_norm = norm_layer(config)
         self.attention = SelfAttention(config)
-        self.feed_forward_norm = _norm(config)
+        self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
 
     def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
@@ -240,6 +245,7 @@ class Transformer(nn.Module):
             it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
         entry: what the embeddings go through once positions are added.
         prefix: whether a learned token is put before each text, for pooling `cls`.
+        block: what makes a block.
     """
 
     def __init__(
@@ -249,6 +255,7 @@ class Transformer(nn.Module):
         entry: nn.Module | None = None,
         *,
         prefix: bool = False,
+        block: Callable[[TransformerConfig], nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.config = config
@@ -262,9 +269,9 @@ class Transformer(nn.Module):
         elif config.positions == "learned":
             self.positions = Learned(config.max_len + (self.cls is not None), config.d_model, 0.02)
         self.entry = entry or nn.Identity()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(block(config) for _ in range(config.n_layers))
         # A pre-norm stack ends with a norm of its own; a post-norm one has had it.
-        self.norm = _norm(config) if config.norm_order == "pre" else _NoNorm()
+        self.norm = norm_layer(config) if config.norm_order == "pre" else _NoNorm()
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 wide = (2.0 / sum(module.weight.shape)) ** 0.5 if std is None else std
@@ -278,6 +285,9 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         positions: Tensor | None = None,
         cache: Cache | None = None,
+        *,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Returns states (B, T, D), with a prefix (B, 1 + T, D).
 
@@ -286,6 +296,8 @@ class Transformer(nn.Module):
             mask: (B, T), True at real tokens; `None`: all are.
             positions: (T,) or (B, T); without it tokens count from 0, or on from those cached.
             cache: what was kept of the tokens before; this call adds to it.
+            memory: see `Reading`.
+            memory_mask: see `Reading`.
         """
         config = self.config
         if self.cls is not None:
@@ -313,7 +325,7 @@ class Transformer(nn.Module):
                 mask, keys = cache.admit(len(x), mask, place)
             bias = alibi(place, keys, config.n_heads) if config.positions == "alibi" else None
             mask = attention_mask(mask, x.shape[1], keys.shape[-1], causal=config.causal, bias=bias)
-        reading = Reading(mask, angles, start)
+        reading = Reading(mask, angles, start, memory, memory_mask)
         for number, block in enumerate(self.blocks):
             x = block(x, reading, cache.entries[number] if cache is not None else None)
         out: Tensor = self.norm(x)

@@ -1,0 +1,1 @@
+"""Language models: data, modules, tasks and run directories; see each file."""
