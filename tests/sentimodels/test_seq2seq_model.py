@@ -136,7 +136,8 @@ def test_it_equals_transformers(kind: str) -> None:
     shape = {
         "vocab_size": V, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2,
         "encoder_attention_heads": 4, "decoder_attention_heads": 4,
-        "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "dropout": 0.0, "max_position_embeddings": 24, "pad_token_id": PAD, "eos_token_id": 0,
+        "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "dropout": 0.0, "max_position_embeddings": 24,
+        "pad_token_id": PAD, "eos_token_id": 0,
         "decoder_start_token_id": PAD, "bos_token_id": 1,
     }  # fmt: skip
     torch.manual_seed(1)
