@@ -64,8 +64,10 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
     "runs": {
-        "errors", "config", "data", "text", "models", "inference", "training", "tasks", "evaluation",
+        "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
+        "evaluation",
     },
+    "lm": {"errors", "config", "data", "text", "layers", "heads", "models", "runs"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {

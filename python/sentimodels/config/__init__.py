@@ -5,23 +5,38 @@ reads and merges them.
 """
 
 from .data import DataConfig, Long
+from .language import (
+    LANGUAGE_TASKS,
+    CorpusConfig,
+    LanguageConfig,
+    MaskedConfig,
+    NextTokenConfig,
+    PretrainConfig,
+)
 from .optim import OptimConfig
 from .run import SECTIONS, RunConfig
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
-from .train import Course, TrainConfig
+from .train import Course, LoopConfig, TrainConfig
 
 __all__ = [
     "DEFAULT_TASK",
+    "LANGUAGE_TASKS",
     "SECTIONS",
     "TASKS",
     "CharNgrams",
     "ClassificationConfig",
+    "CorpusConfig",
     "Course",
     "DataConfig",
+    "LanguageConfig",
     "Long",
+    "LoopConfig",
+    "MaskedConfig",
+    "NextTokenConfig",
     "NgramRange",
     "OptimConfig",
+    "PretrainConfig",
     "RunConfig",
     "Section",
     "TaskConfig",

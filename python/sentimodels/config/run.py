@@ -1,7 +1,7 @@
 """`RunConfig` = data + model + task + optim + train: all that a run is, written as TOML.
 
 Not for reading it (`runs/config.py`), nor for the fields of a model: each architecture's config
-sits in its file.
+sits in its file. `Written` is what all kinds of runs share: sections, and how they are written.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,40 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-__all__ = ["SECTIONS", "RunConfig"]
+__all__ = ["SECTIONS", "RunConfig", "Written"]
 
 # In the order of the file.
 SECTIONS = ("data", "model", "task", "optim", "train")
 
 
-class RunConfig(Section):
+class Written(Section):
+    """A configuration of sections, those of `SECTIONS`, with some keys above them."""
+
+    def to_toml(self, *, comments: bool = False) -> str:
+        """Writes the configuration as TOML, with what each key means if asked."""
+        import tomlkit
+
+        made = tomlkit.document()
+        _fill(made, self, self._top(comments=comments), comments)
+        for name in SECTIONS:
+            section: Section = getattr(self, name)
+            table = tomlkit.table()
+            _fill(table, section, section.model_dump(mode="json"), comments)
+            made.add(tomlkit.nl())
+            made.add(name, table)
+        return tomlkit.dumps(made)
+
+    def tree(self) -> dict[str, Any]:
+        """Returns the configuration as plain values, without unset ones."""
+        sections = {name: getattr(self, name).plain() for name in SECTIONS}
+        return self._top() | sections
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        """Returns the keys above the sections."""
+        raise NotImplementedError
+
+
+class RunConfig(Written):
     """A run."""
 
     arch: str = Field(
@@ -56,25 +83,6 @@ class RunConfig(Section):
     task: TaskConfig
     optim: OptimConfig
     train: TrainConfig
-
-    def to_toml(self, *, comments: bool = False) -> str:
-        """Writes the configuration as TOML, with what each key means if asked."""
-        import tomlkit
-
-        made = tomlkit.document()
-        _fill(made, self, self._top(comments=comments), comments)
-        for name in SECTIONS:
-            section: Section = getattr(self, name)
-            table = tomlkit.table()
-            _fill(table, section, section.model_dump(mode="json"), comments)
-            made.add(tomlkit.nl())
-            made.add(name, table)
-        return tomlkit.dumps(made)
-
-    def tree(self) -> dict[str, Any]:
-        """Returns the configuration as plain values, without unset ones."""
-        sections = {name: getattr(self, name).plain() for name in SECTIONS}
-        return self._top() | sections
 
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
         """Returns the keys above the sections; what arch auto settled only where it did."""

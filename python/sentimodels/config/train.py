@@ -1,5 +1,6 @@
 """`TrainConfig`, the section `[train]`: how long and on what; and the `Course` it gives.
 
+`LoopConfig` is the part of it that the trainer reads, whatever the task.
 Not for the loss or the order of rows: those are the task's (`task.py`).
 """
 
@@ -10,35 +11,12 @@ from pydantic import Field
 
 from .section import Section, flag
 
-__all__ = ["Course", "TrainConfig"]
+__all__ = ["Course", "LoopConfig", "TrainConfig"]
 
 
-class TrainConfig(Section):
-    """How long and on what."""
+class LoopConfig(Section):
+    """How the loop goes on: what every task has."""
 
-    init_from: str | None = Field(
-        default=None,
-        description="Run directory or safetensors file to initialise the weights from, where name and "
-        "shape fit.",
-        json_schema_extra=flag("--init", "RUN"),
-    )
-    init_map: dict[str, str] = Field(
-        default={},
-        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
-        'them, as in {"encoder." = "transformer."}.',
-    )
-    baseline: bool = Field(
-        default=True,
-        description="Train TF-IDF with logistic regression on the same rows, as a baseline. [default: "
-        "baseline]",
-        json_schema_extra=flag("--baseline/--no-baseline"),
-    )
-    refit: bool = Field(
-        default=False,
-        description="Train again on training and validation rows together, with the number of steps and "
-        "the temperature that the validation rows chose.",
-        json_schema_extra=flag("--refit"),
-    )
     seed: int = Field(
         default=0,
         ge=0,
@@ -114,6 +92,38 @@ class TrainConfig(Section):
     deterministic: bool = Field(
         default=False, description="Refuse GPU kernels whose results can differ from run to run."
     )
+
+
+class _Beginning(Section):
+    """Where a classifier begins, and what is trained besides."""
+
+    init_from: str | None = Field(
+        default=None,
+        description="Run directory or safetensors file to initialise the weights from, where name and "
+        "shape fit.",
+        json_schema_extra=flag("--init", "RUN"),
+    )
+    init_map: dict[str, str] = Field(
+        default={},
+        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
+        'them, as in {"encoder." = "transformer."}.',
+    )
+    baseline: bool = Field(
+        default=True,
+        description="Train TF-IDF with logistic regression on the same rows, as a baseline. [default: "
+        "baseline]",
+        json_schema_extra=flag("--baseline/--no-baseline"),
+    )
+    refit: bool = Field(
+        default=False,
+        description="Train again on training and validation rows together, with the number of steps and "
+        "the temperature that the validation rows chose.",
+        json_schema_extra=flag("--refit"),
+    )
+
+
+class TrainConfig(LoopConfig, _Beginning):
+    """How long and on what."""
 
     def course(self, n_rows: int, world: int = 1) -> "Course":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.

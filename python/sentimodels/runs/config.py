@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..models import architecture
 from .defaults import defaults
 
-__all__ = ["merge", "read_toml", "resolve", "set_value"]
+__all__ = ["checked", "merge", "read_toml", "resolve", "set_value"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -74,16 +74,16 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     sizes = {"model": row.presets[preset] if preset else {}}
     full = merge([ground, defaults(name, kind), sizes, given])
     # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
-    full["model"] = _checked(row.config, full["model"], "model.")
-    full["task"] = _checked(TASKS[kind], full["task"], "task.")
-    checked = _checked(RunConfig, full, "")
-    assert isinstance(checked, RunConfig)
-    if checked.budget is not None and not checked.estimates:
+    full["model"] = checked(row.config, full["model"], "model.")
+    full["task"] = checked(TASKS[kind], full["task"], "task.")
+    found = checked(RunConfig, full, "")
+    assert isinstance(found, RunConfig)
+    if found.budget is not None and not found.estimates:
         raise ConfigError(
-            f"budget {checked.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
+            f"budget {found.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
         )
-    _reached(checked)
-    return checked
+    _reached(found)
+    return found
 
 
 def _kind(given: Mapping[str, Any]) -> str:
@@ -126,14 +126,29 @@ def merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _checked(kind: type[Section], values: Any, prefix: str) -> Section:
+def checked(
+    kind: type[Section], values: Any, prefix: str, root: Mapping[str, type[Section]] | None = None
+) -> Section:
+    """Returns a section with these values.
+
+    Args:
+        kind: of the section.
+        values: by key.
+        prefix: of the keys in messages.
+        root: sections of the whole by name, `task.KIND` for tasks; without it those of a classifier.
+
+    Raises:
+        ConfigError: naming each key that is wrong, and what would be right.
+    """
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("; ".join(_said(kind, item, prefix) for item in error.errors())) from error
+        raise ConfigError(
+            "; ".join(_said(kind, item, prefix, root or _SECTIONS) for item in error.errors())
+        ) from error
 
 
-def _said(kind: type[Section], item: Any, prefix: str) -> str:
+def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[Section]]) -> str:
     """Writes one finding of pydantic as the key, what is wrong, and what would be right."""
     path = [str(part) for part in item["loc"]]
     where = (prefix + ".".join(path)).rstrip(".")
@@ -143,12 +158,11 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
             message = f"should be a section, as in [{where}]"
         given = item.get("input")
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
-    known = _keys(kind, path[:-1])
-    sections = [*_SECTIONS.items(), *(("task", section) for section in TASKS.values())]
-    elsewhere = [name for name, section in sections if path[-1] in section.model_fields]
+    known = list((kind if len(path) < 2 else root.get(path[-2], kind)).model_fields)
+    elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
     near = difflib.get_close_matches(path[-1], known, n=1)
     if elsewhere:
-        hint = f"did you mean {elsewhere[0]}.{path[-1]}?"
+        hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
     elif near:
         hint = f"did you mean {near[0]}?"
     else:
@@ -157,11 +171,6 @@ def _said(kind: type[Section], item: Any, prefix: str) -> str:
 
 
 _SECTIONS: dict[str, type[Section]] = {
-    "data": DataConfig, "optim": OptimConfig, "train": TrainConfig, "task": TASKS[DEFAULT_TASK],
+    "data": DataConfig, "optim": OptimConfig, "train": TrainConfig,
+    **{f"task.{kind}": section for kind, section in TASKS.items()},
 }  # fmt: skip
-
-
-def _keys(kind: type[Section], path: list[str]) -> list[str]:
-    for name in path:
-        kind = _SECTIONS.get(name, kind)
-    return list(kind.model_fields)

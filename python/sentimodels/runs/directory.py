@@ -20,16 +20,18 @@ name and renamed; `manifest.json` comes last, so a directory with one is whole.
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
+
+from sentitok import Tokenizer
 
 from ..config import RunConfig
 from ..data.labels import Labels
@@ -41,20 +43,26 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
+from .language import is_language
 
 __all__ = [
     "Loaded",
     "begin_run",
     "begun",
     "check_there",
+    "check_unchanged",
     "finish_run",
     "finished",
     "from_anywhere",
     "load_config",
     "load_run",
+    "load_weights",
     "manifest_hash",
+    "metadata_of",
+    "read_json",
     "refuse_begun",
     "refuse_run",
+    "to_json",
     "verify",
     "versions",
 ]
@@ -68,6 +76,14 @@ MANIFEST = "manifest.json"
 _FORMAT = "sentimodels.run/1"
 # What `[data]` names files by.
 _PATHS = ("train", "valid", "test", "tokenizer", "vectors")
+
+
+class HasFingerprint(Protocol):
+    """What turns texts into ids, as far as weights belong to it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of it."""
 
 
 @dataclass(frozen=True)
@@ -154,20 +170,20 @@ def begin_run(
     refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     encoder.save(folder)
-    write_atomically(folder / "labels.json", _json({"labels": list(labels.names)}))
+    write_atomically(folder / "labels.json", to_json({"labels": list(labels.names)}))
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     write_atomically(folder / "config.toml", config.to_toml().encode())
 
 
-def finish_run(folder: Path, module: nn.Module, encoder: TextEncoder, about: Mapping[str, Any]) -> None:
+def finish_run(folder: Path, module: nn.Module, encoder: HasFingerprint, about: Mapping[str, Any]) -> None:
     """Writes the weights and what is known after training, and the manifest over all files."""
     # One entry: the order of several would differ from run to run.
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(tensors, metadata=metadata))
     whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
-    write_atomically(folder / "run.json", _json(whole))
+    write_atomically(folder / "run.json", to_json(whole))
     write_manifest(folder)
 
 
@@ -178,7 +194,7 @@ def write_manifest(folder: Path) -> None:
         for path in sorted(folder.iterdir())
         if path.is_file() and path.name != MANIFEST and not path.name.startswith(".")
     }
-    write_atomically(folder / MANIFEST, _json({"format": _FORMAT, "files": files}))
+    write_atomically(folder / MANIFEST, to_json({"format": _FORMAT, "files": files}))
 
 
 def manifest_hash(folder: Path) -> str | None:
@@ -187,7 +203,8 @@ def manifest_hash(folder: Path) -> str | None:
     return _sha256(path) if path.is_file() else None
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of a JSON file of a run directory."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -196,7 +213,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON file of a run directory.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
     try:
         value = json.loads(read_small(path))
     except FileNotFoundError:
@@ -227,7 +249,7 @@ def verify(folder: Path) -> list[str]:
     """
     check_there(folder)
     wrong = []
-    files = _read_json(folder / MANIFEST).get("files")
+    files = read_json(folder / MANIFEST).get("files")
     if not isinstance(files, dict):
         raise CheckpointError(f"{folder / MANIFEST}: no list of files")
     for name, entry in files.items():
@@ -247,14 +269,26 @@ def verify(folder: Path) -> list[str]:
 
 def _mismatch(folder: Path) -> list[str]:
     try:
-        expected = _metadata(folder).get("tokenizer_sha256")
-        found = load_encoder(folder, load_config(folder)).fingerprint
+        expected = metadata_of(folder).get("tokenizer_sha256")
+        found = _fingerprint(folder)
     except ValueError as error:
         return [str(error)]
     return [] if expected == found else ["the tokenizer is not the one the weights were trained with"]
 
 
-def _metadata(folder: Path) -> dict[str, str]:
+def _fingerprint(folder: Path) -> str:
+    """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
+    if is_language(read_toml(folder / "config.toml")):
+        return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
+    return load_encoder(folder, load_config(folder)).fingerprint
+
+
+def metadata_of(folder: Path) -> dict[str, str]:
+    """Returns what the weights say of themselves: the hash of their tokenizer.
+
+    Raises:
+        CheckpointError: if there are none, or of another format.
+    """
     try:
         with safe_open(folder / WEIGHTS, framework="pt") as file:
             metadata: dict[str, str] = json.loads((file.metadata() or {}).get("sentimodels", "{}"))
@@ -279,7 +313,13 @@ def load_config(folder: Path) -> RunConfig:
     path = folder / "config.toml"
     if not path.is_file():
         raise CheckpointError(f"{folder}: no config.toml; not a run directory")
-    return resolve(read_toml(path))
+    tree = read_toml(path)
+    if is_language(tree):
+        raise CheckpointError(
+            f"{folder}: a language model, not a classifier; to train one that starts from it: "
+            f"senti train FILE --init {folder}"
+        )
+    return resolve(tree)
 
 
 def check_there(folder: Path) -> None:
@@ -301,22 +341,31 @@ def load_run(folder: Path) -> Loaded:
         CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
     """
     check_there(folder)
-    metadata = _metadata(folder)
-    files = _read_json(folder / MANIFEST).get("files", {})
+    metadata = metadata_of(folder)
+    files = read_json(folder / MANIFEST).get("files", {})
     config = load_config(folder)
     encoder = load_encoder(folder, config)
-    for name in (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name):
-        if _sha256(folder / name) != files.get(name, {}).get("sha256"):
-            raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")
+    check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name), files)
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
-    names = _read_json(folder / "labels.json").get("labels")
+    names = read_json(folder / "labels.json").get("labels")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
     labels = Labels(names)
     module = build(config.arch, config.model, encoder.inputs(len(labels)))
     load_weights(module, folder)
-    return Loaded(config, module.eval(), encoder, labels, _read_json(folder / "run.json"))
+    return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))
+
+
+def check_unchanged(folder: Path, names: Iterable[str], files: Mapping[str, Any]) -> None:
+    """Compares files of a run directory with what its manifest says.
+
+    Raises:
+        CheckpointError: naming the first that differs.
+    """
+    for name in names:
+        if _sha256(folder / name) != files.get(name, {}).get("sha256"):
+            raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")
 
 
 def load_weights(module: nn.Module, folder: Path) -> None:

@@ -1,0 +1,253 @@
+"""`LanguageConfig` = data + model + task + optim + train of a language model, written as TOML.
+
+Not for classifiers (`run.py`), nor for what suits an architecture or a size (`runs/language.py`). The
+sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
+training goes on have sections of their own here.
+"""
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, SerializeAsAny
+
+from .optim import OptimConfig
+from .run import Written
+from .section import Section, flag
+from .train import LoopConfig
+
+__all__ = [
+    "LANGUAGE_TASKS",
+    "CorpusConfig",
+    "LanguageConfig",
+    "MaskedConfig",
+    "NextTokenConfig",
+    "PretrainConfig",
+]
+
+
+class CorpusConfig(Section):
+    """What is read, and how it becomes rows of ids."""
+
+    corpus: tuple[str, ...] = Field(
+        default=(), description="Files and folders of texts, or one directory that sentitok encode wrote."
+    )
+    format: str | None = Field(
+        default=None,
+        description="What a document is: lines, paragraphs (blank lines end one), text (the whole file), "
+        "jsonl:FIELD, csv:COLUMN or tsv:COLUMN. [default: by the file's name; lines for .txt]",
+        json_schema_extra=flag("--format", "NAME"),
+    )
+    encoding: str | None = Field(
+        default=None,
+        description="Text encoding of the files. [default: UTF-8]",
+        json_schema_extra=flag("--encoding", "NAME"),
+    )
+    max_line_bytes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        json_schema_extra=flag("--max-line-bytes", "SIZE"),
+    )
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum number of documents to read. [default: all]",
+        json_schema_extra=flag("--limit", "N"),
+    )
+    tokenizer: str | None = Field(
+        default=None,
+        description="Tokenizer file; of an encoded corpus, the one that encoded it. [default: train one "
+        "on the corpus]",
+        json_schema_extra=flag("--tokenizer", "FILE"),
+    )
+    vocab_size: int = Field(
+        default=8_000,
+        ge=257,
+        description="Size of the vocabulary of a tokenizer trained here, in tokens.",
+        json_schema_extra=flag("--vocab", "N"),
+    )
+    tokenizer_model: Literal["bpe", "wordpiece", "unigram"] | None = Field(
+        default=None,
+        description="Tokenizer to train if no file is given: bpe, wordpiece or unigram. [default: bpe; "
+        "wordpiece for masked tokens]",
+        json_schema_extra=flag("--tokenizer-model", "NAME"),
+    )
+    end: str | None = Field(
+        default=None,
+        description="Special token that ends a document. [default: <|endoftext|>, </s>, [SEP], ... if the "
+        "tokenizer has one; else <|endoftext|> is added]",
+        json_schema_extra=flag("--end", "TOKEN"),
+    )
+    context: int = Field(
+        default=256,
+        ge=8,
+        description="Tokens of a row.",
+        json_schema_extra=flag("--context", "N"),
+    )
+    valid_share: float = Field(
+        default=0.05,
+        gt=0,
+        lt=1,
+        description="Share of the documents that are held out for validation.",
+        json_schema_extra=flag("--valid-share", "SHARE"),
+    )
+    valid_tokens: int = Field(
+        default=200_000,
+        ge=1,
+        description="Maximum number of validation tokens to score; the first ones are taken.",
+        json_schema_extra=flag("--valid-tokens", "N"),
+    )
+    split_seed: int = Field(default=42, ge=0, description="Seed of the split into parts.")
+
+
+class NextTokenConfig(Section):
+    """Each token from those before it."""
+
+    kind: Literal["next-token"] = Field(
+        default="next-token",
+        description="What is predicted: next-token or masked.",
+        json_schema_extra=flag("--task", "KIND"),
+    )
+    tied: bool = Field(
+        default=True,
+        description="Whether the head reads the table of the embedding. [default: of presets up to tiny]",
+        json_schema_extra=flag("--tied/--untied"),
+    )
+
+
+class MaskedConfig(Section):
+    """Tokens that were masked, from all around them, as BERT learns."""
+
+    kind: Literal["masked"] = Field(
+        default="masked",
+        description="What is predicted: next-token or masked.",
+        json_schema_extra=flag("--task", "KIND"),
+    )
+    rate: float = Field(
+        default=0.15,
+        gt=0,
+        lt=1,
+        description="Share of the tokens that are predicted; of these 80 % are masked, 10 % replaced, 10 % "
+        "kept.",
+        json_schema_extra=flag("--mask-rate", "SHARE"),
+    )
+    next_sentence: bool = Field(
+        default=False,
+        description="Whether to predict as well if the second half of a row follows the first.",
+        json_schema_extra=flag("--next-sentence/--no-next-sentence"),
+    )
+
+
+class PretrainConfig(LoopConfig):
+    """How long and on what: the first budget that is reached ends the run."""
+
+    init_from: str | None = Field(
+        default=None,
+        description="Run directory or safetensors file to initialise the weights from, where name and "
+        "shape fit.",
+        json_schema_extra=flag("--init", "RUN"),
+    )
+    init_map: dict[str, str] = Field(
+        default={},
+        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
+        "them.",
+    )
+    tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Number of tokens to train on. [default: that of the preset, if neither steps nor "
+        "epochs are given]",
+        json_schema_extra=flag("--tokens", "COUNT"),
+    )
+    max_steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="Number of steps.",
+        json_schema_extra=flag("--steps", "N"),
+    )
+    epochs: int | None = Field(
+        default=None,
+        ge=1,
+        description="Number of passes over the training part.",
+        json_schema_extra=flag("--epochs", "N"),
+    )
+    batch_size: int | None = Field(
+        default=None,
+        ge=1,
+        description="Number of rows in a batch. [default: that of the preset]",
+        json_schema_extra=flag("--batch-size", "N"),
+    )
+    accumulate: int = Field(
+        default=1,
+        ge=1,
+        description="Number of batches whose gradients are added up for one step.",
+        json_schema_extra=flag("--accumulate", "N"),
+    )
+    ema: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Decay of the exponential moving average of the weights; 0 for none.",
+    )
+    evaluate_every: int = Field(
+        default=500,
+        ge=0,
+        description="Number of steps between evaluations; 0 for once an epoch.",
+        json_schema_extra=flag("--evaluate-every", "N"),
+    )
+    patience: int = Field(
+        default=0,
+        ge=0,
+        description="Stop after N evaluations without improvement; 0 for never.",
+        json_schema_extra=flag("--patience", "N"),
+    )
+    save_every: int = Field(
+        default=0,
+        ge=0,
+        description="Number of steps between saved states; 0 for at each evaluation.",
+        json_schema_extra=flag("--save-every", "N"),
+    )
+    compile: bool = Field(
+        default=False,
+        description="Compile the model with torch.compile.",
+        json_schema_extra=flag("--compile/--no-compile"),
+    )
+    recompute: bool = Field(
+        default=False,
+        description="Activation checkpointing: keep only the states between blocks, and compute the others "
+        "again in the backward pass; less memory, a third more time.",
+        json_schema_extra=flag("--recompute/--no-recompute"),
+    )
+
+
+# By kind of task.
+LANGUAGE_TASKS: dict[str, type[Section]] = {
+    get_args(section.model_fields["kind"].annotation)[0]: section
+    for section in (NextTokenConfig, MaskedConfig)
+}
+
+
+class LanguageConfig(Written):
+    """A run of a language model."""
+
+    arch: str = Field(
+        default="gpt",
+        description="Architecture: gpt, mamba, bert, encoder, lstm, ...; senti archs lists them.",
+        json_schema_extra=flag("--arch", "NAME"),
+    )
+    preset: str | None = Field(
+        default=None,
+        description="Size of the model, with its batch size, learning rate and number of tokens: nano, "
+        "micro, tiny, small, medium, large, x-large ... 5x-large. [default: tiny]",
+        json_schema_extra=flag("--preset", "SIZE"),
+    )
+    data: CorpusConfig
+    model: SerializeAsAny[Section]
+    task: Annotated[NextTokenConfig | MaskedConfig, Field(discriminator="kind")]
+    optim: OptimConfig
+    train: PretrainConfig
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        top: dict[str, Any] = {"arch": self.arch}
+        if self.preset or comments:
+            top["preset"] = self.preset
+        return top

@@ -1,0 +1,164 @@
+"""`resolve_language`: the configuration of a language model's run, from files, flags and defaults.
+
+Not for its sections (`config/language.py`). Values are taken, rising in weight, from the defaults of the
+sections, the size of the architecture, what suits a language model of its kind, the preset's settings
+of training, the file, and the command line.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..config import LANGUAGE_TASKS, CorpusConfig, LanguageConfig, OptimConfig, PretrainConfig, Section
+from ..errors import ConfigError
+from ..layers.backbone import Backbone
+from ..models import ARCHITECTURES, Architecture, architecture
+from .config import checked, merge, read_toml
+
+__all__ = ["PRESETS", "is_language", "load_language_config", "resolve_language"]
+
+# Of each size: rows of a batch, highest rate, tokens to train on.
+PRESETS: dict[str, tuple[int, float, int]] = {
+    "nano": (64, 1e-3, 41_000_000),
+    "micro": (64, 1e-3, 41_000_000),
+    "tiny": (32, 1e-3, 82_000_000),
+    "small": (32, 1e-3, 328_000_000),
+    "medium": (16, 8e-4, 655_000_000),
+    "large": (16, 8e-4, 655_000_000),
+    "x-large": (8, 5e-4, 1_310_000_000),
+    "xx-large": (8, 5e-4, 2_600_000_000),
+    "3x-large": (4, 3e-4, 5_200_000_000),
+    "4x-large": (4, 3e-4, 10_500_000_000),
+    "5x-large": (2, 2e-4, 21_000_000_000),
+}
+_DEFAULT_PRESET = "tiny"
+# Sizes at which a table of its own would be most of the model.
+_TIED = ("nano", "micro", "tiny")
+_MASKED = ("bert", "encoder")
+# What `[model]` of a language model has, where the architecture has such a key.
+_MODEL: dict[str, dict[str, Any]] = {
+    "next-token": {
+        "causal": True, "bidirectional": False, "norm": "rms", "norm_order": "pre", "activation": "swiglu",
+        "positions": "rotary", "biases": False, "dropout": 0.0, "embedding_dropout": 0.0,
+        "char_ngrams": [0, 0], "pooling": "last",
+    },
+    "masked": {"embedding_dropout": 0.0, "char_ngrams": [0, 0]},
+}  # fmt: skip
+_OPTIM: dict[str, Any] = {
+    "betas": [0.9, 0.95], "weight_decay": 0.1, "warmup": 0.02, "sparse_embeddings": False,
+}  # fmt: skip
+_SECTIONS: dict[str, type[Section]] = {
+    "data": CorpusConfig, "optim": OptimConfig, "train": PretrainConfig,
+    **{f"task.{kind}": section for kind, section in LANGUAGE_TASKS.items()},
+}  # fmt: skip
+_BUDGETS = ("tokens", "max_steps", "epochs")
+
+
+def is_language(tree: Mapping[str, Any]) -> bool:
+    """Whether a configuration is that of a language model."""
+    task = tree.get("task", {})
+    return isinstance(task, Mapping) and task.get("kind") in LANGUAGE_TASKS
+
+
+def load_language_config(folder: Path) -> LanguageConfig:
+    """Reads the configuration of a language model's run.
+
+    Raises:
+        ConfigError: if it is another kind of run, or damaged.
+        FileNotFoundError: if there is none.
+    """
+    tree = read_toml(folder / "config.toml")
+    if not is_language(tree):
+        raise ConfigError(f"{folder}: a classifier, not a language model; senti predict {folder} runs it")
+    return resolve_language(tree)
+
+
+def resolve_language(*trees: Mapping[str, Any]) -> LanguageConfig:
+    """Merges trees, the last one winning, over the defaults, and checks the result.
+
+    Raises:
+        ConfigError: naming the key, its value, and what would be possible.
+    """
+    given = merge(trees)
+    name = str(given.get("arch", LanguageConfig.model_fields["arch"].default))
+    row = architecture(name)
+    if not issubclass(row.module, Backbone):
+        possible = [one for one, other in ARCHITECTURES.items() if issubclass(other.module, Backbone)]
+        raise ConfigError(
+            f"arch {name!r}: a bag of features has no states to predict a token from; "
+            f"there are {', '.join(possible)}"
+        )
+    kind = _kind(given, name)
+    size = given.get("preset", _DEFAULT_PRESET if not given.get("model") else None)
+    full = merge([_ground(name, row, kind, size, given), given])
+    if size is not None:
+        full["preset"] = size
+    full["arch"] = name
+    full["model"] = checked(row.config, full["model"], "model.", _SECTIONS)
+    full["task"] = checked(LANGUAGE_TASKS[kind], full["task"], "task.", _SECTIONS)
+    found = checked(LanguageConfig, full, "", _SECTIONS)
+    assert isinstance(found, LanguageConfig)
+    _possible(found)
+    return found
+
+
+def _kind(given: Mapping[str, Any], arch: str) -> str:
+    task = given.get("task", {})
+    kind = task.get("kind") if isinstance(task, Mapping) else task
+    if kind is None:
+        return "masked" if arch in _MASKED else "next-token"
+    if kind not in LANGUAGE_TASKS:
+        raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(LANGUAGE_TASKS)}")
+    return str(kind)
+
+
+def _ground(
+    name: str, row: Architecture, kind: str, size: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns what holds unless it is set."""
+    if size is not None and size not in row.presets:
+        raise ConfigError(f"{name} has no preset {size!r}; there are: {', '.join(row.presets) or 'none'}")
+    suits = {key: value for key, value in _MODEL[kind].items() if key in row.config.model_fields}
+    tree: dict[str, Any] = {
+        "data": {},
+        "model": {**(row.presets[size] if size else {}), **suits},
+        "task": {"kind": kind},
+        "optim": dict(_OPTIM),
+        "train": {},
+    }
+    context = _section(given, "data").get("context")
+    if "max_len" in row.config.model_fields and context is not None:
+        tree["model"]["max_len"] = context
+    batch, rate, tokens = PRESETS[size or _DEFAULT_PRESET]
+    tree["optim"]["lr"] = rate
+    tree["train"]["batch_size"] = batch
+    if kind == "next-token":
+        tree["task"]["tied"] = size in _TIED
+    if not any(_section(given, "train").get(one) is not None for one in _BUDGETS):
+        tree["train"]["tokens"] = tokens
+    return tree
+
+
+def _section(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = given.get(name, {})
+    return section if isinstance(section, Mapping) else {}
+
+
+def _possible(config: LanguageConfig) -> None:
+    """Refuses settings that contradict each other."""
+    model: Section = config.model
+    if config.task.kind == "next-token" and getattr(model, "causal", True) is False:
+        raise ConfigError("model.causal false: a model that sees the next token cannot learn to predict it")
+    if config.task.kind == "masked" and getattr(model, "causal", False):
+        raise ConfigError("model.causal true: masked tokens are read from both sides; take task next-token")
+    if getattr(model, "pooling", "last") == "cls":
+        raise ConfigError("model.pooling cls: it puts a token before each row; leave it out")
+    if getattr(model, "char_ngrams", (0, 0)) != (0, 0):
+        raise ConfigError("model.char_ngrams: a language model has one vector for each token; set [0, 0]")
+    reach = getattr(model, "max_len", None)
+    context = config.data.context
+    if getattr(model, "positions", None) == "learned" and reach is not None and context > reach:
+        raise ConfigError(
+            f"data.context {context}: longer than the {reach} places that positions are learned for; raise "
+            "model.max_len, or take model.positions rotary"
+        )
