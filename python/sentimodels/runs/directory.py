@@ -43,7 +43,7 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
-from .language import is_language
+from .language import is_language, is_translation
 
 __all__ = [
     "Loaded",
@@ -278,7 +278,8 @@ def _mismatch(folder: Path) -> list[str]:
 
 def _fingerprint(folder: Path) -> str:
     """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
-    if is_language(read_toml(folder / "config.toml")):
+    tree = read_toml(folder / "config.toml")
+    if is_language(tree) or is_translation(tree):
         return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
     return load_encoder(folder, load_config(folder)).fingerprint
 
@@ -314,6 +315,8 @@ def load_config(folder: Path) -> RunConfig:
     if not path.is_file():
         raise CheckpointError(f"{folder}: no config.toml; not a run directory")
     tree = read_toml(path)
+    if is_translation(tree):
+        raise CheckpointError(f"{folder}: a translation model; senti translate text {folder} runs it")
     if is_language(tree):
         raise CheckpointError(
             f"{folder}: a language model, not a classifier; to train one that starts from it: "

@@ -5,7 +5,7 @@ Not for kernels: torch chooses those. `auto` is CUDA, then MPS, then the CPU.
 
 import torch
 
-from ..config import TrainConfig
+from ..config import LoopConfig
 from ..errors import ConfigError
 
 __all__ = ["device_of", "use_bfloat16"]
@@ -30,7 +30,7 @@ def device_of(name: str) -> torch.device:
     return device
 
 
-def use_bfloat16(config: TrainConfig, device: torch.device) -> bool:
+def use_bfloat16(config: LoopConfig, device: torch.device) -> bool:
     """Whether to compute in bfloat16."""
     if config.precision != "auto":
         return config.precision == "bfloat16"

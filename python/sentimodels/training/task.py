@@ -7,13 +7,13 @@ hold; the trainer does not.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
 from ..config import Course
 
-__all__ = ["Batch", "Evaluation", "NotFiniteError", "Task", "counted"]
+__all__ = ["Batch", "Counted", "Evaluation", "NotFiniteError", "Task", "counted"]
 
 
 class NotFiniteError(Exception):
@@ -87,8 +87,18 @@ class Task(Protocol):
         """
 
 
+@runtime_checkable
+class Counted(Protocol):
+    """A batch that counts its tokens itself, since they are more than its first tensor's."""
+
+    def counted(self) -> tuple[int, int]:
+        """Returns what `counted` returns."""
+
+
 def counted(batch: Batch) -> tuple[int, int]:
     """Returns how many places of a batch hold a token, and how many there are."""
+    if isinstance(batch, Counted):
+        return batch.counted()
     inputs = batch.inputs()
     mask = inputs.get("mask")
     if mask is not None:

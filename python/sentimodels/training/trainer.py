@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..config import OptimConfig, TrainConfig
+from ..config import LoopConfig, OptimConfig
 from ..errors import TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed
@@ -48,7 +48,7 @@ class Trainer:
     def __init__(
         self,
         optim: OptimConfig,
-        train: TrainConfig,
+        train: LoopConfig,
         *,
         distributed: Distributed | None = None,
         on_record: Callable[[Record], None] | None = None,
