@@ -68,6 +68,7 @@ ROOMS: dict[str, set[str]] = {
         "evaluation",
     },
     "lm": {"errors", "config", "data", "text", "layers", "heads", "models", "runs"},
+    "language_model": {"errors", "config", "training", "lm"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {

@@ -1,4 +1,4 @@
-"""Classifiers on top of `sentitok`: data, architectures, training, honest numbers.
+"""Classifiers and language models on top of `sentitok`: data, architectures, training, honest numbers.
 
 The extra `models` installs what they need. Shape letters used throughout: B batch, T tokens,
 D d_model, H heads, K d_head, N d_state, V vocabulary, C classes; `mask` is True at real tokens.
@@ -12,12 +12,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .classifier import Classifier
     from .config import RunConfig
+    from .language_model import LanguageModel
     from .runs.config import resolve
     from .runs.run import train
 
-__all__ = ["Classifier", "RunConfig", "resolve", "train"]
+__all__ = ["Classifier", "LanguageModel", "RunConfig", "resolve", "train"]
 
-_HOMES = {"Classifier": "classifier", "RunConfig": "config", "resolve": "runs.config", "train": "runs.run"}
+_HOMES = {
+    "Classifier": "classifier", "LanguageModel": "language_model", "RunConfig": "config",
+    "resolve": "runs.config", "train": "runs.run",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

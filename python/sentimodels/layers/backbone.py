@@ -23,6 +23,10 @@ class Backbone(nn.Module):
         n_prefix: places that are put before each text; states are that much longer than ids.
         causal: whether a state depends on its token and those before it alone.
         n_cached: entries that a cache needs.
+        has_positions: whether it takes positions; one without knows the order of tokens alone, and
+            keeps a state of one size however long the text is.
+        pads_left: whether cached texts may be padded on the left.
+        n_places: places that positions are learned for; `None`: no limit.
     """
 
     embedding: TokenEmbedding | None
@@ -31,6 +35,9 @@ class Backbone(nn.Module):
     n_prefix: int = 0
     causal: bool = False
     n_cached: int = 0
+    has_positions: bool = True
+    pads_left: bool = True
+    n_places: int | None = None
 
     def forward(
         self,

@@ -25,7 +25,7 @@ class Cache:
     """What the layers keep.
 
     Attributes:
-        entries: of each layer, tensors by name.
+        entries: of each layer, tensors by name, (B, ...) each.
         length: tokens read so far, padding included.
         mask: (B, S), which of them are real; `None`: all.
         positions: (B or 1, S) of each of them.
@@ -40,6 +40,20 @@ class Cache:
     def of(cls, n_layers: int) -> "Cache":
         """Returns an empty cache."""
         return cls([{} for _ in range(n_layers)])
+
+    def select(self, rows: Tensor) -> None:
+        """Keeps some rows, in the order given; one may come more than once.
+
+        Args:
+            rows: (B',) of those that were.
+        """
+        self.entries = [
+            {name: value.index_select(0, rows) for name, value in entry.items()} for entry in self.entries
+        ]
+        if self.mask is not None:
+            self.mask = self.mask.index_select(0, rows)
+        if self.positions is not None:
+            self.positions = self.positions.index_select(0, rows)
 
     def advance(self, n_tokens: int) -> None:
         """Counts the next tokens.

@@ -101,15 +101,18 @@ class Recurrent(nn.Module):
 
 
 def _state(entry: Entry) -> Tensor | tuple[Tensor, Tensor] | None:
-    """Returns the state of a cell that an entry holds."""
+    """Returns the state of a cell that an entry holds; torch has a dimension for layers before the rows."""
     if not entry:
         return None
-    return (entry["hidden"], entry["cell"]) if "cell" in entry else entry["hidden"]
+    hidden = entry["hidden"][None]
+    return (hidden, entry["cell"][None]) if "cell" in entry else hidden
 
 
 def _named(state: Tensor | tuple[Tensor, Tensor]) -> Entry:
     """Returns the state of a cell as an entry."""
-    return {"hidden": state} if isinstance(state, Tensor) else {"hidden": state[0], "cell": state[1]}
+    if isinstance(state, Tensor):
+        return {"hidden": state[0]}
+    return {"hidden": state[0][0], "cell": state[1][0]}
 
 
 def _start(cell: nn.RNNBase) -> None:

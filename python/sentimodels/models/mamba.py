@@ -73,6 +73,7 @@ class Mamba(Backbone):
     """Embeddings and layers."""
 
     embedding: TokenEmbedding
+    has_positions = False
 
     def __init__(self, config: MambaConfig, inputs: Inputs) -> None:
         super().__init__()

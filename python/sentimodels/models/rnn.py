@@ -62,6 +62,7 @@ class RecurrentNetwork(Backbone):
     """Embeddings and recurrent layers."""
 
     embedding: TokenEmbedding
+    has_positions = pads_left = False
 
     def __init__(self, config: RnnConfig, inputs: Inputs) -> None:
         super().__init__()

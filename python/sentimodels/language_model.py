@@ -1,0 +1,279 @@
+"""`LanguageModel`: a saved language model that writes, scores texts, and turns them into vectors.
+
+Not for training (`lm/`) or for files (`cli/generate.py`). A call changes nothing in the model, so
+that threads may share one; an answer does not depend on the other texts of its call.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import Tokenizer
+
+from .config import LanguageConfig
+from .errors import ConfigError, DataError
+from .lm.boundaries import end_token
+from .lm.directory import LoadedModel, load_language_model
+from .lm.generate import Limits, Piece, generate
+from .lm.model import CausalModel
+from .lm.sampling import Sampling
+from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
+from .training.device import device_of
+
+__all__ = ["LanguageModel"]
+
+
+class LanguageModel:
+    """A pre-trained model with its tokenizer.
+
+    Args:
+        loaded: the run.
+        device: `cpu`, `cuda`, ... or `auto`.
+    """
+
+    def __init__(self, loaded: LoadedModel, device: str = "cpu") -> None:
+        self._loaded = loaded
+        self._module = loaded.module.to(device_of(device)).eval()
+
+    @classmethod
+    def load(cls, run: str | Path, device: str = "cpu") -> Self:
+        """Loads a run directory, checking its files against its manifest.
+
+        Raises:
+            CheckpointError: if it is none, or altered.
+            ConfigError: if it is a classifier.
+        """
+        return cls(load_language_model(Path(run)), device)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The run's tokenizer."""
+        return self._loaded.tokenizer
+
+    @property
+    def config(self) -> LanguageConfig:
+        """The run's configuration."""
+        return self._loaded.config
+
+    @property
+    def context(self) -> int | None:
+        """Tokens that the model reads at most; `None`: any number, in a state of one size."""
+        return self.config.data.context if self._module.backbone.has_positions else None
+
+    @property
+    def end(self) -> str | None:
+        """The special token that ends a document, and so comes before the next; `None`: there is none."""
+        return end_token(self.tokenizer, self.config.data.end)
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts to the checker
+        self, prompts: str, *, max_new_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
+        top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
+        stop: str | Sequence[str] = ..., seed: int | None = ..., begin: bool = ..., window: bool = ...,
+        batch_size: int = ...,
+    ) -> str: ...  # fmt: skip
+    @overload
+    def generate(
+        self, prompts: Sequence[str], *, max_new_tokens: int = ..., temperature: float = ...,
+        top_k: int | None = ..., top_p: float | None = ..., min_p: float | None = ...,
+        repetition_penalty: float = ..., stop: str | Sequence[str] = ..., seed: int | None = ...,
+        begin: bool = ..., window: bool = ..., batch_size: int = ...,
+    ) -> list[str]: ...  # fmt: skip
+
+    def generate(
+        self,
+        prompts: str | Sequence[str],
+        *,
+        max_new_tokens: int = 128,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float = 1.0,
+        stop: str | Sequence[str] = (),
+        seed: int | None = None,
+        begin: bool = False,
+        window: bool = False,
+        batch_size: int = 32,
+    ) -> str | list[str]:
+        """Continues prompts: one text for one prompt, a list for a list.
+
+        A text is what follows its prompt, up to an end token (see `end`), a stop string, so many
+        tokens, or the end of the context.
+
+        Args:
+            prompts: a prompt, or several.
+            max_new_tokens: tokens of a text at most, from 1 on.
+            temperature: what logits are divided by, from 0 on; 0 always takes the likeliest token.
+            top_k: draw from that many of the likeliest tokens.
+            top_p: draw from the likeliest tokens that have this share of the probability together,
+                above 0 and up to 1.
+            min_p: draw no token less likely than this share, from 0 to 1, of the likeliest one.
+            repetition_penalty: what logits of tokens in the text so far are divided by if positive
+                and multiplied by if negative; 1 for none.
+            stop: strings before which a text ends.
+            seed: what is drawn by, from 0 on: the same seed gives the same text for a prompt,
+                whatever the others are. `None`: another each time.
+            begin: whether prompts begin a document: the token `end` is put before them.
+            window: whether texts may be longer than the context, the oldest tokens being forgotten.
+            batch_size: prompts that are continued together at most.
+
+        Raises:
+            DataError: if a prompt is empty or longer than the context.
+            ConfigError: if a value is out of range, or the model cannot write.
+        """
+        several = [prompts] if isinstance(prompts, str) else list(prompts)
+        limits = self.limits(max_new_tokens, stop, window=window)
+        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+        texts = [""] * len(several)
+        for piece in self.pieces(several, limits, sampling, seed=seed, begin=begin, batch_size=batch_size):
+            texts[piece.row] += piece.text
+        return texts[0] if isinstance(prompts, str) else texts
+
+    def stream(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 128,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float = 1.0,
+        stop: str | Sequence[str] = (),
+        seed: int | None = None,
+        begin: bool = False,
+        window: bool = False,
+    ) -> Iterator[str]:
+        """Continues one prompt, and yields the text as it comes.
+
+        A piece is never half a character, nor a part of a stop string. All pieces together are what
+        `generate` returns for the same arguments, which it describes.
+
+        Raises:
+            DataError: as `generate`, at once.
+            ConfigError: as `generate`, at once.
+        """
+        limits = self.limits(max_new_tokens, stop, window=window)
+        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+        pieces = self.pieces([prompt], limits, sampling, seed=seed, begin=begin)
+        return (piece.text for piece in pieces if piece.text)
+
+    def limits(
+        self, max_new_tokens: int = 128, stop: str | Sequence[str] = (), *, window: bool = False
+    ) -> Limits:
+        """Returns when texts of this model end: with its end token, and where its context is full."""
+        end = None if self.end is None else self.tokenizer.token_to_id(self.end)
+        ends = frozenset() if end is None else frozenset({end})
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        return Limits(max_new_tokens, stops, ends, self.context, window)
+
+    def pieces(
+        self,
+        prompts: Sequence[str],
+        limits: Limits,
+        sampling: Sampling,
+        *,
+        seed: int | None = None,
+        begin: bool = False,
+        batch_size: int = 32,
+    ) -> Iterator[Piece]:
+        """Continues prompts, and yields pieces of their texts as they come, with how each ended.
+
+        Args:
+            prompts: the texts to go on from.
+            limits: when texts end; `limits` of this class makes them.
+            sampling: how a token is taken.
+            seed: as in `generate`.
+            begin: as in `generate`.
+            batch_size: as in `generate`.
+
+        Raises:
+            DataError: as `generate`, at once.
+            ConfigError: as `generate`, at once.
+        """
+        model = self._causal("write")
+        end = self.end
+        if begin and end is None:
+            raise ConfigError("begin: the tokenizer has no special token that documents begin after")
+        rows = [self._ids(text, begin=begin) for text in prompts]
+        return generate(
+            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=end
+        )
+
+    def score(self, texts: Sequence[str], *, begin: bool = True) -> list[TextScore]:
+        """Returns how likely each text is, token by token, with its perplexity and bits per byte.
+
+        Args:
+            texts: the texts.
+            begin: whether texts begin a document: where there is a token `end`, it is what their
+                first token comes after. Else the first token has no log-probability (NaN).
+
+        Raises:
+            ConfigError: if the model reads both ways.
+        """
+        if isinstance(texts, str):
+            raise TypeError("score takes a list of texts, not one text")
+        model = self._causal("score")
+        ahead = self._ahead(begin=begin and self.end is not None)
+        encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        rows = [[*ahead, *one.ids.tolist()] for one in encoded]
+        found = token_log_probs(model, rows, self.context)
+        scores = []
+        for text, one, log_probs in zip(texts, encoded, found, strict=True):
+            ids = one.ids.astype(np.int64)
+            n_bytes = len(text.encode("utf-8", "surrogatepass"))
+            if not ahead and len(ids):
+                log_probs = np.concatenate(([np.nan], log_probs))
+                n_bytes -= len(self.tokenizer.decode_bytes(ids[:1]))
+            scores.append(TextScore(text, ids, one.offsets("chars").astype(np.int64), log_probs, n_bytes))
+        return scores
+
+    def embed(self, texts: Sequence[str], *, pooling: Pooling = "mean") -> NDArray[np.float32]:
+        """Returns one vector (n, D) for each text: its pooled states.
+
+        A text longer than the context is read in parts.
+
+        Args:
+            texts: the texts.
+            pooling: `mean` of the states, the `first` or the `last` one.
+
+        Raises:
+            DataError: if a text has no tokens.
+            ConfigError: if there is no such pooling.
+        """
+        if isinstance(texts, str):
+            raise TypeError("embed takes a list of texts, not one text")
+        if pooling not in ("mean", "first", "last"):
+            raise ConfigError(f"pooling {pooling!r}: expected mean, first or last")
+        special = not isinstance(self._module, CausalModel)  # as it was trained: with [CLS] and [SEP]
+        rows = [self.tokenizer.encode(text, add_special_tokens=special).ids.tolist() for text in texts]
+        for number, row in enumerate(rows, 1):
+            if not row:
+                raise DataError(f"text {number} is empty: there is nothing to embed; leave it out")
+        return pooled_states(self._module, rows, self.context, pooling, self._module.backbone.d_out)
+
+    def _causal(self, verb: str) -> CausalModel:
+        """Returns the module, if it reads from left to right.
+
+        Raises:
+            ConfigError: if it reads both ways.
+        """
+        if isinstance(self._module, CausalModel):
+            return self._module
+        raise ConfigError(
+            f"{self.config.arch} reads both ways, so it cannot {verb} from left to right: "
+            "take a gpt, mamba or lstm of senti pretrain; embed works"
+        )
+
+    def _ahead(self, *, begin: bool) -> list[int]:
+        """Returns the ids that come before a text."""
+        id = self.tokenizer.token_to_id(self.end) if begin and self.end is not None else None
+        return [] if id is None else [id]
+
+    def _ids(self, text: str, *, begin: bool) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids.tolist()
+        return [*self._ahead(begin=begin), *ids]

@@ -1,0 +1,209 @@
+"""`generate`: prompts in, pieces of text out, until each text ends.
+
+A text ends with an end token, before a stop string, after so many tokens, or where the context
+is full. Texts that have ended leave their batch. Not for the next token (`decoding.py`), nor for
+when its text is certain (`text_stream.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sentitok import Tokenizer
+
+from ..errors import ConfigError, DataError
+from .decoding import Decoding
+from .model import CausalModel
+from .sampling import Draws, Sampling
+from .text_stream import TextStream
+
+__all__ = ["Ending", "Limits", "Piece", "Reason", "check_prompts", "generate"]
+
+Reason = Literal["end", "stop", "length"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When texts end.
+
+    Attributes:
+        max_new_tokens: tokens of a text at most, from 1 on.
+        stops: strings before which a text ends.
+        end_ids: tokens that end a text, and are no part of it.
+        context: tokens that the model reads at most; `None`: any number.
+        window: whether a text may be longer than the context, the oldest tokens being forgotten.
+
+    Raises:
+        ConfigError: if a value is out of range.
+    """
+
+    max_new_tokens: int = 128
+    stops: tuple[str, ...] = ()
+    end_ids: AbstractSet[int] = frozenset()
+    context: int | None = None
+    window: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_new_tokens < 1:
+            raise ConfigError(f"max_new_tokens {self.max_new_tokens}: expected a whole number from 1 on")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a text ended.
+
+    Attributes:
+        reason: `end`: by an end token; `stop`: before a stop string; `length`: at a limit.
+        ids: the tokens that were taken, an end token included.
+    """
+
+    reason: Reason
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What follows in a text: never half a character, nor a part of a stop string.
+
+    Attributes:
+        row: which prompt it belongs to.
+        text: what follows.
+        ending: how the text ended, with its last piece; `None` before.
+    """
+
+    row: int
+    text: str
+    ending: Ending | None = None
+
+
+def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits, begin: str | None) -> None:
+    """Refuses what cannot be read.
+
+    Args:
+        prompts: the ids of each.
+        n_words: ids run below this.
+        limits: the context.
+        begin: a token that texts begin with, if the tokenizer has one.
+
+    Raises:
+        DataError: if a prompt has no tokens, unknown ones, or too many.
+    """
+    for number, prompt in enumerate(prompts, 1):
+        if not len(prompt):
+            remedy = (
+                "give some text" if begin is None else f"give some text, or begin=True, to begin with {begin}"
+            )
+            raise DataError(f"prompt {number} is empty: there is nothing to go on from; {remedy}")
+        unknown = next((id for id in prompt if not 0 <= id < n_words), None)
+        if unknown is not None:
+            raise DataError(
+                f"prompt {number}: token id {unknown} is unknown to the model, which has {n_words} of them; "
+                "encode it with the tokenizer of the run"
+            )
+        if limits.context is not None and len(prompt) > limits.context and not limits.window:
+            raise DataError(
+                f"prompt {number} has {len(prompt)} tokens, but the model reads {limits.context}; "
+                "shorten it, or use window=True, which forgets the oldest tokens"
+            )
+
+
+def generate(
+    model: CausalModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    limits: Limits,
+    sampling: Sampling,
+    *,
+    seed: int | None = None,
+    batch_size: int = 32,
+    begin: str | None = None,
+) -> Iterator[Piece]:
+    """Continues prompts; returns each text piece by piece, those of one batch at the same time.
+
+    Args:
+        model: a causal model in evaluation mode.
+        tokenizer: what the ids are of.
+        prompts: the ids of each.
+        limits: when texts end.
+        sampling: how a token is taken.
+        seed: what texts are drawn by; the same seed gives the same texts. `None`: another each time.
+        batch_size: prompts that are continued together at most.
+        begin: for messages: a token that texts begin with.
+
+    Raises:
+        DataError: as `check_prompts` has it.
+        ConfigError: if the model reads both ways, or a value is out of range.
+    """
+    table = model.head.table(model.backbone)
+    check_prompts(prompts, len(table), limits, begin)
+    model.new_cache()  # refuses a model that reads both ways
+    if batch_size < 1:
+        raise ConfigError(f"batch_size {batch_size}: expected a whole number from 1 on")
+    draws = Draws(seed, prompts)
+    # Ids above those of the tokenizer, such as padding, are no text.
+    above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
+    banned = above if len(above) else None
+    return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned)
+
+
+def _pieces(
+    model: CausalModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    limits: Limits,
+    sampling: Sampling,
+    draws: Draws,
+    batch_size: int,
+    banned: Tensor | None,
+) -> Iterator[Piece]:
+    for rows in _batches(prompts, batch_size, equal=not model.backbone.pads_left):
+        texts = [prompts[row] for row in rows]
+        decoding = Decoding(model, texts, sampling, draws, rows, context=limits.context, banned=banned)
+        yield from _continued(decoding, tokenizer, prompts, limits)
+
+
+def _batches(prompts: Sequence[Sequence[int]], most: int, *, equal: bool) -> Iterator[list[int]]:
+    """Yields which prompts are continued together: of near lengths, or of equal ones."""
+    batch: list[int] = []
+    for row in sorted(range(len(prompts)), key=lambda row: len(prompts[row])):
+        if batch and (len(batch) == most or (equal and len(prompts[row]) != len(prompts[batch[0]]))):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _continued(
+    decoding: Decoding, tokenizer: Tokenizer, prompts: Sequence[Sequence[int]], limits: Limits
+) -> Iterator[Piece]:
+    """Yields the pieces of one batch, until all its texts have ended."""
+    texts = {row: TextStream(tokenizer, prompts[row], limits.stops) for row in decoding.rows}
+    while decoding.rows:
+        going = []
+        for place, id in enumerate(decoding.step()):
+            row, text = decoding.rows[place], texts[decoding.rows[place]]
+            piece = "" if id in limits.end_ids else text.push(id)
+            n_read, n_new = len(decoding.texts[place]), len(decoding.texts[place]) - len(prompts[row])
+            reason: Reason | None = None
+            if id in limits.end_ids:
+                reason = "end"
+            elif text.stopped:
+                reason = "stop"
+            elif n_new >= limits.max_new_tokens or (
+                limits.context is not None and not limits.window and n_read > limits.context
+            ):
+                reason = "length"
+            if reason is None:
+                going.append(place)
+                if piece:
+                    yield Piece(row, piece)
+            else:
+                ids = tuple(decoding.texts[place][len(prompts[row]) :])
+                yield Piece(row, piece + text.finish(), Ending(reason, ids))
+        if len(going) < len(decoding.rows):
+            decoding.keep(going)

@@ -1,0 +1,102 @@
+"""GPT-2's layout (Radford et al. 2019): `gpt` with learned positions, LayerNorm first, and biases.
+
+Their linear maps hold their weights the other way round.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...models.gpt import GptConfig
+from .settings import activation_of, check_fixed, check_theirs, named_activation
+from .tensors import Pair, weight_and_bias
+
+__all__ = ["ARCH", "KIND", "from_theirs", "pairs", "to_theirs"]
+
+ARCH, KIND = "gpt", "next-token"
+_LAYOUT = "GPT-2"
+# What GPT-2 is, by our settings.
+_FIXED: dict[str, tuple[Any, ...]] = {
+    "causal": (True,),
+    "positions": ("learned",),
+    "norm": ("layer",),
+    "norm_order": ("pre",),
+    "biases": (True,),
+    "attention": ("softmax", "plain"),
+    "qk_norm": (False,),
+    "char_ngrams": ((0, 0),),
+}
+_THEIRS = {
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+}
+
+
+def to_theirs(model: GptConfig, vocab_size: int, *, tied: bool) -> dict[str, Any]:
+    """Returns `config.json` of a model.
+
+    Raises:
+        ConfigError: if the layout has no place for it.
+    """
+    check_fixed(model, _FIXED, _LAYOUT)
+    check_fixed(model, {"n_kv_heads": (None, model.n_heads)}, _LAYOUT)
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": vocab_size,
+        "n_positions": model.max_len,
+        "n_embd": model.d_model,
+        "n_layer": model.n_layers,
+        "n_head": model.n_heads,
+        "n_inner": model.inner,
+        "activation_function": named_activation(model.activation, _LAYOUT),
+        "layer_norm_epsilon": model.norm_eps,
+        "resid_pdrop": model.dropout,
+        "embd_pdrop": model.embedding_dropout,
+        "attn_pdrop": model.attention_dropout,
+        "tie_word_embeddings": tied,
+    }
+
+
+def from_theirs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `[model]` of a `config.json`.
+
+    Raises:
+        ConfigError: if it has something that we do not.
+    """
+    check_theirs(given, _THEIRS, _LAYOUT)
+    width = int(given.get("n_embd", 768))
+    return {
+        **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
+        "max_len": int(given.get("n_positions", 1024)),
+        "d_model": width,
+        "n_layers": int(given.get("n_layer", 12)),
+        "n_heads": int(given.get("n_head", 12)),
+        "d_ff": int(given.get("n_inner") or 4 * width),
+        "activation": activation_of(given.get("activation_function", "gelu_new")),
+        "norm_eps": float(given.get("layer_norm_epsilon", 1e-5)),
+        "dropout": float(given.get("resid_pdrop", 0.1)),
+        "embedding_dropout": float(given.get("embd_pdrop", 0.1)),
+        "attention_dropout": float(given.get("attn_pdrop", 0.1)),
+    }
+
+
+def pairs(n_layers: int, *, tied: bool) -> list[Pair]:
+    """Returns which tensor is which."""
+    found = [
+        Pair("backbone.embedding.weight", ("transformer.wte.weight",)),
+        Pair("backbone.transformer.positions.weight", ("transformer.wpe.weight",)),
+        *weight_and_bias("backbone.transformer.norm", "transformer.ln_f"),
+    ]
+    for layer in range(n_layers):
+        ours, theirs = f"backbone.transformer.blocks.{layer}.", f"transformer.h.{layer}."
+        for a, b, turned in (
+            ("attention_norm", "ln_1", False),
+            ("attention.qkv_proj", "attn.c_attn", True),
+            ("attention.project_out", "attn.c_proj", True),
+            ("feed_forward_norm", "ln_2", False),
+            ("feed_forward.project_in", "mlp.c_fc", True),
+            ("feed_forward.project_out", "mlp.c_proj", True),
+        ):
+            found += weight_and_bias(ours + a, theirs + b, turned=turned)
+    return found if tied else [*found, Pair("head.weight", ("lm_head.weight",))]

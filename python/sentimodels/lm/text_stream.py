@@ -1,0 +1,122 @@
+"""`TextStream`: from new tokens to text that is whole: no half character, no part of a stop string.
+
+`sentitok` decodes token by token and holds back bytes that are no character yet; here what may
+still become a stop string is held back as well. Not for what a token is (`decoding.py`).
+"""
+
+from collections.abc import Sequence
+
+from sentitok import Tokenizer
+
+from ..errors import ConfigError
+
+__all__ = ["StopStrings", "TextStream"]
+
+
+class StopStrings:
+    """Finds the first of some strings in a text that comes in parts.
+
+    The text ends before the string that is complete first; of those complete at the same
+    character, before the longest. Each character costs a step or two for each string, whatever the
+    parts are (Knuth, Morris and Pratt 1977).
+
+    Args:
+        stops: the strings.
+
+    Attributes:
+        found: the string that ended the text, or `None`.
+
+    Raises:
+        ConfigError: if one is empty.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        if "" in stops:
+            raise ConfigError('stop "": an empty string is everywhere; leave it out')
+        self.found: str | None = None
+        self._stops = sorted(set(stops), key=lambda stop: (-len(stop), stop))
+        self._borders = [_borders(stop) for stop in self._stops]
+        self._matched = [0] * len(self._stops)
+        self._held = ""
+
+    def push(self, text: str) -> str:
+        """Returns what is text for certain, once `text` follows what was given before."""
+        if not self._stops or self.found is not None:
+            return text if self.found is None else ""
+        whole, begun = self._held + text, len(self._held)
+        for place in range(begun, len(whole)):
+            found = self._completed_by(whole[place])
+            if found is not None:
+                self.found, self._held = found, ""
+                return whole[: place + 1 - len(found)]
+        sure = len(whole) - max(self._matched)
+        self._held = whole[sure:]
+        return whole[:sure]
+
+    def finish(self) -> str:
+        """Returns what was held back, once nothing follows."""
+        held, self._held = self._held, ""
+        return held
+
+    def _completed_by(self, character: str) -> str | None:
+        """Takes in one character; returns the longest string that it completes."""
+        for number, (stop, borders) in enumerate(zip(self._stops, self._borders, strict=True)):
+            matched = self._matched[number]
+            while matched and stop[matched] != character:
+                matched = borders[matched - 1]
+            matched += stop[matched] == character
+            self._matched[number] = matched
+            if matched == len(stop):
+                return stop
+        return None
+
+
+def _borders(word: str) -> list[int]:
+    """Returns, for each beginning of a word, the length of its longest proper end that begins the word."""
+    borders = [0] * len(word)
+    length = 0
+    for place in range(1, len(word)):
+        while length and word[length] != word[place]:
+            length = borders[length - 1]
+        length += word[length] == word[place]
+        borders[place] = length
+    return borders
+
+
+class TextStream:
+    """The text of one row, as its tokens come.
+
+    Args:
+        tokenizer: what the ids are of.
+        prompt: ids that come before; they are read, since a tokenizer may join what follows to
+            them, but are no part of the text.
+        stops: strings that end the text, and are not part of it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int], stops: Sequence[str] = ()) -> None:
+        self._decoder = tokenizer.stream_decoder(skip_special_tokens=True)
+        self._stops = StopStrings(stops)
+        said = sum(len(self._decoder.push(id)) for id in prompt)
+        # What the prompt's tokens hold back comes with the first new ones, and is cut off there.
+        self._to_skip = len(tokenizer.decode(prompt, skip_special_tokens=True)) - said
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string has come."""
+        return self._stops.found is not None
+
+    def push(self, id: int) -> str:
+        """Returns the text that the next token makes certain."""
+        return self._stops.push(self._new(self._decoder.push(id)))
+
+    def finish(self) -> str:
+        """Returns what is left once no token follows; bytes that are no character are U+FFFD."""
+        if self.stopped:
+            return ""
+        return self._stops.push(self._new(self._decoder.finish())) + self._stops.finish()
+
+    def _new(self, text: str) -> str:
+        """Returns a text without what is the prompt's."""
+        skipped = min(self._to_skip, len(text)) if self._to_skip > 0 else 0
+        self._to_skip -= skipped
+        return text[skipped:]

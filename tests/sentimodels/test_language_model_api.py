@@ -1,0 +1,208 @@
+"""`LanguageModel`: writes, streams, scores and embeds, alone and from two threads."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from language_runs import language_run
+from sentimodels import LanguageModel
+from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.lm.model import CausalModel
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CAUSAL = ("gpt", "mamba", "lstm")
+PROMPTS = ["the cat", "a", "the dog sat on 日本", "a"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("runs")
+    for arch in (*CAUSAL, "bert"):
+        language_run(made / arch, arch)
+    return made
+
+
+@pytest.mark.parametrize("arch", CAUSAL)
+def test_one_prompt_or_several(arch: str, folder: Path) -> None:
+    model = LanguageModel.load(folder / arch)
+    options: dict[str, Any] = {"max_new_tokens": 20, "seed": 1, "top_p": 0.9}
+    texts = model.generate(PROMPTS, **options)
+    assert [model.generate(prompt, **options) for prompt in PROMPTS[:3]] == texts[:3]
+    assert texts[1] != texts[3]  # a second text from one prompt
+    assert model.generate(PROMPTS, batch_size=1, **options) == texts
+    assert model.generate([], **options) == []
+    for prompt, text in zip(PROMPTS[:3], texts[:3], strict=True):
+        pieces = list(model.stream(prompt, **options))
+        assert "".join(pieces) == text
+        assert len(pieces) > 3
+        assert all(pieces)
+
+
+def test_the_seed_decides(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    assert model.generate("the", seed=1) == model.generate("the", seed=1)
+    assert model.generate("the", seed=1) != model.generate("the", seed=2)
+    assert len({model.generate("the", max_new_tokens=20) for _ in range(3)}) > 1
+    assert model.generate("the", temperature=0) == model.generate("the", temperature=0, seed=5)
+
+
+def test_stop_strings(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    whole = model.generate("the cat", max_new_tokens=25, seed=4)
+    stop = whole[6:8]
+    assert model.generate("the cat", max_new_tokens=25, seed=4, stop=stop) == whole[: whole.index(stop)]
+    streamed = model.stream("the cat", max_new_tokens=25, seed=4, stop=["not there", stop])
+    assert "".join(streamed) == whole[: whole.index(stop)]
+
+
+def test_the_context(folder: Path) -> None:
+    """Models with positions have one; others read on."""
+    gpt, long = LanguageModel.load(folder / "gpt"), "the cat " * 40
+    assert gpt.context == 32
+    with pytest.raises(DataError, match=r"prompt 1 has \d+ tokens, but the model reads 32"):
+        gpt.stream(long)  # at once, not with the first piece
+    assert gpt.generate(long, window=True, max_new_tokens=40, seed=0)
+    for arch in ("mamba", "lstm"):
+        model = LanguageModel.load(folder / arch)
+        assert model.context is None
+        assert model.generate(long, max_new_tokens=3, seed=0, min_p=0.1)
+
+
+def test_the_beginning_of_a_document(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    assert model.end == "<|endoftext|>"
+    with pytest.raises(DataError, match=r"prompt 1 is empty.*begin=True, to begin with <\|endoftext\|>"):
+        model.generate("")
+    assert model.generate("", begin=True, seed=0)
+    assert model.generate("a", begin=True, seed=0) != model.generate("a", seed=0)
+
+
+def test_two_threads_share_a_model(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    jobs: list[Callable[[], object]] = [
+        lambda: model.generate(PROMPTS, max_new_tokens=20, seed=2),
+        lambda: [score.log_probs.tolist() for score in model.score(PROMPTS, begin=True)],
+        lambda: model.embed(PROMPTS).tolist(),
+        lambda: list(model.stream("the cat", max_new_tokens=20, seed=3)),
+    ] * 3
+    alone = [job() for job in jobs]
+    with ThreadPoolExecutor(2) as pool:
+        assert [made.result() for made in [pool.submit(job) for job in jobs]] == alone
+
+
+def plain_log_probs(module: CausalModel, ids: list[int], context: int | None) -> list[float]:
+    """Each token after the first: windows of the context that share half."""
+    out: list[float] = []
+    start = 0
+    for place in range(1, len(ids)):
+        if context is not None and place - start > context:
+            start = place - (context + 1) // 2
+        with torch.inference_mode():
+            states = module(torch.tensor([ids[start:place]]))[0, -1]
+            out.append(module.logits(states).double().log_softmax(-1)[ids[place]].item())
+    return out
+
+
+@pytest.mark.parametrize("arch", CAUSAL)
+@pytest.mark.parametrize("begin", [True, False])
+def test_scores_are_those_of_each_token_alone(arch: str, begin: bool, folder: Path) -> None:
+    model = LanguageModel.load(folder / arch)
+    texts = ["the cat sat", "日本!", "the dog saw the mat and " * 6, "a", ""]
+    end = model.tokenizer.token_to_id("<|endoftext|>")
+    assert end is not None
+    assert isinstance(model._module, CausalModel)
+    for text, score in zip(texts, model.score(texts, begin=begin), strict=True):
+        ids = model.tokenizer.encode(text).ids.tolist()
+        expected = plain_log_probs(model._module, [end, *ids] if begin else ids, model.context)
+        if not begin and ids:
+            expected.insert(0, math.nan)
+        np.testing.assert_allclose(score.log_probs, expected, atol=1e-4)
+        assert score.ids.tolist() == ids
+        known = [one for one in expected if not math.isnan(one)]
+        assert score.log_prob == pytest.approx(sum(known), abs=1e-3)
+        if known:
+            assert score.perplexity == pytest.approx(math.exp(-sum(known) / len(known)), rel=1e-4)
+            n_bytes = len(text.encode()) - (0 if begin else len(model.tokenizer.decode_bytes(ids[:1])))
+            assert score.n_bytes == n_bytes
+            assert score.bits_per_byte == pytest.approx(-sum(known) / math.log(2) / n_bytes, rel=1e-4)
+        else:
+            assert math.isnan(score.perplexity)
+
+
+def test_offsets_lead_into_the_text(folder: Path) -> None:
+    (score,) = LanguageModel.load(folder / "gpt").score(["the cat"])
+    assert "".join("the cat"[begin:end] for begin, end in score.offsets) == "the cat"
+
+
+@pytest.mark.parametrize("arch", [*CAUSAL, "bert"])
+def test_vectors_of_texts(arch: str, folder: Path) -> None:
+    model = LanguageModel.load(folder / arch)
+    texts = ["the cat sat", "a dog", "the mat and the cat and the dog sat on the mat" * 4]
+    for pooling in ("mean", "first", "last"):
+        together = model.embed(texts, pooling=pooling)
+        assert together.shape == (3, 24)
+        assert together.dtype == np.dtype(np.float32)
+        for row, text in enumerate(texts):
+            np.testing.assert_allclose(model.embed([text], pooling=pooling)[0], together[row], atol=1e-5)
+    ids = model.tokenizer.encode(texts[0], add_special_tokens=arch == "bert").ids.tolist()
+    with torch.inference_mode():
+        states = model._module(torch.tensor([ids]))[0].numpy()
+    np.testing.assert_allclose(model.embed(texts[:1])[0], states.mean(0), atol=1e-5)
+    np.testing.assert_allclose(model.embed(texts[:1], pooling="last")[0], states[-1], atol=1e-5)
+    with pytest.raises(ConfigError, match="pooling 'max': expected mean, first or last"):
+        model.embed(texts, pooling="max")  # type: ignore[arg-type]
+
+
+def test_a_long_text_is_embedded_in_parts(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    text = "the dog saw the mat and " * 12
+    ids = model.tokenizer.encode(text).ids.tolist()
+    assert len(ids) > 64
+    with torch.inference_mode():
+        states = [model._module(torch.tensor([ids[at : at + 32]]))[0] for at in range(0, len(ids), 32)]
+    whole = torch.cat(states).numpy()
+    np.testing.assert_allclose(model.embed([text])[0], whole.mean(0), atol=1e-5)
+    np.testing.assert_allclose(model.embed([text], pooling="first")[0], whole[0], atol=1e-5)
+    np.testing.assert_allclose(model.embed([text], pooling="last")[0], whole[-1], atol=1e-5)
+
+
+def test_what_cannot_be_asked(folder: Path) -> None:
+    bert = LanguageModel.load(folder / "bert")
+    with pytest.raises(ConfigError, match="bert reads both ways, so it cannot write"):
+        bert.generate("the cat")
+    with pytest.raises(ConfigError, match="bert reads both ways, so it cannot score"):
+        bert.score(["the cat"])
+    gpt = LanguageModel.load(folder / "gpt")
+    with pytest.raises(TypeError, match="score takes a list of texts"):
+        gpt.score("the cat")
+    with pytest.raises(TypeError, match="embed takes a list of texts"):
+        gpt.embed("the cat")
+    with pytest.raises(DataError, match="text 2 is empty"):
+        gpt.embed(["a", ""])
+    with pytest.raises(ConfigError, match="max_new_tokens 0"):
+        gpt.stream("a", max_new_tokens=0)
+    with pytest.raises(ConfigError, match=r"top_p 2"):
+        gpt.generate("a", top_p=2)
+    with pytest.raises(ConfigError, match=r"batch_size 0"):
+        gpt.generate("a", batch_size=0)
+    with pytest.raises(CheckpointError, match="no such folder"):
+        LanguageModel.load(folder / "nothing")
+
+
+def test_importing_the_package_is_quick() -> None:
+    code = "import sys, sentimodels; print('torch' in sys.modules, sentimodels.LanguageModel.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "LanguageModel"]
