@@ -30,6 +30,7 @@ _GROUPS = (
     "data",
     "plot",
     "inspect",
+    "translate",
 )
 
 

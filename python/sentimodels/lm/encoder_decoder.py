@@ -87,6 +87,22 @@ class EncoderDecoder:
         there = np.arange(width) <= rows.lengths[chosen][:, None]
         return rows.padded(chosen, width, self.end_id), there
 
+    def table(self, model: Seq2SeqModel) -> Tensor:
+        """Returns the table (V, D) that states are compared with."""
+        return model.table()
+
+    def room(self, model: Seq2SeqModel, sources: Rows) -> NDArray[np.int64] | None:
+        """Returns the places of targets, less those that a source is too long by."""
+        if model.n_places is None:
+            return None
+        # A source and its end are read; of a target all but the end.
+        beyond = sources.lengths + 1 - model.n_places
+        return np.where(beyond > 0, 1 - beyond, model.n_places)
+
+    def alike(self, model: Seq2SeqModel) -> bool:  # noqa: ARG002  # sources are masked
+        """Returns False: padding is masked."""
+        return False
+
     def writer(self, model: Seq2SeqModel, sources: Rows, rows: NDArray[np.int64]) -> Seq2SeqWriter:
         """Returns what writes the targets of some sources."""
         device = next(model.parameters()).device

@@ -95,6 +95,19 @@ class Prompted:
             real=int((prompt + target).sum()),
         )
 
+    def table(self, model: CausalModel) -> Tensor:
+        """Returns the table (V, D) that states are compared with."""
+        return model.head.table(model.backbone)
+
+    def room(self, model: CausalModel, sources: Rows) -> NDArray[np.int64] | None:
+        """Returns the places that a prompt leaves."""
+        reach = model.backbone.n_places
+        return None if reach is None else reach - sources.lengths + 1  # the end is not read
+
+    def alike(self, model: CausalModel) -> bool:
+        """Returns whether prompts cannot be padded on the left."""
+        return not model.backbone.pads_left
+
     def writer(self, model: CausalModel, sources: Rows, rows: NDArray[np.int64]) -> CausalWriter:
         """Returns what writes the targets of some prompts."""
         device = next(model.parameters()).device

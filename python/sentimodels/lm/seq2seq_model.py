@@ -97,11 +97,15 @@ class Seq2SeqModel(nn.Module):
     Args:
         config: every choice.
         inputs: vocabulary and padding id.
+
+    Attributes:
+        n_places: places that positions are learned for; `None`: no limit.
     """
 
     def __init__(self, config: Seq2SeqModelConfig, inputs: Inputs) -> None:
         super().__init__()
         self.config, self.vocab_size = config, inputs.vocab_size
+        self.n_places = config.max_len if config.positions == "learned" else None
         plain = EmbeddingConfig(embedding_dropout=0.0, char_ngrams=(0, 0))
         std = config.d_model**-0.5
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0

@@ -5,15 +5,16 @@ Both keep what they have read in a cache, so that a step costs one token. Not fo
 (`beam.py`).
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from ..layers.cache import Cache
+from .model import CausalModel
 from .seq2seq_model import Seq2SeqModel
 
-__all__ = ["Causal", "CausalWriter", "Seq2SeqWriter", "Writer"]
+__all__ = ["CausalWriter", "Seq2SeqWriter", "Writer"]
 
 
 class Writer(Protocol):
@@ -63,29 +64,16 @@ class Seq2SeqWriter:
         """See `Writer`. Rows of one source look at the same states, which are copied only where they move."""
         sources = self.sources[rows]
         same = torch.equal(sources, self.sources)
-        self.cache.take(rows, but=("memory_keys", "memory_values") if same else ())
+        self.cache.select(rows, but=("memory_keys", "memory_values") if same else ())
         if self.mask is not None and not same:
             self.mask = self.mask[rows]
         self.sources = sources
 
 
-class Causal(Protocol):
-    """A causal model with its head."""
-
-    def __call__(
-        self, input_ids: Tensor, mask: Tensor | None, positions: Tensor | None, cache: Cache | None
-    ) -> Tensor:
-        """Returns states (B, T, D)."""
-
-    def logits(self, states: Tensor) -> Tensor:
-        """Returns logits (..., V) of states (..., D)."""
-
-    def new_cache(self) -> Cache:
-        """Returns an empty cache."""
-
-
 class CausalWriter:
     """What follows some prompts.
+
+    Where an architecture cannot be padded on the left (`Backbone.pads_left`), they are of one length.
 
     Args:
         model: a causal model.
@@ -93,10 +81,10 @@ class CausalWriter:
         pad_id: any id; it stands before shorter prompts and is never read.
 
     Raises:
-        ValueError: if a prompt has no token.
+        ValueError: if a prompt has no token, or they cannot be read together.
     """
 
-    def __init__(self, model: Causal, prompts: list[Tensor], *, pad_id: int = 0) -> None:
+    def __init__(self, model: CausalModel, prompts: Sequence[Tensor], *, pad_id: int = 0) -> None:
         if not all(len(prompt) for prompt in prompts):
             raise ValueError("a prompt without tokens: there is nothing to go on from")
         self.model, self.cache = model, model.new_cache()
@@ -106,20 +94,24 @@ class CausalWriter:
         places = torch.arange(width, device=lengths.device) - (width - lengths)[:, None]
         self.mask: Tensor | None = places >= 0
         self.input_ids = lengths.new_full((len(prompts), width), pad_id)
-        self.input_ids[self.mask] = torch.cat(prompts).to(lengths)
-        self.positions = places.clamp(min=0)
+        self.input_ids[self.mask] = torch.cat(list(prompts)).to(lengths)
         if bool((lengths == width).all()):
             self.mask = None
+        elif not model.backbone.pads_left:
+            raise ValueError("prompts of unequal length, which this architecture cannot read together")
+        self.positions = places.clamp(min=0) if model.backbone.has_positions else None
 
     def begin(self) -> Tensor:
         """Reads the prompts; see `Writer`."""
         states = self.model(self.input_ids, self.mask, self.positions, self.cache)
-        self.positions = self.positions[:, -1:]
+        if self.positions is not None:
+            self.positions = self.positions[:, -1:]
         return self._log_probs(states)
 
     def step(self, tokens: Tensor) -> Tensor:
         """Writes a token in each row; see `Writer`."""
-        self.positions = self.positions + 1
+        if self.positions is not None:
+            self.positions = self.positions + 1
         return self._log_probs(self.model(tokens[:, None], None, self.positions, self.cache))
 
     def _log_probs(self, states: Tensor) -> Tensor:
@@ -127,5 +119,6 @@ class CausalWriter:
 
     def take(self, rows: Tensor) -> None:
         """See `Writer`."""
-        self.cache.take(rows)
-        self.positions = self.positions[rows]
+        self.cache.select(rows)
+        if self.positions is not None:
+            self.positions = self.positions[rows]
