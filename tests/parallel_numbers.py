@@ -5,8 +5,8 @@ from pathlib import Path
 
 __all__ = ["TINY", "number_pairs", "write_pairs"]
 
-_ENGLISH = "zero one two three four five six seven eight nine".split()
-_GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
+_ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
 # Settings of a model that learns it.
 TINY = [
@@ -20,12 +20,14 @@ def number_pairs(n: int, seed: int = 0, longest: int = 6) -> tuple[list[str], li
     """Returns sources and targets."""
     drawn = random.Random(seed)
     numbers = [[drawn.randrange(10) for _ in range(drawn.randint(1, longest))] for _ in range(n)]
-    return tuple([" ".join(words[digit] for digit in row) for row in numbers] for words in (_ENGLISH, _GERMAN))
+    return tuple(
+        [" ".join(words[digit] for digit in row) for row in numbers] for words in (_ENGLISH, _GERMAN)
+    )
 
 
-def write_pairs(folder: Path, name: str, n: int, seed: int = 0) -> list[str]:
+def write_pairs(folder: Path, name: str, n: int, seed: int = 0, longest: int = 6) -> list[str]:
     """Writes `NAME.en` and `NAME.de`; returns their names."""
     files = [f"{name}.en", f"{name}.de"]
-    for file, lines in zip(files, number_pairs(n, seed), strict=True):
+    for file, lines in zip(files, number_pairs(n, seed, longest), strict=True):
         (folder / file).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return files
