@@ -20,9 +20,8 @@ def number_pairs(n: int, seed: int = 0, longest: int = 6) -> tuple[list[str], li
     """Returns sources and targets."""
     drawn = random.Random(seed)
     numbers = [[drawn.randrange(10) for _ in range(drawn.randint(1, longest))] for _ in range(n)]
-    return tuple(
-        [" ".join(words[digit] for digit in row) for row in numbers] for words in (_ENGLISH, _GERMAN)
-    )
+    sources = [" ".join(_ENGLISH[digit] for digit in row) for row in numbers]
+    return sources, [" ".join(_GERMAN[digit] for digit in row) for row in numbers]
 
 
 def write_pairs(folder: Path, name: str, n: int, seed: int = 0, longest: int = 6) -> list[str]:

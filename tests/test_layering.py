@@ -67,12 +67,14 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
         "evaluation",
     },
-    "lm": {"errors", "config", "data", "text", "layers", "heads", "models", "runs"},
+    "lm": {
+        "errors", "config", "data", "text", "layers", "heads", "models", "training", "evaluation", "runs",
+    },
     "language_model": {"errors", "config", "training", "lm"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm", "predictor",
     },
     "__main__": {"cli"},
 }  # fmt: skip

@@ -43,7 +43,8 @@ def translation_scores(translations: Sequence[str], references: Sequence[str]) -
     if not translations:
         raise DataError("no translations to score")
     check_scorable()
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     found: dict[str, Any] = {"pairs": len(references)}
     signatures = {}
