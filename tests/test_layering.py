@@ -74,7 +74,8 @@ ROOMS: dict[str, set[str]] = {
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm", "predictor",
+        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
+        "language_model", "predictor",
     },
     "__main__": {"cli"},
 }  # fmt: skip

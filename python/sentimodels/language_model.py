@@ -15,12 +15,13 @@ from sentitok import Tokenizer
 
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .lm.boundaries import end_token
 from .lm.directory import LoadedModel, load_language_model
-from .lm.generate import Limits, Piece, generate
+from .lm.generate import Limits, Piece, check_prompts, generate
+from .lm.matrix_order import order_for_decoding
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
+from .lm.special import known_end, masked_tokens
 from .training.device import device_of
 
 __all__ = ["LanguageModel"]
@@ -37,6 +38,8 @@ class LanguageModel:
     def __init__(self, loaded: LoadedModel, device: str = "cpu") -> None:
         self._loaded = loaded
         self._module = loaded.module.to(device_of(device)).eval()
+        if isinstance(self._module, CausalModel):
+            order_for_decoding(self._module)
 
     @classmethod
     def load(cls, run: str | Path, device: str = "cpu") -> Self:
@@ -66,7 +69,7 @@ class LanguageModel:
     @property
     def end(self) -> str | None:
         """The special token that ends a document, and so comes before the next; `None`: there is none."""
-        return end_token(self.tokenizer, self.config.data.end)
+        return known_end(self.tokenizer, self.config.data.end)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts to the checker
@@ -195,14 +198,27 @@ class LanguageModel:
             DataError: as `generate`, at once.
             ConfigError: as `generate`, at once.
         """
-        model = self._causal("write")
-        end = self.end
-        if begin and end is None:
-            raise ConfigError("begin: the tokenizer has no special token that documents begin after")
-        rows = [self._ids(text, begin=begin) for text in prompts]
+        model, rows = self._causal("write"), self._rows(prompts, begin=begin)
         return generate(
-            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=end
+            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=self.end
         )
+
+    def check(self, prompts: Sequence[str], limits: Limits, *, begin: bool = False, first: int = 1) -> int:
+        """Refuses prompts that `pieces` would refuse, and returns how many tokens they have.
+
+        Args:
+            prompts: the texts to go on from.
+            limits: when texts end.
+            begin: as in `generate`.
+            first: number of the first one, for the message.
+
+        Raises:
+            DataError: as `generate`.
+            ConfigError: as `generate`.
+        """
+        rows = self._rows(prompts, begin=begin)
+        check_prompts(rows, self.tokenizer.vocab_size, limits, self.end, first)
+        return sum(len(row) for row in rows)
 
     def score(self, texts: Sequence[str], *, begin: bool = True) -> list[TextScore]:
         """Returns how likely each text is, token by token, with its perplexity and bits per byte.
@@ -249,11 +265,13 @@ class LanguageModel:
             raise TypeError("embed takes a list of texts, not one text")
         if pooling not in ("mean", "first", "last"):
             raise ConfigError(f"pooling {pooling!r}: expected mean, first or last")
-        special = not isinstance(self._module, CausalModel)  # as it was trained: with [CLS] and [SEP]
-        rows = [self.tokenizer.encode(text, add_special_tokens=special).ids.tolist() for text in texts]
+        rows = self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
         for number, row in enumerate(rows, 1):
             if not row:
                 raise DataError(f"text {number} is empty: there is nothing to embed; leave it out")
+        if not isinstance(self._module, CausalModel):  # as it was trained: between [CLS] and [SEP]
+            _, special = masked_tokens(self.tokenizer)
+            rows = [[special.cls, *row, special.sep] for row in rows]
         return pooled_states(self._module, rows, self.context, pooling, self._module.backbone.d_out)
 
     def _causal(self, verb: str) -> CausalModel:
@@ -274,6 +292,10 @@ class LanguageModel:
         id = self.tokenizer.token_to_id(self.end) if begin and self.end is not None else None
         return [] if id is None else [id]
 
-    def _ids(self, text: str, *, begin: bool) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids.tolist()
-        return [*self._ahead(begin=begin), *ids]
+    def _rows(self, prompts: Sequence[str], *, begin: bool) -> list[list[int]]:
+        """Returns the ids of prompts."""
+        if begin and self.end is None:
+            raise ConfigError("begin: the tokenizer has no special token that documents begin after")
+        ahead = self._ahead(begin=begin)
+        encoded = self.tokenizer.encode_batch(prompts, add_special_tokens=False)
+        return [[*ahead, *row] for row in encoded.to_list()]

@@ -134,6 +134,42 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             return parts[0]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
 
+    def ends(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Where documents end in the stream of all ids.
+
+        Args:
+            start: the number of the first document, from 0.
+            stop: the number after the last, at most `len(dataset)`.
+
+        Returns:
+            An array of `(stop - start,)`: the number of the id after the last one of each.
+
+        Raises:
+            IndexError: if there are no such documents.
+        """
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"documents {start} to {stop} of a data set of {len(self)}")
+        parts = []
+        shard = max(bisect.bisect_right(self._first_document, start) - 1, 0)
+        while start < stop:
+            first = self._first_document[shard]
+            last = min(stop, self._first_document[shard + 1])
+            parts.append(self._ends[shard][start - first : last - first] + self._first_token[shard])
+            start, shard = last, shard + 1
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def document_at(self, token: int) -> int:
+        """The number of the document that an id of the stream belongs to.
+
+        Raises:
+            IndexError: if there is no such id.
+        """
+        if not 0 <= token < self.tokens:
+            raise IndexError(f"id {token} of a data set of {self.tokens}")
+        shard = bisect.bisect_right(self._first_token, token) - 1
+        row = int(np.searchsorted(self._ends[shard], token - self._first_token[shard], "right"))
+        return self._first_document[shard] + row
+
     def verify(self) -> None:
         """Reads every file of every shard and compares its SHA-256 with the manifest.
 

@@ -335,7 +335,7 @@ def test_a_text_ends_where_the_context_is_full(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("prompt", "limits", "said"),
     [
-        ([], {}, "prompt 2 is empty: .* give some text, or begin=True, to begin with <s>"),
+        ([], {}, "prompt 2 is empty: .* give some text, or begin=True .--begin. to go on from <s>"),
         ([1, 700], {}, "prompt 2: token id 700 is unknown to the model, which has 300"),
         ([1] * 9, {"context": 8}, "prompt 2 has 9 tokens, but the model reads 8; shorten it, or use window"),
     ],

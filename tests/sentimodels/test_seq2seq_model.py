@@ -188,7 +188,7 @@ def test_a_cache_goes_on_with_the_rows_it_keeps() -> None:
     with torch.inference_mode():
         cache = made.new_cache()
         made.decode(target[:, :50], made.encode(source, mask), mask, cache)
-        cache.select(rows)
+        cache.take(rows)
         found = made.decode(target[rows, 50:], None, mask[rows], cache)
         close(found, made(source[rows], target[rows], mask[rows])[:, 50:])
 

@@ -20,11 +20,14 @@ _NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
 _GROUPS = (
     "train",
+    "pretrain",
     "sweep",
     "runs",
     "evaluate",
     "submit",
     "predict",
+    "generate",
+    "exchange",
     "compare",
     "ensemble",
     "data",

@@ -46,6 +46,15 @@ def init(
             help="Size of the model, such as nano; senti archs lists them. [default: none]",
         ),
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            metavar="KIND",
+            help="Task: classification; next-token or masked for senti pretrain. [default: classification]",
+            show_default=False,
+        ),
+    ] = "classification",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to. [default: stdout]")
     ] = None,
@@ -57,17 +66,22 @@ def init(
 
     The file is TOML; comments say what each key means.
     """
+    from ..config import LANGUAGE_TASKS
     from ..data.writers import write_atomically
     from ..runs.config import resolve
+    from ..runs.language import resolve_language
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
-    config = resolve({"arch": arch} | ({"preset": preset} if preset else {}))
+    tree = {"arch": arch, "task": {"kind": task}} | ({"preset": preset} if preset else {})
+    of_language = task in LANGUAGE_TASKS
+    config = resolve_language(tree) if of_language else resolve(tree)
+    command = "senti pretrain books.txt" if of_language else "senti train reviews.csv"
     text = config.to_toml(comments=True)
     if out is not None:
         if out.exists():
             raise UsageError(f"{out}: exists already; remove it, or give another --out")
         write_atomically(out, text.encode())
-        text = lines([("written", str(out)), ("next", f"senti train reviews.csv --config {out}")])
+        text = lines([("written", str(out)), ("next", f"{command} --config {out}")])
     output.result(
         {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)
     )
@@ -103,7 +117,11 @@ def register(app: typer.Typer) -> None:
     app.command(
         "init",
         cls=Command,
-        epilog=examples("senti init --arch gpt --preset nano", "senti init --arch lstm -o run.toml"),
+        epilog=examples(
+            "senti init --arch gpt --preset nano",
+            "senti init --arch lstm -o run.toml",
+            "senti init --arch gpt --task next-token -o lm.toml",
+        ),
     )(init)
     app.command(
         "verify",

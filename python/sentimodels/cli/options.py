@@ -1,4 +1,4 @@
-"""The options of `senti train` that set a key of the configuration, made from its fields.
+"""The options of `senti train` and `senti pretrain` that set a key of the configuration, from its fields.
 
 Not for options of the command alone (`train.py`). A field with a `flag` (`config/`) is an option here:
 its name, kind, limits and help come from the field, so nothing is written twice. The keys of models
@@ -9,11 +9,14 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from inspect import Parameter
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
 
 from .command import UsageError, size
+
+if TYPE_CHECKING:
+    from ..config import Section
 
 __all__ = ["parameters", "seconds", "tree_of"]
 
@@ -28,30 +31,71 @@ _MODEL = {
 }  # fmt: skip
 
 
-def parameters() -> Iterator[tuple[str, Parameter]]:
-    """Yields the key of each option, as `optim.lr`, and the parameter that typer makes it from."""
-    for key, field, extra in _flagged():
+# Of these a language model has no use.
+_NO_LANGUAGE = ("pooling", "char_ngrams")
+# Keys of [optim] that `senti pretrain` has as options as well: option and metavar.
+_OPTIM = {
+    "name": ("--optimizer", "NAME"), "muon_lr": ("--muon-lr", "RATE"), "schedule": ("--schedule", "KIND"),
+    "warmup": ("--warmup", "SHARE"), "weight_decay": ("--weight-decay", "RATE"), "clip": ("--clip", "NORM"),
+}  # fmt: skip
+
+
+def parameters(*, language: bool = False) -> Iterator[tuple[str, Parameter]]:
+    """Yields the key of each option, as `optim.lr`, and the parameter that typer makes it from.
+
+    Args:
+        language: whether of a language model's configuration, or a classifier's.
+    """
+    for key, field, extra in _flagged(language):
         names = [str(extra["flag"])]
-        # A size may be written as 512M, a time as 10m.
-        kind, more = (str, {}) if extra["metavar"] in ("SIZE", "TIME") else _kind(field.annotation)
+        # A size may be written as 512M, a time as 10m, a count as 41M.
+        spelled = extra["metavar"] in ("SIZE", "TIME", "COUNT")
+        kind, more = (str, {}) if spelled else _kind(field.annotation)
         least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
         if kind is int and least is not None:
             more["min"] = int(least)
         if extra.get("metavar"):
             more["metavar"] = str(extra["metavar"])
-        yield key, _parameter(key, kind, names, f"{_help(key, field)}", more)
+        text = _language_help(key, field) if language else _help(key, field)
+        yield key, _parameter(key, kind, names, text, more)
     for name, (option, metavar, text) in _MODEL.items():
         key = f"model.{name}"
+        if language and name in _NO_LANGUAGE:
+            continue
         yield key, _parameter(key, str, [option], text, {"metavar": metavar})
 
 
-def _flagged() -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+def _flagged(language: bool) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """Yields the key, the field and the flag of each option."""
-    from ..config import TASKS, DataConfig, OptimConfig, RunConfig, Section, TrainConfig
+    from ..config import (
+        LANGUAGE_TASKS,
+        TASKS,
+        CorpusConfig,
+        DataConfig,
+        LanguageConfig,
+        OptimConfig,
+        PretrainConfig,
+        RunConfig,
+        Section,
+        TrainConfig,
+    )  # fmt: skip
 
+    if language:
+        of_language: list[tuple[str, type[Section]]] = [("", LanguageConfig), ("data.", CorpusConfig)]
+        of_language += [("task.", section) for section in LANGUAGE_TASKS.values()]
+        of_language += [("optim.", OptimConfig), ("train.", PretrainConfig)]
+        yield from _of(of_language)
+        for name, (option, metavar) in _OPTIM.items():
+            extra = {"flag": option, "metavar": metavar}
+            yield f"optim.{name}", OptimConfig.model_fields[name], extra
+        return
     sections: list[tuple[str, type[Section]]] = [("", RunConfig), ("data.", DataConfig)]
     sections += [("task.", section) for section in TASKS.values()]
     sections += [("optim.", OptimConfig), ("train.", TrainConfig)]
+    yield from _of(sections)
+
+
+def _of(sections: "list[tuple[str, type[Section]]]") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     seen = set()  # tasks may have the same key
     for prefix, section in sections:
         for name, extra in section.flags():
@@ -79,6 +123,17 @@ def _kind(annotation: Any) -> tuple[Any, dict[str, Any]]:
         return choices[0], {}
     several = len(choices) == 1 and get_origin(choices[0]) is tuple
     return (list[str] if several else str), {}
+
+
+def _language_help(key: str, field: Any) -> str:
+    """Returns a field's description, with its default where it is the same for every size."""
+    default = field.default
+    if "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool):
+        return str(field.description)
+    if key == "task.kind":
+        return f"{field.description} [default: masked of bert and encoder, else next-token]"
+    settled = "that of the preset" if key == "optim.lr" else "0.02" if key == "optim.warmup" else default
+    return f"{field.description} [default: {0.1 if key == 'optim.weight_decay' else settled}]"
 
 
 def _help(key: str, field: Any) -> str:
@@ -121,6 +176,8 @@ def _read(name: str, value: Any) -> Any:
         return _pair("--char-ngrams", value)
     if name == "data__max_line_bytes":
         return size(value, "--max-line-bytes")
+    if name == "train__tokens":
+        return count(value, "--tokens")
     if name == "budget":
         return seconds(value, "--budget")
     if name == "task__class_weights":
@@ -140,6 +197,20 @@ def seconds(text: str, flag: str) -> float:
     value = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
     if not value:
         raise UsageError(f"{flag} {text}: expected a time above 0, as in 90s, 10m or 2h")
+    return value
+
+
+def count(text: str, flag: str) -> int:
+    """Reads `41000000`, `41M`, `1.3G` or `500K`, powers of 1,000.
+
+    Raises:
+        UsageError: if it is no number above 0.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGB]?)", text.strip().upper().replace("_", "").replace(",", ""))
+    factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+    value = round(float(found[1]) * factor[found[2]]) if found else 0
+    if not value:
+        raise UsageError(f"{flag} {text}: expected a number above 0, as in 500K, 41M or 1.3G")
     return value
 
 

@@ -26,7 +26,6 @@ class Backbone(nn.Module):
         has_positions: whether it takes positions; one without knows the order of tokens alone, and
             keeps a state of one size however long the text is.
         pads_left: whether cached texts may be padded on the left.
-        n_places: places that positions are learned for; `None`: no limit.
     """
 
     embedding: TokenEmbedding | None
@@ -37,7 +36,6 @@ class Backbone(nn.Module):
     n_cached: int = 0
     has_positions: bool = True
     pads_left: bool = True
-    n_places: int | None = None
 
     def forward(
         self,

@@ -41,22 +41,6 @@ class Cache:
         """Returns an empty cache."""
         return cls([{} for _ in range(n_layers)])
 
-    def select(self, rows: Tensor, *, but: Collection[str] = ()) -> None:
-        """Keeps some rows, in the order given; one may come more than once.
-
-        Args:
-            rows: (B',) of those that were.
-            but: names of tensors that stay as they are, since their rows stay the same.
-        """
-        for entry in self.entries:
-            for name, value in entry.items():
-                if name not in but:
-                    entry[name] = _selected(value, rows, self.length if name in _GROWING else None)
-        if self.mask is not None:
-            self.mask = self.mask.index_select(0, rows)
-        if self.positions is not None:
-            self.positions = self.positions.index_select(0, rows)
-
     def advance(self, n_tokens: int) -> None:
         """Counts the next tokens.
 
@@ -97,17 +81,35 @@ class Cache:
         self.positions = positions
         return self.mask, positions
 
+    def take(self, rows: Tensor, *, but: Collection[str] = ()) -> None:
+        """Keeps some rows, in the order given; a row may be named more than once, as beams are.
+
+        For caches whose tensors have the texts first: those of attention and of scans.
+
+        Args:
+            rows: (R,), rows of this cache.
+            but: names of tensors that stay as they are, since their rows stay the same.
+        """
+        for entry in self.entries:
+            for name, value in entry.items():
+                if name not in but:
+                    entry[name] = _taken(value, rows, self.length if name in _GROWING else None)
+        if self.mask is not None:
+            self.mask = self.mask[rows]
+        if self.positions is not None:
+            self.positions = self.positions[rows]
+
 
 # What has room for tokens to come.
 _GROWING = frozenset({"keys", "values"})
 
 
-def _selected(value: Tensor, rows: Tensor, length: int | None) -> Tensor:
+def _taken(value: Tensor, rows: Tensor, length: int | None) -> Tensor:
     """Returns the rows of a tensor; of one with room for more, only what is filled is copied."""
     if length is None:
-        return value.index_select(0, rows)
+        return value[rows]
     out = value.new_empty(len(rows), *value.shape[1:])
-    out[:, :, :length] = value[:, :, :length].index_select(0, rows)
+    out[:, :, :length] = value[rows, :, :length]
     return out
 
 

@@ -21,6 +21,7 @@ from .cache import Cache, Entry
 from .embedding import EmbeddingConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
+from .recompute import through
 
 __all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
 
@@ -246,7 +247,12 @@ class Transformer(nn.Module):
         entry: what the embeddings go through once positions are added.
         prefix: whether a learned token is put before each text, for pooling `cls`.
         block: what makes a block.
+
+    Attributes:
+        recompute: whether blocks compute their states again in the backward pass.
     """
+
+    recompute = False
 
     def __init__(
         self,
@@ -327,6 +333,7 @@ class Transformer(nn.Module):
             mask = attention_mask(mask, x.shape[1], keys.shape[-1], causal=config.causal, bias=bias)
         reading = Reading(mask, angles, start, memory, memory_mask)
         for number, block in enumerate(self.blocks):
-            x = block(x, reading, cache.entries[number] if cache is not None else None)
+            entry = cache.entries[number] if cache is not None else None
+            x = through(block, x, reading, entry, recompute=self.recompute)
         out: Tensor = self.norm(x)
         return out

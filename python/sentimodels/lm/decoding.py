@@ -95,7 +95,7 @@ class Decoding:
             if value is not None:
                 setattr(self, name, value.index_select(0, chosen))
         if self._cache is not None:
-            self._cache.select(chosen)
+            self._cache.take(chosen)
 
     def _logits(self) -> Tensor:
         """Returns the logits (B, V) of the next token of each row."""

@@ -19,7 +19,7 @@ from ..errors import ConfigError, DataError
 from .decoding import Decoding
 from .model import CausalModel
 from .sampling import Draws, Sampling
-from .text_stream import TextStream
+from .text_stream import StopStrings, TextStream
 
 __all__ = ["Ending", "Limits", "Piece", "Reason", "check_prompts", "generate"]
 
@@ -50,6 +50,7 @@ class Limits:
     def __post_init__(self) -> None:
         if self.max_new_tokens < 1:
             raise ConfigError(f"max_new_tokens {self.max_new_tokens}: expected a whole number from 1 on")
+        StopStrings(self.stops)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class Piece:
     ending: Ending | None = None
 
 
-def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits, begin: str | None) -> None:
+def check_prompts(
+    prompts: Sequence[Sequence[int]], n_words: int, limits: Limits, begin: str | None, first: int = 1
+) -> None:
     """Refuses what cannot be read.
 
     Args:
@@ -88,16 +91,17 @@ def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits
         n_words: ids run below this.
         limits: the context.
         begin: a token that texts begin with, if the tokenizer has one.
+        first: number of the first prompt, for messages.
 
     Raises:
         DataError: if a prompt has no tokens, unknown ones, or too many.
     """
-    for number, prompt in enumerate(prompts, 1):
+    for number, prompt in enumerate(prompts, first):
         if not len(prompt):
-            remedy = (
-                "give some text" if begin is None else f"give some text, or begin=True, to begin with {begin}"
+            raise DataError(
+                f"prompt {number} is empty: there is nothing to go on from; give some text"
+                + ("" if begin is None else f", or begin=True (--begin) to go on from {begin}")
             )
-            raise DataError(f"prompt {number} is empty: there is nothing to go on from; {remedy}")
         unknown = next((id for id in prompt if not 0 <= id < n_words), None)
         if unknown is not None:
             raise DataError(
@@ -107,7 +111,7 @@ def check_prompts(prompts: Sequence[Sequence[int]], n_words: int, limits: Limits
         if limits.context is not None and len(prompt) > limits.context and not limits.window:
             raise DataError(
                 f"prompt {number} has {len(prompt)} tokens, but the model reads {limits.context}; "
-                "shorten it, or use window=True, which forgets the oldest tokens"
+                "shorten it, or use window=True (--window), which forgets the oldest tokens"
             )
 
 

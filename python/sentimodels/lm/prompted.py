@@ -15,6 +15,7 @@ from torch import Tensor
 from sentitok import Tokenizer
 
 from ..heads.cross_entropy import IGNORED
+from ..layers.position import Learned
 from .model import CausalModel
 from .pairs import Pairs, Rows, encode_rows
 from .writers import CausalWriter
@@ -101,8 +102,10 @@ class Prompted:
 
     def room(self, model: CausalModel, sources: Rows) -> NDArray[np.int64] | None:
         """Returns the places that a prompt leaves."""
-        reach = model.backbone.n_places
-        return None if reach is None else reach - sources.lengths + 1  # the end is not read
+        for part in model.modules():
+            if isinstance(part, Learned):
+                return len(part.weight) - sources.lengths + 1  # the end is not read
+        return None
 
     def alike(self, model: CausalModel) -> bool:
         """Returns whether prompts cannot be padded on the left."""

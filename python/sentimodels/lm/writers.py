@@ -64,7 +64,7 @@ class Seq2SeqWriter:
         """See `Writer`. Rows of one source look at the same states, which are copied only where they move."""
         sources = self.sources[rows]
         same = torch.equal(sources, self.sources)
-        self.cache.select(rows, but=("memory_keys", "memory_values") if same else ())
+        self.cache.take(rows, but=("memory_keys", "memory_values") if same else ())
         if self.mask is not None and not same:
             self.mask = self.mask[rows]
         self.sources = sources
@@ -119,6 +119,6 @@ class CausalWriter:
 
     def take(self, rows: Tensor) -> None:
         """See `Writer`."""
-        self.cache.select(rows)
+        self.cache.take(rows)
         if self.positions is not None:
             self.positions = self.positions[rows]

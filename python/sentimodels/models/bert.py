@@ -41,7 +41,6 @@ class Bert(Backbone):
         self.config = config
         self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
         self.n_prefix = int(config.pooling == "cls")
-        self.n_places = config.max_len if config.positions == "learned" else None
         self.embedding = token_embedding(config, inputs, config.d_model, std=config.init_std)
         self.segments = nn.Embedding(config.n_segments, config.d_model)
         nn.init.normal_(self.segments.weight, std=config.init_std)

@@ -30,7 +30,6 @@ class Encoder(Backbone):
         self.config = config
         self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
         self.n_prefix = int(config.pooling == "cls")
-        self.n_places = config.max_len if config.positions == "learned" else None
         self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
         self.transformer = Transformer(config, prefix=bool(self.n_prefix))
 

@@ -14,6 +14,7 @@ from ..heads.classes import HeadConfig
 from ..layers.backbone import Backbone
 from ..layers.cache import Cache, Entry
 from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
+from ..layers.recompute import through
 from ..layers.recurrent import reversal, turn
 from ..layers.ssm import SelectiveMixer
 from ..text.inputs import Inputs
@@ -70,7 +71,13 @@ class MambaLayer(nn.Module):
 
 
 class Mamba(Backbone):
-    """Embeddings and layers."""
+    """Embeddings and layers.
+
+    Attributes:
+        recompute: whether layers compute their states again in the backward pass.
+    """
+
+    recompute = False
 
     embedding: TokenEmbedding
     has_positions = False
@@ -101,6 +108,7 @@ class Mamba(Backbone):
         if cache is not None:
             cache.advance(x.shape[1])
         for number, layer in enumerate(self.layers):
-            x = layer(x, mask, places, cache.entries[number] if cache is not None else None)
+            entry = cache.entries[number] if cache is not None else None
+            x = through(layer, x, mask, places, entry, recompute=self.recompute)
         states: Tensor = self.norm(x)
         return states

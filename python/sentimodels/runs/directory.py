@@ -46,6 +46,7 @@ from .git_state import git_state
 from .language import is_language, is_translation
 
 __all__ = [
+    "HasFingerprint",
     "Loaded",
     "begin_run",
     "begun",

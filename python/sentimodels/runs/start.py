@@ -14,11 +14,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from ..config import RunConfig
+from ..config import LanguageConfig, RunConfig
 from ..errors import CheckpointError, ConfigError
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
-from .directory import WEIGHTS, check_there, load_config
+from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 
 __all__ = ["encoder_of_start", "start_from"]
 
@@ -42,7 +42,7 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     return load_encoder(Path(path), config.model_copy(update={"data": data}))
 
 
-def start_from(module: nn.Module, config: RunConfig, encoder: TextEncoder) -> list[str]:
+def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: HasFingerprint) -> list[str]:
     """Puts the weights of `train.init_from` into a module, where they fit.
 
     Args:

@@ -2,9 +2,9 @@
 
 MFU = 6 N tokens / (seconds x peak), as PaLM counts it (Chowdhery et al. 2022, appendix B) without
 the attention term: N are the parameters that every token goes through, so tables of rows that ids
-choose are left out; 6 operations each, 2 forward and 4 backward. The peak is that of the maker's
-data sheet for dense bfloat16 or float32, without sparsity. A device that is not in the table has
-no MFU.
+choose are left out, unless a head reads them whole; 6 operations each, 2 forward and 4 backward. The
+peak is that of the maker's data sheet for dense bfloat16 or float32, without sparsity. A device that is
+not in the table has no MFU.
 """
 
 from torch import device, nn
@@ -33,7 +33,11 @@ _PEAKS = {
 
 def working_parameters(module: nn.Module) -> int:
     """Returns how many parameters every token goes through."""
-    return sum(value.numel() for name, value in module.named_parameters() if not is_table(name))
+    tied = {id(p) for part in module.modules() if getattr(part, "tied", False) for p in part.parameters()}
+    counted = (
+        value.numel() for name, value in module.named_parameters() if not is_table(name) or id(value) in tied
+    )
+    return sum(counted)
 
 
 def peak_of(on: device, bfloat16: bool) -> float | None:

@@ -3,38 +3,51 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torch import Tensor
+
+from ...config import LanguageConfig, MaskedConfig
 from ...models.bert import BertConfig
-from .settings import activation_of, check_fixed, check_theirs, named_activation
+from .layout import Layout
+from .settings import check_fixed, check_theirs
 from .tensors import Pair, weight_and_bias
 
-__all__ = ["ARCH", "KIND", "from_theirs", "pairs", "to_theirs"]
+__all__ = ["BERT"]
 
-ARCH, KIND = "bert", "masked"
 _LAYOUT = "BERT"
-# What BERT is, by our settings.
+_FOLLOWS = "cls.seq_relationship"
+# What BERT is, by our settings; activation and eps are those of its head as well.
 _FIXED: dict[str, tuple[Any, ...]] = {
     "causal": (False,),
     "positions": ("learned",),
     "norm": ("layer",),
     "norm_order": ("post",),
     "biases": (True,),
+    "activation": ("gelu",),
+    "norm_eps": (1e-12,),
     "attention": ("softmax", "plain"),
     "qk_norm": (False,),
     "char_ngrams": ((0, 0),),
 }
-_THEIRS = {"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"}
+_THEIRS = {
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "position_embedding_type": "absolute",
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+}
 
 
-def to_theirs(model: BertConfig, vocab_size: int, *, next_sentence: bool) -> dict[str, Any]:
-    """Returns `config.json` of a model.
+def _next_sentence(config: LanguageConfig) -> bool:
+    return isinstance(config.task, MaskedConfig) and config.task.next_sentence
 
-    Raises:
-        ConfigError: if the layout has no place for it.
-    """
+
+def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
+    model = config.model
+    assert isinstance(model, BertConfig)
     check_fixed(model, _FIXED, _LAYOUT)
     check_fixed(model, {"n_kv_heads": (None, model.n_heads)}, _LAYOUT)
     return {
-        "architectures": ["BertForPreTraining" if next_sentence else "BertForMaskedLM"],
+        "architectures": ["BertForPreTraining" if _next_sentence(config) else "BertForMaskedLM"],
         "model_type": "bert",
         "vocab_size": vocab_size,
         "max_position_embeddings": model.max_len,
@@ -43,7 +56,7 @@ def to_theirs(model: BertConfig, vocab_size: int, *, next_sentence: bool) -> dic
         "num_attention_heads": model.n_heads,
         "intermediate_size": model.inner,
         "type_vocab_size": model.n_segments,
-        "hidden_act": named_activation(model.activation, _LAYOUT),
+        "hidden_act": "gelu",
         "layer_norm_eps": model.norm_eps,
         "initializer_range": model.init_std,
         "hidden_dropout_prob": model.dropout,
@@ -52,14 +65,9 @@ def to_theirs(model: BertConfig, vocab_size: int, *, next_sentence: bool) -> dic
     }
 
 
-def from_theirs(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `[model]` of a `config.json`.
-
-    Raises:
-        ConfigError: if it has something that we do not.
-    """
+def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     check_theirs(given, _THEIRS, _LAYOUT)
-    return {
+    model = {
         **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
         "max_len": int(given.get("max_position_embeddings", 512)),
         "d_model": int(given.get("hidden_size", 768)),
@@ -67,22 +75,16 @@ def from_theirs(given: Mapping[str, Any]) -> dict[str, Any]:
         "n_heads": int(given.get("num_attention_heads", 12)),
         "d_ff": int(given.get("intermediate_size", 3072)),
         "n_segments": int(given.get("type_vocab_size", 2)),
-        "activation": activation_of(given.get("hidden_act", "gelu")),
-        "norm_eps": float(given.get("layer_norm_eps", 1e-12)),
         "init_std": float(given.get("initializer_range", 0.02)),
         "dropout": float(given.get("hidden_dropout_prob", 0.1)),
         "attention_dropout": float(given.get("attention_probs_dropout_prob", 0.1)),
         "embedding_dropout": 0.0,
     }
+    return {"model": model, "task": {"kind": "masked", "next_sentence": f"{_FOLLOWS}.weight" in tensors}}
 
 
-def pairs(n_layers: int, *, next_sentence: str | None) -> list[Pair]:
-    """Returns which tensor is which.
-
-    Args:
-        n_layers: blocks.
-        next_sentence: the name of our head of next sentences, if there is one.
-    """
+def _pairs(config: LanguageConfig) -> list[Pair]:
+    assert isinstance(config.model, BertConfig)
     table = "bert.embeddings.word_embeddings.weight"
     found = [
         Pair("backbone.embedding.weight", (table,)),
@@ -93,7 +95,7 @@ def pairs(n_layers: int, *, next_sentence: str | None) -> list[Pair]:
         *weight_and_bias("head.norm", "cls.predictions.transform.LayerNorm"),
         Pair("head.bias", ("cls.predictions.bias",)),
     ]
-    for layer in range(n_layers):
+    for layer in range(config.model.n_layers):
         ours, theirs = f"backbone.transformer.blocks.{layer}.", f"bert.encoder.layer.{layer}."
         attention = [f"{theirs}attention.self.{name}" for name in ("query", "key", "value")]
         found += weight_and_bias(f"{ours}attention.qkv_proj", *attention)
@@ -105,7 +107,22 @@ def pairs(n_layers: int, *, next_sentence: str | None) -> list[Pair]:
             ("feed_forward_norm", "output.LayerNorm"),
         ):
             found += weight_and_bias(ours + a, theirs + b)
-    if next_sentence is not None:
-        found += weight_and_bias(f"{next_sentence}.pooler", "bert.pooler.dense")
-        found += weight_and_bias(f"{next_sentence}.output", "cls.seq_relationship")
+    if _next_sentence(config):
+        found += weight_and_bias("next_sentence.pooler", "bert.pooler.dense")
+        found += weight_and_bias("next_sentence.output", _FOLLOWS)
     return found
+
+
+BERT = Layout(
+    name=_LAYOUT,
+    model_type="bert",
+    arch="bert",
+    prefix="bert.",
+    table="embeddings.word_embeddings.weight",
+    # Numbers of places, and a head that is the table and the bias once more.
+    ignored=r"\.position_ids$|^cls\.predictions\.decoder\.(weight|bias)$",
+    to_theirs=_to_theirs,
+    from_theirs=_from_theirs,
+    pairs=_pairs,
+    per_token=("backbone.embedding.weight", "head.bias"),
+)

@@ -6,13 +6,17 @@ Their linear maps hold their weights the other way round.
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from ...config import LanguageConfig, NextTokenConfig
 from ...models.gpt import GptConfig
+from .layout import Layout
 from .settings import activation_of, check_fixed, check_theirs, named_activation
 from .tensors import Pair, weight_and_bias
 
-__all__ = ["ARCH", "KIND", "from_theirs", "pairs", "to_theirs"]
+__all__ = ["GPT_2"]
 
-ARCH, KIND = "gpt", "next-token"
 _LAYOUT = "GPT-2"
 # What GPT-2 is, by our settings.
 _FIXED: dict[str, tuple[Any, ...]] = {
@@ -32,12 +36,9 @@ _THEIRS = {
 }
 
 
-def to_theirs(model: GptConfig, vocab_size: int, *, tied: bool) -> dict[str, Any]:
-    """Returns `config.json` of a model.
-
-    Raises:
-        ConfigError: if the layout has no place for it.
-    """
+def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
+    model = config.model
+    assert isinstance(model, GptConfig)
     check_fixed(model, _FIXED, _LAYOUT)
     check_fixed(model, {"n_kv_heads": (None, model.n_heads)}, _LAYOUT)
     return {
@@ -54,19 +55,20 @@ def to_theirs(model: GptConfig, vocab_size: int, *, tied: bool) -> dict[str, Any
         "resid_pdrop": model.dropout,
         "embd_pdrop": model.embedding_dropout,
         "attn_pdrop": model.attention_dropout,
-        "tie_word_embeddings": tied,
+        "tie_word_embeddings": _tied(config),
     }
 
 
-def from_theirs(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `[model]` of a `config.json`.
+def _tied(config: LanguageConfig) -> bool:
+    return isinstance(config.task, NextTokenConfig) and config.task.tied
 
-    Raises:
-        ConfigError: if it has something that we do not.
-    """
+
+def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     check_theirs(given, _THEIRS, _LAYOUT)
     width = int(given.get("n_embd", 768))
-    return {
+    table, own = tensors.get("transformer.wte.weight"), tensors.get("lm_head.weight")
+    tied = own is None or table is None or torch.equal(own, table)
+    model = {
         **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
         "max_len": int(given.get("n_positions", 1024)),
         "d_model": width,
@@ -79,16 +81,17 @@ def from_theirs(given: Mapping[str, Any]) -> dict[str, Any]:
         "embedding_dropout": float(given.get("embd_pdrop", 0.1)),
         "attention_dropout": float(given.get("attn_pdrop", 0.1)),
     }
+    return {"model": model, "task": {"kind": "next-token", "tied": tied}}
 
 
-def pairs(n_layers: int, *, tied: bool) -> list[Pair]:
-    """Returns which tensor is which."""
+def _pairs(config: LanguageConfig) -> list[Pair]:
+    assert isinstance(config.model, GptConfig)
     found = [
         Pair("backbone.embedding.weight", ("transformer.wte.weight",)),
         Pair("backbone.transformer.positions.weight", ("transformer.wpe.weight",)),
         *weight_and_bias("backbone.transformer.norm", "transformer.ln_f"),
     ]
-    for layer in range(n_layers):
+    for layer in range(config.model.n_layers):
         ours, theirs = f"backbone.transformer.blocks.{layer}.", f"transformer.h.{layer}."
         for a, b, turned in (
             ("attention_norm", "ln_1", False),
@@ -99,4 +102,19 @@ def pairs(n_layers: int, *, tied: bool) -> list[Pair]:
             ("feed_forward.project_out", "mlp.c_proj", True),
         ):
             found += weight_and_bias(ours + a, theirs + b, turned=turned)
-    return found if tied else [*found, Pair("head.weight", ("lm_head.weight",))]
+    return found if _tied(config) else [*found, Pair("head.weight", ("lm_head.weight",))]
+
+
+GPT_2 = Layout(
+    name=_LAYOUT,
+    model_type="gpt2",
+    arch="gpt",
+    prefix="transformer.",
+    table="wte.weight",
+    # Masks that older files hold, and a head that is the table once more.
+    ignored=r"\.attn\.(bias|masked_bias)$|^lm_head\.weight$",
+    to_theirs=_to_theirs,
+    from_theirs=_from_theirs,
+    pairs=_pairs,
+    per_token=("backbone.embedding.weight", "head.weight"),
+)

@@ -1,0 +1,170 @@
+"""Speed of generation on the CPU: with the cache, without it, and transformers' GPT-2 `generate`.
+
+    python benches/models/generate.py                    # needs transformers
+    python benches/models/generate.py --quick            # fewer tokens and rounds
+
+One model is built with drawn weights and written in both layouts, so that all sides compute the
+same logits; the greedy tokens of all sides are compared in the same run, and the run fails where
+they differ. Sides take turns, the order changes from round to round, and the median counts. Bars:
+with the cache at least 5 times as fast as without at 256 new tokens; not slower than transformers.
+Exits with 1 where a bar is missed.
+"""
+
+import argparse
+import logging
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sentimodels import LanguageModel
+from sentimodels.lm.directory import LoadedModel
+from sentimodels.lm.generate import generate
+from sentimodels.lm.layouts.folder import export_model
+from sentimodels.lm.model import CausalModel, build_language_model
+from sentimodels.lm.sampling import Sampling
+from sentimodels.runs.language import resolve_language
+from sentitok import train_bpe
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GPT_2 = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "positions": "learned"}
+GREEDY = Sampling(temperature=0)
+# Name, width, heads, layers, vocabulary, rows.
+CASES = [
+    ("tiny, 1 row", 256, 8, 4, 5_000, 1),
+    ("tiny, 8 rows", 256, 8, 4, 5_000, 8),
+    ("small, 1 row", 512, 16, 4, 5_000, 1),
+    ("medium, 1 row", 512, 16, 8, 5_000, 1),
+]
+N_PROMPT = 16
+LEAST_WITH_CACHE, LEAST_AGAINST_THEIRS = 5.0, 1.0
+
+
+def build(width: int, heads: int, layers: int, n_words: int, folder: Path) -> tuple[LanguageModel, Any]:
+    """Returns a model, and the same one of transformers'."""
+    import transformers
+
+    tree = {
+        "arch": "gpt",
+        "model": {"d_model": width, "n_heads": heads, "n_layers": layers, "max_len": 512, **GPT_2},
+        "data": {"context": 512},
+        "task": {"tied": True},
+    }
+    config = resolve_language(tree)
+    tokenizer = train_bpe(ROOT / "tests/data/corpus/sherlock-holmes.txt", vocab_size=n_words)
+    torch.manual_seed(0)
+    ours = build_language_model(config, tokenizer.vocab_size).eval()
+    assert isinstance(ours, CausalModel)
+    with torch.no_grad():
+        for parameter in ours.parameters():  # so that texts do not repeat one token
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    loaded = LoadedModel(config, ours, tokenizer, {})
+    export_model(loaded, folder)
+    theirs: Any = transformers.GPT2LMHeadModel.from_pretrained(folder)
+    theirs.eval()
+    theirs.generation_config.eos_token_id = theirs.generation_config.bos_token_id = None
+    theirs.generation_config.pad_token_id = 0
+    return LanguageModel(loaded), theirs
+
+
+def cached(model: LanguageModel, prompts: list[list[int]], n_new: int) -> list[list[int]]:
+    """As `LanguageModel.generate` does it: to text, piece by piece."""
+    texts = [list(prompt) for prompt in prompts]
+    module = model._module
+    assert isinstance(module, CausalModel)
+    for piece in generate(module, model.tokenizer, prompts, model.limits(n_new), GREEDY):
+        if piece.ending is not None:
+            texts[piece.row] += piece.ending.ids
+    return texts
+
+
+@torch.inference_mode()
+def uncached(model: LanguageModel, prompts: list[list[int]], n_new: int) -> list[list[int]]:
+    module, ids = model._module, torch.tensor(prompts)
+    for _ in range(n_new):
+        ids = torch.cat((ids, module.logits(module(ids)[:, -1:]).argmax(-1)), 1)
+    found: list[list[int]] = ids.tolist()
+    return found
+
+
+def of_transformers(model: Any, prompts: list[list[int]], n_new: int) -> list[list[int]]:
+    ids = torch.tensor(prompts)
+    found: list[list[int]] = model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n_new, min_new_tokens=n_new
+    ).tolist()
+    return found
+
+
+def measure(sides: dict[str, Callable[[], list[list[int]]]], rounds: int) -> dict[str, float]:
+    """Returns the median seconds of each side.
+
+    Raises:
+        SystemExit: if two sides differ.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in sides}
+    answers = {name: side() for name, side in sides.items()}  # not counted: warms up
+    first = next(iter(answers.values()))
+    for name, answer in answers.items():
+        if answer != first:
+            sys.exit(f"{name}: other tokens than {next(iter(answers))}")
+    names = list(sides)
+    for number in range(rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            began = time.perf_counter()
+            sides[name]()
+            taken[name].append(time.perf_counter() - began)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def case(
+    name: str, width: int, heads: int, layers: int, n_words: int, rows: int, *, n_new: int, rounds: int
+) -> bool:
+    """Measures one size; returns whether both bars are met."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = build(width, heads, layers, n_words, Path(folder))
+    drawn = torch.Generator().manual_seed(1)
+    prompts = torch.randint(0, n_words, (rows, N_PROMPT), generator=drawn).tolist()
+    found = measure(
+        {
+            "cached": partial(cached, ours, prompts, n_new),
+            "uncached": partial(uncached, ours, prompts, n_new),
+            "transformers": partial(of_transformers, theirs, prompts, n_new),
+        },
+        rounds,
+    )
+    with_cache = found["uncached"] / found["cached"]
+    against = found["transformers"] / found["cached"]
+    print(
+        f"{name:16} {n_new} new tokens: cached {found['cached']:.3f} "
+        f"({rows * n_new / found['cached']:,.0f} tokens/s), uncached {found['uncached']:.3f} "
+        f"({with_cache:.1f} x), transformers {found['transformers']:.3f} ({against:.2f} x)",
+        flush=True,
+    )
+    return with_cache >= LEAST_WITH_CACHE and against >= LEAST_AGAINST_THEIRS
+
+
+def main() -> None:
+    read = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    read.add_argument("--quick", action="store_true", help="64 new tokens and one round")
+    read.add_argument("--threads", type=int, help="threads of torch")
+    read.add_argument("--rounds", type=int, default=5)
+    given = read.parse_args()
+    logging.disable(logging.WARNING)
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median seconds")
+    rounds, n_new = (1, 64) if given.quick else (given.rounds, 256)
+    kept = [case(*one, n_new=n_new, rounds=rounds) for one in CASES]
+    if not all(kept):
+        sys.exit("a bar is missed")
+    print("equal tokens on all sides; both bars are met")
+
+
+if __name__ == "__main__":
+    main()

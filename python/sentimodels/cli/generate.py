@@ -1,0 +1,299 @@
+"""`senti generate`: prompts in, the texts that a language model goes on with out.
+
+Not for how tokens are taken (`sentimodels.lm.sampling`). One prompt is written as it comes; several
+go through the model together, and come out in their order. On a terminal without a prompt, one is
+asked for, again and again, and each stands alone.
+"""
+
+import io
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import json_line, number
+from sentitok.cli.process import complain, stdin, to_stdout
+from sentitok.rows import MAX_LINE, lines
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import Device
+
+if TYPE_CHECKING:
+    from ..language_model import LanguageModel
+    from ..lm.generate import Limits
+    from ..lm.sampling import Sampling
+
+# Texts written at a time, so that a long stream of prompts needs little memory.
+_AT_ONCE = 256
+# What --stop may spell, as a shell passes no line end easily.
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
+
+
+def generate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory of a language model.")],
+    prompts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROMPT]...",
+            help="Texts to go on from. [default: lines of stdin; on a terminal, what is typed]",
+        ),
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="File of prompts, one a line. Repeatable."),
+    ] = None,
+    max_new_tokens: Annotated[
+        int, typer.Option("--max-new-tokens", min=1, metavar="N", help="Maximum number of tokens of a text.")
+    ] = 128,
+    temperature: Annotated[
+        float,
+        typer.Option(
+            "--temperature",
+            metavar="T",
+            help="What logits are divided by: below 1 likelier tokens, above 1 more variety, 0 always the "
+            "likeliest token.",
+        ),
+    ] = 1.0,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", metavar="K", help="Draw from the K likeliest tokens. [default: all]"),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            "--top-p",
+            metavar="P",
+            help="Draw from the likeliest tokens that reach this share of the probability. [default: all]",
+        ),
+    ] = None,
+    min_p: Annotated[
+        float | None,
+        typer.Option(
+            "--min-p",
+            metavar="P",
+            help="Draw no token less likely than this share of the likeliest one. [default: any]",
+        ),
+    ] = None,
+    repetition_penalty: Annotated[
+        float,
+        typer.Option(
+            "--repetition-penalty",
+            metavar="R",
+            help="Make tokens of the text so far less likely: above 1; 1 for none.",
+        ),
+    ] = 1.0,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stop",
+            metavar="TEXT",
+            help=r"End a text before this string; \n is a line end, \t a tab. Repeatable.",
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=1, metavar="N", help="Number of texts for each prompt.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Random seed: the same one gives the same texts. [default: another each time]",
+        ),
+    ] = None,
+    begin: Annotated[
+        bool, typer.Option("--begin", help="Put the token that documents begin after before each prompt.")
+    ] = False,
+    window: Annotated[
+        bool,
+        typer.Option(
+            "--window", help="Let texts be longer than the context; the oldest tokens are forgotten."
+        ),
+    ] = False,
+    batch_size: Annotated[
+        int,
+        typer.Option("--batch-size", min=1, metavar="N", help="Maximum number of texts written together."),
+    ] = 32,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to write to: .jsonl or .txt. [default: stdout]"
+        ),
+    ] = None,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Go on with texts, by a language model.
+
+    Each text is written with its prompt before it; --quiet leaves the prompt out, --json prints one
+    object a text. The speed is told on stderr.
+    """
+    from ..data.writers import write_atomically
+    from ..language_model import LanguageModel
+    from ..lm.sampling import Sampling
+
+    output = Output("senti.generate/1", as_json=as_json, quiet=quiet)
+    if out is not None and out.suffix not in (".jsonl", ".txt"):
+        raise UsageError(f"--out {out}: writes .jsonl or .txt")
+    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+    model = LanguageModel.load(run, device or "cpu")
+    stops = tuple(_unescaped(text) for text in stop or ())
+    writer = _Writer(output, model, model.limits(max_new_tokens, stops, window=window), sampling)
+    writer.options = {"seed": seed, "begin": begin, "batch_size": batch_size}
+    given = _given(prompts or [], file or [])
+    if given is None and out is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
+        _ask(writer)
+        return
+    asked = _lines_of_stdin() if given is None else iter(given)
+    if out is not None:
+        form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
+        parts = list(writer.together(asked, n, form))
+        write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
+        output.result({"out": str(out), "texts": len(parts)}, f"{len(parts):,} texts in {out}", str(out))
+    elif output.human and given is not None and len(given) * n == 1:
+        writer.as_it_comes(given[0])
+    else:
+        for part in writer.together(asked, n, "json" if as_json else "quiet" if quiet else "text"):
+            with to_stdout():
+                sys.stdout.write(part)
+                sys.stdout.flush()
+    writer.tell_speed()
+
+
+class _Writer:
+    """Writes texts, and counts what it took."""
+
+    def __init__(
+        self, output: Output, model: "LanguageModel", limits: "Limits", sampling: "Sampling"
+    ) -> None:
+        self.output, self.model, self.limits, self.sampling = output, model, limits, sampling
+        self.options: dict[str, Any] = {}
+        self.n_read = self.n_new = 0
+        self.seconds = 0.0
+
+    def as_it_comes(self, prompt: str) -> None:
+        """Writes one text piece by piece."""
+        began = time.perf_counter()
+        pieces = self.model.pieces([prompt], self.limits, self.sampling, **self.options)
+        self.n_read += self.model.check([prompt], self.limits, begin=self.options["begin"])
+        with to_stdout():
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
+            for piece in pieces:
+                sys.stdout.write(piece.text)
+                sys.stdout.flush()
+                self.n_new += 0 if piece.ending is None else len(piece.ending.ids)
+            sys.stdout.write("\n")
+        self.seconds += time.perf_counter() - began
+
+    def together(self, prompts: Iterator[str], n: int, form: str) -> Iterator[str]:
+        """Yields each text as it is printed, n of each prompt, in the order of the prompts."""
+        first = 1
+        while asked := list(islice(prompts, max(1, _AT_ONCE // n))):
+            began = time.perf_counter()
+            self.n_read += n * self.model.check(asked, self.limits, begin=self.options["begin"], first=first)
+            first += len(asked)
+            some = [prompt for prompt in asked for _ in range(n)]
+            texts = [""] * len(some)
+            took, tokens, reasons = [0.0] * len(some), [0] * len(some), [""] * len(some)
+            for piece in self.model.pieces(some, self.limits, self.sampling, **self.options):
+                texts[piece.row] += piece.text
+                if piece.ending is not None:
+                    took[piece.row] = time.perf_counter() - began
+                    tokens[piece.row], reasons[piece.row] = len(piece.ending.ids), piece.ending.reason
+            self.n_new += sum(tokens)
+            self.seconds += time.perf_counter() - began
+            for prompt, text, n_new, reason, seconds in zip(some, texts, tokens, reasons, took, strict=True):
+                if form == "json":
+                    record = {"schema": self.output.schema, "prompt": prompt, "text": text, "tokens": n_new}
+                    yield json_line({**record, "reason": reason, "seconds": round(seconds, 6)}) + "\n"
+                else:
+                    yield (text if form == "quiet" else prompt + text) + "\n"
+
+    def tell_speed(self) -> None:
+        """Says on stderr how many tokens were read and written, and how fast."""
+        rate = self.n_new / max(self.seconds, 1e-9)
+        self.output.note(
+            f"{number(self.n_read)} prompt tokens, {number(self.n_new)} new tokens in {self.seconds:.2f} s: "
+            f"{number(round(rate, 1))} tokens/s"
+        )
+
+
+def _given(prompts: list[str], files: list[Path]) -> list[str] | None:
+    """Returns the prompts of the arguments, then those of the files; `None` without either."""
+    from ..data.opening import open_text
+
+    if not prompts and not files:
+        return None
+    found = list(prompts)
+    for path in files:
+        with open_text(path) as opened:
+            found += [line.rstrip("\r\n") for line in opened.lines()]
+    return found
+
+
+def _lines_of_stdin() -> Iterator[str]:
+    """The lines of stdin, which are UTF-8 whatever the terminal is."""
+    text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
+    try:
+        for line in lines(text, "stdin", MAX_LINE):
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8 ({error.reason}); give UTF-8 text") from error
+
+
+def _ask(writer: _Writer) -> None:
+    """Asks for prompts until the input ends; Ctrl-C ends a text, and between two texts the command."""
+    from rich.console import Console
+
+    from ..errors import SentiError
+
+    console = Console(stderr=True)
+    console.print("Type a text to go on from; Ctrl-D ends.", style="dim", highlight=False)
+    while True:
+        try:
+            prompt = console.input("[bold]> [/bold]")
+        except EOFError:
+            console.print()
+            return
+        if not prompt and not writer.options["begin"]:
+            continue
+        writer.n_read, writer.n_new, writer.seconds = 0, 0, 0.0
+        try:
+            writer.as_it_comes(prompt)
+        except KeyboardInterrupt:
+            with to_stdout():
+                sys.stdout.write("\n")
+            continue
+        except SentiError as error:
+            complain(f"senti: {error}")
+            continue
+        writer.tell_speed()
+
+
+def _unescaped(text: str) -> str:
+    """Reads the escapes of `--stop`."""
+    out, place = "", 0
+    while place < len(text):
+        pair = text[place : place + 2]
+        out += _ESCAPES.get(pair, text[place])
+        place += 2 if pair in _ESCAPES else 1
+    return out
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "generate",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            'senti generate runs/base "It was a dark" --temperature 0.8 --top-p 0.9',
+            'senti generate runs/base "It was a dark" --n 3 --seed 1 -o texts.jsonl',
+            r'echo "Q: why?" | senti generate runs/base --stop "\n" --quiet',
+        ),
+    )(generate)

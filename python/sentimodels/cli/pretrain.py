@@ -1,0 +1,167 @@
+"""`senti pretrain`: flags and TOML -> `LanguageConfig` -> a language model's run.
+
+Not for training, which is one call, nor for the options that set a key (`options.py`). Flags go above
+`--set`, that above `--config`, that above what suits the architecture and the size.
+"""
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sentitok.cli.output import lines, number, table
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .options import parameters, tree_of
+from .stopping import Stopper
+from .train import trees, watched
+
+__all__ = ["register"]
+
+_SCHEMA = "senti.pretrain/1"
+
+
+def pretrain(
+    corpus: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CORPUS", help="Files and folders of texts, or a directory that sentitok encode wrote."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/lm-ARCH]"),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="Configuration file in TOML; senti init --task writes one."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show parameters and tokens of a step without training.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    **given: Any,
+) -> None:
+    """Pre-train a language model on texts.
+
+    A share of the documents is held out for validation; the best weights by validation loss are kept.
+    Ctrl-C saves the run; senti pretrain --resume DIR goes on.
+    """
+    from ..lm.pretrain import plan
+    from ..runs.language import resolve_language
+    from ..runs.processes import is_first
+
+    output = Output(_SCHEMA, as_json=as_json and is_first(), quiet=quiet or not is_first())
+    if resume is not None:
+        if corpus or config or set_ or out or tree_of(given):
+            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        _run(output, resume, None)
+        return
+    flags = tree_of({**given, "data__corpus": corpus})
+    resolved = resolve_language(*trees(config, set_ or [], flags))
+    if dry_run:
+        found = plan(resolved)
+        rows = [
+            (key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()
+        ]
+        output.result(found, lines(rows), str(found["parameters"]))
+        return
+    _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved)
+
+
+def _run(output: Output, folder: Path, config: Any) -> None:
+    """Trains, or goes on, and prints the summary."""
+    from ..lm.pretrain import pretrain, resume_pretraining
+    from ..runs.processes import is_first
+
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        about = resume_pretraining(folder, **more) if config is None else pretrain(config, folder, **more)
+    if is_first():
+        text = summary(about, folder) if output.human else ""
+        output.result({"run": str(folder), **about}, text, str(folder))
+    if about["fit"]["stop"] == "stopped":
+        print(f"senti: stopped; resume with senti pretrain --resume {folder}", file=sys.stderr)
+        raise typer.Exit(stopper.code)
+
+
+def summary(about: dict[str, Any], folder: Path) -> str:
+    """Writes what people want to know of a language model's run."""
+    fit, speed, valid = about["fit"], about["speed"], about["valid"]
+    said = f"{number(round(speed['tokens_per_second']))} tokens/s"
+    if "mfu" in speed:
+        said += (
+            f", MFU {100 * speed['mfu']:.1f} % ({speed['formula']}; peak {speed['peak'] / 1e12:.0f} TFLOP/s)"
+        )
+    documents, tokens = about["corpus"]["documents"], about["corpus"]["tokens"]
+    best = f"best at {number(fit['best_step'])} by validation loss"
+    pairs = [
+        ("model", f"{about['arch']}, {number(about['parameters'])} parameters, {about['task']}"),
+        ("training", f"{number(tokens[0])} tokens, {number(documents[0])} documents"),
+        ("validation", f"{number(tokens[1])} tokens, {number(documents[1])} documents"),
+        ("steps", f"{number(fit['steps'])} ({fit['stop']}), {best}"),
+        ("tokens", f"{number(fit['tokens'])} trained on"),
+        ("speed", said),
+        ("seconds", f"{about['seconds']['fit']:.1f}"),
+    ]
+    rows = [[f"{about['arch']}, this run", *_shown(valid)]]
+    if "bits_per_byte" in valid:
+        rows += [[name, "", "", f"{value:.4f}"] for name, value in about["baselines"].items()]
+    text = f"{lines(pairs)}\n\n{table(['', 'loss', 'perplexity', 'bits per byte'], rows)}".rstrip("\n") + "\n"
+    if "next_sentence" in valid:
+        text += f"next sentence: accuracy {valid['next_sentence']:.4f}\n"
+    ending = lines([("written", str(folder)), ("next", f"senti train FILE --init {folder}")])
+    return f"{text}\n{ending}"
+
+
+def _shown(valid: dict[str, float]) -> list[str]:
+    bits = valid.get("bits_per_byte")
+    return [
+        f"{valid['loss']:.4f}", f"{valid['perplexity']:.2f}", "" if bits is None else f"{bits:.4f}"
+    ]  # fmt: skip
+
+
+# Its own parameters, without those that the configuration brings.
+_OWN = [
+    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(pretrain).parameters.values()
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file, with the options that its configuration has."""
+    made = [parameter for _, parameter in parameters(language=True)]
+    pretrain.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*_OWN[:2], *made, *_OWN[2:]]
+    )
+    app.command(
+        "pretrain",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti pretrain books.txt --preset nano --steps 200 --out runs/lm",
+            "senti pretrain books.txt --arch bert --preset nano --next-sentence --epochs 1 --out runs/bert",
+            "senti pretrain --resume runs/lm",
+        ),
+    )(pretrain)

@@ -1,0 +1,174 @@
+"""`prepare` and `Corpus`: from files to the rows of a training and a validation part.
+
+Texts are encoded into token shards in the run directory; a directory that `sentitok encode` wrote is used
+where it lies. Either way all documents go by once, in blocks: held-out sentences are looked for, tokens
+and bytes counted, rows found. So memory does not grow with the corpus, but the index on the disk does.
+Not for reading texts (`documents.py`) nor for rows of a task.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from sentitok import Tokenizer, TrainError, train_bpe, train_unigram, train_wordpiece
+from sentitok.datasets import TokenDataset
+
+from ..config import LanguageConfig
+from ..data.opening import read_small
+from ..errors import ConfigError, DataError
+from .blocks import DOCUMENTS, of_shards, of_texts
+from .count import FACTS, Count, Facts, too_small
+from .documents import Documents
+from .held_out import HeldOutLines
+from .parts import Part
+from .special import end_of_document, masked_tokens
+from .split import held_out
+from .tokens import TokenWriter
+
+__all__ = ["Corpus", "is_encoded", "open_corpus", "prepare"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus as rows.
+
+    Attributes:
+        dataset: all ids.
+        train: the rows to train on.
+        valid: the rows to score.
+        facts: what is known of it.
+    """
+
+    dataset: TokenDataset
+    train: Part
+    valid: Part
+    facts: Facts
+
+
+def is_encoded(config: LanguageConfig) -> bool:
+    """Whether the corpus is a directory of token shards."""
+    corpus = config.data.corpus
+    return len(corpus) == 1 and (Path(corpus[0]) / "manifest.json").is_file()
+
+
+def prepare(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = None) -> Tokenizer:
+    """Writes the index of a corpus, and its tokens unless it is encoded.
+
+    Args:
+        config: of the run.
+        folder: where the index goes.
+        tokenizer: of the run, if it is known already.
+
+    Returns:
+        The tokenizer, with the special tokens that the task needs.
+
+    Raises:
+        DataError: if the corpus cannot be used, is too small, or nothing may be trained on it.
+        ConfigError: if no tokenizer is named for an encoded corpus.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_encoded(config):
+        return _index(config, folder, tokenizer)
+    documents = Documents(config.data)
+    if tokenizer is None:
+        tokenizer = _tokenizer(config, documents)
+    tokenizer, end = _complete(config, tokenizer)
+    counting = Count(config, folder, tokenizer.vocab_size)
+    with TokenWriter(folder, tokenizer, end) as writer, counting as count:
+        for block in of_texts(documents, tokenizer, end):
+            writer.add(block.ids, block.ends)
+            count.add(block)
+        writer.close()
+        count.close(folder, end, documents.sources, documents.held_out.n_left_out)
+    return tokenizer
+
+
+def _complete(config: LanguageConfig, tokenizer: Tokenizer) -> tuple[Tokenizer, int]:
+    """Returns the tokenizer with the tokens that rows are made with, and the one that ends a document."""
+    if config.task.kind == "masked":
+        tokenizer, _ = masked_tokens(tokenizer)
+    return end_of_document(tokenizer, config.data.end)
+
+
+def _tokenizer(config: LanguageConfig, documents: Documents) -> Tokenizer:
+    """Returns the tokenizer that is named, or one trained on the training part."""
+    data = config.data
+    if data.tokenizer is not None:
+        return Tokenizer.from_file(data.tokenizer)
+    kind = data.tokenizer_model or ("wordpiece" if config.task.kind == "masked" else "bpe")
+    texts = _training_texts(config, documents)
+    try:
+        if kind == "bpe":
+            names = ["<|endoftext|>"] if config.task.kind == "next-token" else None
+            return train_bpe(texts=texts, vocab_size=data.vocab_size, special_tokens=names)
+        if kind == "wordpiece":
+            return train_wordpiece(texts=texts, vocab_size=data.vocab_size, lowercase=False)
+        return train_unigram(texts=texts, vocab_size=data.vocab_size)
+    except TrainError:
+        if any(source["documents"] for source in documents.sources):
+            raise
+        raise too_small(config, 0) from None
+
+
+def _training_texts(config: LanguageConfig, documents: Documents) -> Iterator[str]:
+    """Yields the documents of the training part."""
+    found, first = iter(documents), 0
+    while block := list(islice(found, DOCUMENTS)):
+        valid = held_out(first, first + len(block), config.data.valid_share, config.data.split_seed)
+        yield from (text for text, out in zip(block, valid.tolist(), strict=True) if not out)
+        first += len(block)
+
+
+def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None) -> Tokenizer:
+    """Indexes a directory of token shards."""
+    path = Path(config.data.corpus[0])
+    dataset = TokenDataset(path)
+    if tokenizer is None:
+        if config.data.tokenizer is None:
+            raise ConfigError(
+                f"{path}: an encoded corpus; name the tokenizer that encoded it: --tokenizer FILE"
+            )
+        tokenizer = Tokenizer.from_file(config.data.tokenizer)
+        if tokenizer.fingerprint != dataset.tokenizer_sha256:
+            raise DataError(
+                f"{path}: encoded by another tokenizer than {config.data.tokenizer}: by SHA-256 "
+                f"{dataset.tokenizer_sha256[:12]}, not {tokenizer.fingerprint[:12]}; name the one that "
+                "encoded it, or encode the texts again"
+            )
+    end = dataset.manifest.get("separator")
+    if not isinstance(end, int):
+        raise DataError(
+            f"{path}: nothing stands between its documents; encode it again with --separator TOKEN"
+        )
+    if config.task.kind == "masked":
+        tokenizer, _ = masked_tokens(tokenizer)
+    watch, left_out = HeldOutLines(), 0
+    watch.begin(path)
+    with Count(config, folder, tokenizer.vocab_size) as count:
+        for block in of_shards(dataset, tokenizer, config.data.limit, watch):
+            left_out += int((~block.kept).sum())
+            count.add(block)
+        watch.end()
+        hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
+        source = {"source": str(path), "sha256": hashes, "documents": count.n_documents}
+        count.close(path, end, [source], left_out)
+    return tokenizer
+
+
+def open_corpus(folder: Path) -> Corpus:
+    """Opens what `prepare` wrote; nothing is read yet but the index's ends.
+
+    Raises:
+        DataError: if it is not there, or damaged.
+    """
+    try:
+        facts = Facts(**json.loads(read_small(folder / FACTS)))
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(f"{folder}: the index of the corpus is unreadable: {error}") from error
+    dataset = TokenDataset(facts.dataset)
+    made = {"stride": facts.stride, "end": facts.end}
+    train = Part(dataset, folder, "train", total=facts.tokens[0], **made)
+    valid = Part(dataset, folder, "valid", total=facts.tokens[1], **made)
+    return Corpus(dataset, train, valid, facts)

@@ -1,0 +1,176 @@
+"""The documents of text files, one by one, without what nothing may be trained on.
+
+A document is a line, a paragraph, a whole file, a field of a JSON line or a column of CSV or TSV. Each
+file is read once, through the one opener of the package, so gz, xz, bz2 and zst are unpacked and bytes
+that are not text are an error with their place. Not for ids (`encode.py`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..config import CorpusConfig
+from ..data.opening import TextFile, open_text, plain_suffix
+from ..errors import DataError
+from .held_out import HeldOutLines
+
+__all__ = ["Documents", "files_of"]
+
+_KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
+
+
+def files_of(corpus: Iterable[str]) -> list[Path]:
+    """Returns the files of a corpus; of a folder all that are not hidden, in the order of their names.
+
+    Raises:
+        DataError: if there are none.
+        FileNotFoundError: if one is not there.
+    """
+    found: list[Path] = []
+    for name in corpus:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(
+                one
+                for one in path.rglob("*")
+                if one.is_file() and not any(part.startswith(".") for part in one.relative_to(path).parts)
+            )
+            if not inside:
+                raise DataError(f"{path}: a folder without files; give files of texts")
+            found += inside
+        else:
+            if not path.exists():
+                raise FileNotFoundError(2, "No such file or directory", name)
+            found.append(path)
+    if not found:
+        raise DataError("no corpus: name files of texts, or a directory that sentitok encode wrote")
+    return found
+
+
+class Documents:
+    """The documents of a corpus of texts.
+
+    Args:
+        config: `[data]`.
+
+    Attributes:
+        sources: of each file that was read to its end: its name, hash and documents.
+        held_out: what was left out.
+    """
+
+    def __init__(self, config: CorpusConfig) -> None:
+        self.config = config
+        self.files = files_of(config.corpus)
+        self.sources: list[dict[str, object]] = []
+        self.held_out = HeldOutLines()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields the documents that hold text; those of each call are the same.
+
+        Raises:
+            DataError: if a file cannot be read, or nothing may be trained on it.
+        """
+        self.sources, self.held_out = [], HeldOutLines()
+        left = self.config.limit
+        for path in self.files:
+            n_documents = 0
+            encoding = self.config.encoding or "utf-8"
+            with open_text(path, encoding, self.config.max_line_bytes) as file:
+                self.held_out.begin(path)
+                for document in _read(file, self.config.format, self.config.max_line_bytes):
+                    if left is not None and n_documents >= left:
+                        break
+                    kept = self.held_out.without(document)
+                    if kept.strip():
+                        n_documents += 1
+                        yield kept
+                sha256 = file.sha256()
+            self.held_out.end(sha256)
+            self.sources.append({"source": str(path), "sha256": sha256, "documents": n_documents})
+            if left is not None:
+                left -= n_documents
+                if left <= 0:
+                    return
+
+
+def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str]:
+    kind, _, field = (format or _format_of(file.path)).partition(":")
+    if kind == "lines":
+        yield from file.lines()
+    elif kind == "paragraphs":
+        yield from _paragraphs(file.lines())
+    elif kind == "text":
+        yield _whole(file, limit)
+    elif kind == "jsonl":
+        yield from _fields(file, field or "text")
+    elif kind in ("csv", "tsv"):
+        yield from _column(file, "," if kind == "csv" else "\t", kind, field)
+    else:
+        raise DataError(f"format {format!r}: unknown; expected {_KINDS}")
+
+
+def _format_of(path: Path) -> str:
+    suffix = plain_suffix(path)
+    if suffix in (".csv", ".tsv"):
+        return suffix[1:]
+    return "jsonl:text" if suffix in (".jsonl", ".ndjson") else "lines"
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    block: list[str] = []
+    for line in lines:
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield "\n".join(block)
+            block = []
+    if block:
+        yield "\n".join(block)
+
+
+def _whole(file: TextFile, limit: int | None) -> str:
+    most = 1 << 28 if limit is None else limit
+    text = file.stream().read(most + 1)
+    if len(text) > most:
+        raise DataError(
+            f"{file.path}: longer than {most} characters, the most that one document has; "
+            "take --format paragraphs, or raise --max-line-bytes"
+        )
+    return text
+
+
+def _fields(file: TextFile, field: str) -> Iterator[str]:
+    for number, line in enumerate(file.lines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{file.path}, line {number}: not JSON: {error}") from None
+        value = row.get(field) if isinstance(row, dict) else None
+        if not isinstance(value, str):
+            there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
+            raise DataError(
+                f"{file.path}, line {number}: no text in the field {field!r}; it has {there}; "
+                "name it, as in --format jsonl:FIELD"
+            )
+        yield value
+
+
+def _column(file: TextFile, delimiter: str, kind: str, name: str) -> Iterator[str]:
+    rows = file.separated(delimiter)
+    _, header = next(rows, (0, []))
+    if name not in header:
+        raise DataError(
+            f"{file.path}: which column is the text? It has {', '.join(header)}; "
+            f"name it, as in --format {kind}:COLUMN"
+        )
+    place = header.index(name)
+    for line, row in rows:
+        if not row:
+            continue
+        if len(row) <= place:
+            raise DataError(
+                f"{file.path}, line {line}: {len(row)} columns, where the header has {len(header)}"
+            )
+        yield row[place]

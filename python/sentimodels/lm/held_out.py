@@ -1,0 +1,108 @@
+"""`HeldOutLines`: keeps the sentences of SST dev and test out of a corpus, line by line.
+
+Not for which sentences these are (`data/sst/guard.py`). A file that is a copy of those parts, in any
+format, is refused by name; a corpus that holds some of the sentences among others loses these lines.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..data.folding import text_hash
+from ..data.sst.guard import HELD_OUT_FILES, held_out_hashes, phrase_hashes, sentence_key
+from ..errors import DataError
+
+__all__ = ["HeldOutLines"]
+
+# A file with this share of the phrases that are known, or of trees or rows of the sentences, is a copy.
+_SHARE_OF_KNOWN = 0.01
+# Any other file is one when this share of its sentences is held out.
+_SHARE_OF_LINES = 0.5
+# A word of a tree, as in (2 (3 good) (2 fun)).
+_LEAF = re.compile(r"\(\d+ ([^()]+)\)")
+
+
+class HeldOutLines:
+    """What a corpus has of the held-out sentences.
+
+    Attributes:
+        n_left_out: lines that were left out.
+    """
+
+    def __init__(self) -> None:
+        self.n_left_out = 0
+        self._sentences = set(held_out_hashes().tolist())
+        self._phrases = set(phrase_hashes().tolist())
+        self.begin(Path())
+
+    def begin(self, path: Path) -> None:
+        """Begins a file."""
+        self._path = path
+        self._n_lines = self._n_held_out = 0
+        self._found: set[int] = set()
+        self._found_phrases: set[int] = set()
+        self._in_columns: set[int] = set()
+
+    def without(self, text: str) -> str:
+        """Returns a text without the lines that are held out."""
+        if "\n" not in text:
+            return "" if self.holds(text) else text
+        return "\n".join(line for line in text.split("\n") if not self.holds(line))
+
+    def holds(self, line: str) -> bool:
+        """Whether a line is held out; it is counted."""
+        held_out = keyed = False
+        for number, text in enumerate(_texts(line)):
+            key = sentence_key(text)
+            if key is None:
+                continue
+            keyed = True
+            hash_ = text_hash(key)
+            if hash_ in self._sentences:
+                held_out = True
+                self._found.add(hash_)
+                if number:
+                    self._in_columns.add(hash_)
+            elif hash_ in self._phrases:
+                held_out = True
+                self._found_phrases.add(hash_)
+        self._n_lines += keyed
+        self._n_held_out += held_out
+        self.n_left_out += held_out
+        return held_out
+
+    def end(self, sha256: str = "") -> None:
+        """Ends a file.
+
+        Raises:
+            DataError: if it is a copy of the held-out parts.
+        """
+        reason = None
+        name = HELD_OUT_FILES.get(sha256)
+        known = len(self._phrases)
+        if name is not None:
+            reason = f"it is {name}"
+        elif len(self._found_phrases) >= _SHARE_OF_KNOWN * known:
+            reason = (
+                f"it has phrases of the sentences in SST dev and test ({len(self._found_phrases):,} of the "
+                f"{known:,} phrases it is known by)"
+            )
+        elif (
+            len(self._in_columns) >= _SHARE_OF_KNOWN * len(self._sentences)
+            or self._n_held_out > _SHARE_OF_LINES * self._n_lines
+        ):
+            reason = f"{len(self._found):,} sentences of SST dev and test are in it"
+        if reason is not None:
+            raise DataError(
+                f"{self._path}: nothing may pre-train on it: {reason}. Leave it out: a model that has read "
+                "these sentences cannot be scored on SST, SST-2 or the Kaggle movie reviews"
+            )
+
+
+def _texts(line: str) -> Iterator[str]:
+    """Yields a line, then what it holds if it is a row of columns or a tree."""
+    yield line
+    if "\t" in line:
+        yield from line.split("\t")
+    if line.startswith("("):
+        yield " ".join(_LEAF.findall(line))

@@ -1,0 +1,244 @@
+"""`MaskedToken`, a task: batches with masked tokens, their loss, and whether a second half follows.
+
+A row is [CLS], tokens, [SEP]; with next-sentence prediction [CLS], a half, [SEP], another half, [SEP],
+where the second half goes on in half of the rows and is of another document in the others (Devlin et al.
+2019, 3.1). What is masked is drawn anew for each epoch from seed, epoch and place (Liu et al. 2019, 4.1),
+so it is the same when a run is resumed. Special tokens are never chosen.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..config import Course, MaskedConfig
+from ..errors import ConfigError
+from ..heads.cross_entropy import IGNORED
+from ..training.task import Evaluation, NotFiniteError
+from .batches import RowOrder
+from .corpus import Corpus
+from .model import MaskedModel
+from .parts import Part
+from .special import MaskedTokens
+
+__all__ = ["MaskedRows", "MaskedToken", "mask"]
+
+_Ids = NDArray[np.int64]
+# Of the chosen tokens this share is masked, and this much more replaced by any token; the rest stays.
+_MASKED, _REPLACED = 0.8, 0.1
+# Draws of a second half from another document before the first one's own is taken.
+_TRIES = 8
+# What stands for the epoch where validation rows are drawn.
+_VALID = 1 << 32
+
+
+class MaskedRows(NamedTuple):
+    """Rows of ids (B, T), some masked.
+
+    Attributes:
+        ids: what the model reads.
+        mask: which places hold a token; `None`: all.
+        segments: 0 or 1, the half that each token is of; `None`: one segment.
+        targets: the token that was chosen, `IGNORED` elsewhere.
+        follows: (B,), 0 where the second half follows the first, else 1; `None`: no halves.
+        n_targets: how many tokens were chosen.
+    """
+
+    ids: Tensor
+    mask: Tensor | None
+    segments: Tensor | None
+    targets: Tensor
+    follows: Tensor | None
+    n_targets: int
+
+    def inputs(self) -> dict[str, Tensor]:
+        """What the model is called with."""
+        given = {"input_ids": self.ids, "mask": self.mask, "segments": self.segments}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def mask(
+    ids: _Ids, rate: float, tokens: MaskedTokens, vocab_size: int, drawn: np.random.Generator
+) -> tuple[_Ids, _Ids]:
+    """Chooses tokens to be predicted.
+
+    Args:
+        ids: of any shape.
+        rate: share of the tokens that are chosen, special ones apart.
+        tokens: the mask, and what is special.
+        vocab_size: V, ids run below it.
+        drawn: where chance comes from.
+
+    Returns:
+        What the model reads, and what it is to say, `IGNORED` where nothing was chosen.
+    """
+    special = np.array(sorted(tokens.special), np.int64)
+    chosen = (drawn.random(ids.shape) < rate) & ~np.isin(ids, special)
+    kind = drawn.random(ids.shape)
+    ordinary = np.setdiff1d(np.arange(vocab_size), special)
+    replaced = ordinary[drawn.integers(0, len(ordinary), ids.shape)]
+    read = np.where(chosen & (kind < _MASKED), tokens.mask, ids)
+    read = np.where(chosen & (kind >= _MASKED) & (kind < _MASKED + _REPLACED), replaced, read)
+    return read, np.where(chosen, ids, IGNORED)
+
+
+class MaskedToken:
+    """Masked tokens from all around them.
+
+    Args:
+        corpus: the rows.
+        order: which of them make a batch.
+        config: the rate, and whether halves are told apart.
+        tokens: [CLS], [SEP], [MASK] and padding.
+        vocab_size: V.
+        bfloat16: whether validation computes in bfloat16.
+
+    Raises:
+        ConfigError: if halves are asked for, and there is one document.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        order: RowOrder,
+        config: MaskedConfig,
+        tokens: MaskedTokens,
+        vocab_size: int,
+        *,
+        bfloat16: bool = False,
+    ) -> None:
+        if config.next_sentence and corpus.facts.documents[0] < 2:
+            raise ConfigError(
+                "task.next_sentence: the training part has one document, so no half is of another; cut it "
+                "into more, as with --format paragraphs, or leave out --next-sentence"
+            )
+        self.corpus, self.order, self.config, self.tokens = corpus, order, config, tokens
+        self.vocab_size, self.bfloat16 = vocab_size, bfloat16
+
+    def course(self, world: int) -> Course:
+        """Returns the batches of an epoch and the steps in all."""
+        return self.order.course(world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[MaskedRows]:
+        """Yields this process's rows of each batch."""
+        for place, numbers in enumerate(self.order.batches(epoch, position, rank, world), position):
+            yield self.rows(self.corpus.train, numbers, epoch, place * world + rank)
+
+    def rows(self, part: Part, numbers: list[int], *keys: int) -> MaskedRows:
+        """Returns rows of a part, masked by chance that the keys determine."""
+        drawn = np.random.default_rng([self.order.config.train.seed, *keys])
+        if self.config.next_sentence:
+            return self._pairs(part, numbers, drawn)
+        t = self.tokens
+        ids = np.full((len(numbers), part.stride + 2), t.pad, np.int64)
+        for place, row in enumerate(numbers):
+            found = part.read(part.start(row), part.stride)
+            ids[place, : len(found) + 2] = [t.cls, *found, t.sep]
+        return self._masked(ids, None, None, drawn)
+
+    def _masked(
+        self, ids: _Ids, segments: _Ids | None, follows: _Ids | None, drawn: np.random.Generator
+    ) -> MaskedRows:
+        read, targets = mask(ids, self.config.rate, self.tokens, self.vocab_size, drawn)
+        real = ids != self.tokens.pad
+        return MaskedRows(
+            torch.from_numpy(read),
+            None if real.all() else torch.from_numpy(real),
+            None if segments is None else torch.from_numpy(segments),
+            torch.from_numpy(targets),
+            None if follows is None else torch.from_numpy(follows),
+            int((targets != IGNORED).sum()),
+        )
+
+    def _pairs(self, part: Part, numbers: list[int], drawn: np.random.Generator) -> MaskedRows:
+        """Returns rows of two halves."""
+        t = self.tokens
+        ids = np.full((len(numbers), part.stride + 3), t.pad, np.int64)
+        segments = np.zeros_like(ids)
+        follows = np.zeros(len(numbers), np.int64)
+        for place, row in enumerate(numbers):
+            whole, document = self._piece(part, row)
+            cut = int(drawn.integers(len(whole) // 4, 3 * len(whole) // 4 + 1)) if len(whole) > 1 else 1
+            first, second = whole[: max(1, cut)], whole[max(1, cut) :]
+            if drawn.random() < 0.5 or not len(second):
+                other = self._other(part, document, drawn)
+                if other is not None:
+                    room = part.stride - len(first)
+                    second, follows[place] = other[:room], 1
+            made = np.concatenate(([t.cls], first, [t.sep], second, [t.sep]))
+            ids[place, : len(made)] = made
+            segments[place, len(first) + 2 : len(made)] = 1
+        return self._masked(ids, segments, follows, drawn)
+
+    def _piece(self, part: Part, row: int) -> tuple[_Ids, int]:
+        """Returns the longest piece of one document in a row, and the document's number."""
+        start = part.start(row)
+        found = part.read(start, part.stride)
+        ends = np.concatenate(([-1], np.flatnonzero(found == part.end), [len(found)]))
+        longest = int(np.argmax(np.diff(ends)))
+        first = int(ends[longest]) + 1
+        piece = found[first : int(ends[longest + 1])]
+        return piece, self.corpus.dataset.document_at(part.corpus_place(start + first))
+
+    def _other(self, part: Part, document: int, drawn: np.random.Generator) -> _Ids | None:
+        """Returns a piece of another document; `None` if none was drawn."""
+        for _ in range(_TRIES):
+            piece, other = self._piece(part, int(drawn.integers(part.n_rows)))
+            if other != document and len(piece):
+                return piece[len(piece) // 2 :]
+        return None
+
+    def loss(self, model: nn.Module, batch: MaskedRows) -> tuple[Tensor, int]:
+        """Returns the loss summed over the chosen tokens, and how many there are.
+
+        That of the halves, a mean over rows, is added to the mean over tokens, as BERT does.
+        """
+        loss, halves, _ = self._losses(model, batch)
+        return loss + halves * batch.n_targets, batch.n_targets
+
+    def _losses(self, model: nn.Module, batch: MaskedRows) -> tuple[Tensor, Tensor, int]:
+        """Returns the losses of the tokens, summed, and of the halves, and how many of these were right."""
+        device = next(model.parameters()).device
+        states = model(**{name: value.to(device) for name, value in batch.inputs().items()})
+        whole = getattr(model, "_orig_mod", model)
+        assert isinstance(whole, MaskedModel)
+        loss = whole.head.loss(states, batch.targets.to(device), whole.backbone).sum()
+        if whole.next_sentence is None or batch.follows is None:
+            return loss, torch.zeros((), device=device), 0
+        logits, follows = whole.next_sentence(states).float(), batch.follows.to(device)
+        right = int((logits.argmax(-1) == follows).sum()) if not model.training else 0
+        return loss, nn.functional.cross_entropy(logits, follows), right
+
+    @torch.no_grad()
+    def evaluate(self, model: nn.Module) -> Evaluation:
+        """Scores the validation part, masked the same way each time."""
+        was_training = model.training
+        model.eval()
+        device = next(model.parameters()).device
+        total = halves = 0.0
+        n_tokens = n_rows = n_right = 0
+        bfloat16 = torch.autocast(device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
+        with bfloat16:
+            for place, numbers in enumerate(self.order.in_order(self.corpus.valid.n_rows)):
+                batch = self.rows(self.corpus.valid, numbers, _VALID, place)
+                loss, of_halves, right = self._losses(model, batch)
+                total, n_tokens = total + float(loss), n_tokens + batch.n_targets
+                halves, n_rows = halves + float(of_halves) * len(numbers), n_rows + len(numbers)
+                n_right += right
+        model.train(was_training)
+        if not math.isfinite(total + halves):
+            raise NotFiniteError(f"the validation loss is {total + halves}")
+        mean = total / max(1, n_tokens)
+        scores = {"val_loss": mean, "val_perplexity": math.exp(min(mean, 700.0))}
+        if self.config.next_sentence:
+            scores |= {
+                "val_loss": mean + halves / n_rows,
+                "val_masked_loss": mean,
+                "val_next_sentence": n_right / n_rows,
+            }
+        return Evaluation(scores, "val_loss", higher_is_better=False)

@@ -1,0 +1,127 @@
+"""`NextToken`: a causal language model as a task: batches of rows, the loss of each next token, scores.
+
+Not for rows (`parts.py`) nor for how far a run goes (`budget.py`). A row is a context of tokens and the
+one that follows; of a validation row only tokens that no row before it has had count, so the score is
+that of the whole text, each token once.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..config import Course
+from ..heads.cross_entropy import IGNORED
+from ..training.task import Evaluation, NotFiniteError
+from .baselines import bits_per_byte
+from .batches import RowOrder
+from .corpus import Corpus
+from .model import CausalModel
+from .parts import Part
+
+__all__ = ["NextToken", "Rows", "rows_of"]
+
+
+class Rows(NamedTuple):
+    """Rows of ids (B, T), and the token that follows each, or `IGNORED`."""
+
+    ids: Tensor
+    targets: Tensor
+    n_targets: int
+
+    def inputs(self) -> dict[str, Tensor]:
+        """What the model is called with."""
+        return {"input_ids": self.ids}
+
+
+def rows_of(part: Part, numbers: list[int], *, once: bool = False) -> Rows:
+    """Reads rows of a part.
+
+    Args:
+        part: of the corpus.
+        numbers: which rows.
+        once: whether tokens that an earlier row has had do not count.
+    """
+    ids = np.full((len(numbers), part.stride + 1), part.end, np.int64)
+    targets = np.full((len(numbers), part.stride), IGNORED, np.int64)
+    for place, row in enumerate(numbers):
+        found = part.read(part.start(row), part.stride + 1)
+        ids[place, : len(found)] = found
+        seen = part.n_seen(row) if once else 0
+        targets[place, seen : len(found) - 1] = found[1 + seen :]
+    return Rows(torch.from_numpy(ids[:, :-1]), torch.from_numpy(targets), int((targets != IGNORED).sum()))
+
+
+class NextToken:
+    """Each token from those before it.
+
+    Args:
+        corpus: the rows.
+        order: which of them make a batch.
+        bfloat16: whether validation computes in bfloat16.
+    """
+
+    def __init__(self, corpus: Corpus, order: RowOrder, *, bfloat16: bool = False) -> None:
+        self.corpus, self.order, self.bfloat16 = corpus, order, bfloat16
+
+    def course(self, world: int) -> Course:
+        """Returns the batches of an epoch and the steps in all."""
+        return self.order.course(world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:
+        """Yields this process's rows of each batch."""
+        for numbers in self.order.batches(epoch, position, rank, world):
+            yield rows_of(self.corpus.train, numbers)
+
+    def loss(self, model: nn.Module, batch: Rows) -> tuple[Tensor, int]:
+        """Returns the loss summed over the tokens, and how many there are."""
+        device = next(model.parameters()).device
+        ids, targets = (value.to(device, non_blocking=True) for value in (batch.ids, batch.targets))
+        states = model(input_ids=ids)
+        whole = _causal(model)
+        return whole.head.loss(states, targets, whole.backbone).sum(), batch.n_targets
+
+    @torch.no_grad()
+    def evaluate(self, model: nn.Module) -> Evaluation:
+        """Scores the validation part: loss of a token, perplexity, bits per byte of the text."""
+        was_training = model.training
+        model.eval()
+        device = next(model.parameters()).device
+        total, n_tokens = torch.zeros((), dtype=torch.float64), 0
+        bfloat16 = torch.autocast(device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
+        with bfloat16:
+            for numbers in self.order.in_order(self.corpus.valid.n_rows):
+                batch = rows_of(self.corpus.valid, numbers, once=True)
+                loss, n = self.loss(model, batch)
+                total += loss.double().cpu()
+                n_tokens += n
+        model.train(was_training)
+        return scored(float(total), n_tokens, self.corpus.facts.valid_bytes)
+
+
+def _causal(model: nn.Module) -> CausalModel:
+    """Returns the model itself, without what compiles it."""
+    whole = getattr(model, "_orig_mod", model)
+    assert isinstance(whole, CausalModel)
+    return whole
+
+
+def scored(loss: float, n_tokens: int, n_bytes: int) -> Evaluation:
+    """Returns the scores of a loss in nats, summed over tokens.
+
+    Raises:
+        NotFiniteError: if it is not finite.
+    """
+    if not math.isfinite(loss):
+        raise NotFiniteError(f"the validation loss is {loss}")
+    mean = loss / max(1, n_tokens)
+    scores = {
+        "val_loss": mean,
+        "val_perplexity": math.exp(min(mean, 700.0)),
+        "val_bits_per_byte": bits_per_byte(loss, n_bytes),
+    }
+    return Evaluation(scores, "val_loss", higher_is_better=False)

@@ -1,0 +1,342 @@
+"""`pretrain`: the straight line from a corpus to the run directory of a language model.
+
+    corpus   files -> tokens -> rows of two parts, on the disk
+    model    the architecture's backbone and the head of the task
+    Trainer  the loop, the same as for classifiers
+    scores   loss, perplexity, bits per byte, unigram and gzip beside them
+    save     the run directory
+
+No branch on the architecture. Not for printing: what happens is told through `on_record`.
+"""
+
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sentitok import Tokenizer
+
+from ..config import LanguageConfig, MaskedConfig
+from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
+from ..layers.recompute import set_recompute
+from ..runs.directory import STATE, WEIGHTS, check_there, read_json, refuse_run
+from ..runs.language import load_language_config
+from ..runs.start import start_from
+from ..training.distributed import Distributed
+from ..training.task import Task
+from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
+from ..training.trackers import check_tracker, tracking
+from ..training.trainer import Record, Trainer
+from .baselines import bits_per_byte
+from .batches import RowOrder
+from .corpus import Corpus, open_corpus, prepare
+from .directory import SOURCES, begin_language_run, finish_language_run, load_tokenizer
+from .masked import MaskedToken
+from .model import LanguageModule, build_language_model
+from .next_token import NextToken
+from .special import masked_tokens
+
+__all__ = ["TOKENS", "plan", "pretrain", "resume_pretraining"]
+
+# The folder of a run that holds its rows while it goes on.
+TOKENS = "tokens"
+_Told = Callable[[Record], None] | None
+
+
+def pretrain(
+    config: LanguageConfig,
+    out: Path,
+    *,
+    on_record: _Told = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Trains a language model and writes its run directory.
+
+    Where `torchrun` has started several processes, each calls this; the first one writes.
+
+    Args:
+        config: the run.
+        out: the directory, which must hold no run yet.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know.
+        should_stop: asked after each step.
+
+    Returns:
+        What `run.json` holds; of a process that is not the first, the course of training alone.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    processes = Distributed.start(config.train.device)
+    config = _from_anywhere(config)
+    with _together(processes) as first:
+        if first:
+            refuse_run(out)  # before minutes are spent on it
+            check_tracker(config.train.track)
+            check_possible(config)
+            tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
+            begin_language_run(out, config, tokenizer, {"sources": open_corpus(out / TOKENS).facts.sources})
+    return _go(config, out, processes, False, on_record, on_note, should_stop)
+
+
+def resume_pretraining(
+    out: Path,
+    *,
+    on_record: _Told = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Goes on with a stopped run; the result is that of a run that was not stopped.
+
+    The arguments are those of `pretrain`.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the corpus has changed.
+    """
+    check_there(out)
+    if not (out / "config.toml").is_file():
+        raise CheckpointError(f"{out}: no config.toml; not a run directory")
+    config = load_language_config(out)
+    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    processes = Distributed.start(config.train.device)
+    with _together(processes) as first:
+        if first:
+            _check_same(config, out)
+    return _go(config, out, processes, True, on_record, on_note, should_stop)
+
+
+class _together:  # noqa: N801  # used as a block
+    """A block that the first process does while the others wait; where it fails, all end."""
+
+    def __init__(self, processes: Distributed) -> None:
+        self.processes = processes
+
+    def __enter__(self) -> bool:
+        return self.processes.main
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self.processes.share(float(kind is None))[0] and kind is None:
+            raise DataError("the first process could not prepare the run")
+
+
+def check_possible(config: LanguageConfig) -> None:
+    """Refuses a model that cannot do the task, before the corpus is read."""
+    with torch.device("meta"):
+        build_language_model(config, 8)
+
+
+def _from_anywhere(config: LanguageConfig) -> LanguageConfig:
+    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    data = config.data
+    paths: dict[str, Any] = {"corpus": tuple(str(Path(path).absolute()) for path in data.corpus)}
+    if data.tokenizer is not None:
+        paths["tokenizer"] = str(Path(data.tokenizer).absolute())
+    train = config.train
+    if train.init_from is not None:
+        train = train.model_copy(update={"init_from": str(Path(train.init_from).absolute())})
+    return config.model_copy(update={"data": data.model_copy(update=paths), "train": train})
+
+
+def _tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
+    """Returns the tokenizer of the run that a model starts from, unless another is named."""
+    start = config.train.init_from
+    if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
+        return None
+    return load_tokenizer(Path(start))
+
+
+def _check_same(config: LanguageConfig, out: Path) -> None:
+    """Makes the rows anew where they are gone; refuses a corpus that is not what the run began with.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    try:
+        found = open_corpus(out / TOKENS).facts.sources
+    except SentiError:
+        prepare(config, out / TOKENS, load_tokenizer(out))
+        found = open_corpus(out / TOKENS).facts.sources
+    for then, now in zip(read_json(out / SOURCES).get("sources", []), found, strict=False):
+        if then != now:
+            raise CheckpointError(
+                f"{now['source']}: has changed since the run began; start a new one, with another --out"
+            )
+
+
+def _task(
+    config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, bfloat16: bool
+) -> NextToken | MaskedToken:
+    order = RowOrder(config, corpus.train.n_rows)
+    if isinstance(config.task, MaskedConfig):
+        _, tokens = masked_tokens(tokenizer)
+        return MaskedToken(corpus, order, config.task, tokens, tokenizer.vocab_size, bfloat16=bfloat16)
+    return NextToken(corpus, order, bfloat16=bfloat16)
+
+
+def _go(
+    config: LanguageConfig,
+    out: Path,
+    processes: Distributed,
+    resumed: bool,
+    on_record: _Told,
+    on_note: Callable[[str], None] | None,
+    should_stop: Callable[[], bool] | None,
+) -> dict[str, Any]:
+    say = on_note if on_note is not None and processes.main else (lambda _: None)
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    torch.use_deterministic_algorithms(config.train.deterministic)
+    corpus, tokenizer = open_corpus(out / TOKENS), load_tokenizer(out)
+    _say_corpus(corpus, tokenizer, say)
+    torch.manual_seed(config.train.seed)
+    module = build_language_model(config, tokenizer.vocab_size)
+    if config.train.recompute and not set_recompute(module, True):
+        raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
+    if config.train.init_from is not None and not resumed:
+        for note in start_from(module, config, tokenizer):
+            say(note)
+    speeds: list[float] = []
+    try:
+        with tracking(config, out, on_record) if processes.main else nullcontext() as told:
+            trainer = Trainer(
+                config.optim, config.train, distributed=processes, on_record=_heard(told, speeds),
+                should_stop=should_stop,
+            )  # fmt: skip
+            task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
+            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumed)
+    finally:
+        processes.end()
+
+
+def _heard(told: _Told, speeds: list[float]) -> Callable[[Record], None]:
+    """Returns what hears a record: it keeps the speeds, of which the run has the median."""
+
+    def hear(record: Record) -> None:
+        if "tokens_per_second" in record:
+            speeds.append(float(record["tokens_per_second"]))
+        if told is not None:
+            told(record)
+
+    return hear
+
+
+def _fitted(
+    config: LanguageConfig,
+    out: Path,
+    trainer: Trainer,
+    task: NextToken | MaskedToken,
+    module: LanguageModule,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    speeds: list[float],
+    resumed: bool,
+) -> dict[str, Any]:
+    """Trains, scores and saves."""
+    began = time.perf_counter()
+    failed: TrainingError | None = None
+    checked: Task = task
+    try:
+        fit = trainer.fit(module, checked, folder=out, resume=resumed)
+    except TrainingError as error:
+        if error.fit is None:
+            raise
+        fit, failed = error.fit, error
+    seconds = time.perf_counter() - began
+    if not trainer.distributed.main:
+        if failed is not None:
+            raise failed
+        return {"arch": config.arch, "fit": asdict(fit)}
+    stop = _budget(config, fit.stop)
+    about: dict[str, Any] = {
+        "arch": config.arch,
+        "task": config.task.kind,
+        "preset": config.preset,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "vocabulary": tokenizer.vocab_size,
+        "context": config.data.context,
+        "corpus": {
+            key: value for key, value in asdict(corpus.facts).items() if key not in ("dataset", "sources")
+        },
+        "fit": {**asdict(fit), "stop": stop},
+        "device": str(trainer.device),
+        "seconds": {"fit": seconds},
+        "speed": _speed(trainer, module, speeds),
+        "valid": {name.removeprefix("val_"): value for name, value in task.evaluate(module).scores.items()},
+        "baselines": _baselines(corpus),
+    }
+    finish_language_run(out, module.cpu(), tokenizer, about)
+    if stop not in ("stopped", "not finite"):
+        shutil.rmtree(out / TOKENS, ignore_errors=True)
+    if failed is not None:  # the best weights so far are a model that answers
+        raise failed
+    return about
+
+
+def _budget(config: LanguageConfig, stop: str) -> str:
+    """Returns which budget ended a run that went on to its end."""
+    train = config.train
+    if stop != "epochs" or (train.epochs is not None and train.tokens is None):
+        return stop
+    return "tokens" if train.tokens is not None else stop
+
+
+def _speed(trainer: Trainer, module: LanguageModule, speeds: list[float]) -> dict[str, Any]:
+    """Returns tokens per second, the median of what was recorded, and MFU where the peak is known."""
+    found: dict[str, Any] = {"tokens_per_second": statistics.median(speeds) if speeds else 0.0}
+    peak = peak_of(trainer.device, trainer.bfloat16)
+    if peak is not None:
+        each = found["tokens_per_second"] / trainer.distributed.world
+        found |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
+    return found
+
+
+def _baselines(corpus: Corpus) -> dict[str, float]:
+    """Returns the bits per byte of a unigram model and of gzip on the validation texts."""
+    facts = corpus.facts
+    return {
+        "unigram": bits_per_byte(facts.unigram_loss, facts.valid_bytes),
+        "gzip": 8 * facts.gzip_bytes / max(1, facts.valid_bytes),
+    }
+
+
+def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
+    facts = corpus.facts
+    (train, valid), (train_tokens, valid_tokens) = facts.documents, facts.tokens
+    say(
+        f"{train_tokens:,} tokens of {train:,} documents to train on, {valid_tokens:,} of {valid:,} to "
+        f"validate; vocabulary {tokenizer.vocab_size:,}"
+    )
+    if facts.left_out:
+        say(
+            f"{facts.left_out:,} lines or documents were left out: they are sentences of SST dev or test, "
+            "which nothing may train on"
+        )
+
+
+def plan(config: LanguageConfig) -> dict[str, Any]:
+    """Returns what `pretrain` would build, without reading the corpus: parameters, tokens of a step."""
+    vocab_size = config.data.vocab_size
+    if config.data.tokenizer is not None:
+        vocab_size = Tokenizer.from_file(config.data.tokenizer).vocab_size
+    with torch.device("meta"):
+        module = build_language_model(config, vocab_size)
+    train = config.train
+    return {
+        "arch": config.arch,
+        "preset": config.preset,
+        "vocabulary": vocab_size,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "parameters_of_blocks": sum(
+            value.numel() for name, value in module.backbone.named_parameters() if "embedding" not in name
+        ),
+        "tokens_of_a_step": (train.batch_size or 1) * train.accumulate * config.data.context,
+        **{name: getattr(train, name) for name in ("tokens", "max_steps", "epochs") if getattr(train, name)},
+    }

@@ -1,0 +1,81 @@
+"""Which tokens of a tokenizer end a document, begin a row, and stand for what is masked.
+
+Each is known by the names that tokenizers give it; what is missing is added at the end of the vocabulary,
+so ids that exist keep their meaning. Not for how rows use them (`next_token.py`, `masked.py`).
+"""
+
+from dataclasses import dataclass
+
+from sentitok import Tokenizer
+
+from ..errors import DataError
+
+__all__ = ["MaskedTokens", "end_of_document", "known_end", "masked_tokens"]
+
+_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "[SEP]", "[EOS]")
+_CLS = ("[CLS]", "<s>", "<cls>", "<bos>")
+_SEP = ("[SEP]", "</s>", "<sep>", "<eos>")
+_MASK = ("[MASK]", "<mask>", "<|mask|>")
+_PAD = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
+
+
+@dataclass(frozen=True)
+class MaskedTokens:
+    """The ids that rows of masked tokens need, and all that are never masked."""
+
+    cls: int
+    sep: int
+    mask: int
+    pad: int
+    special: frozenset[int]
+
+
+def _special(tokenizer: Tokenizer) -> dict[str, int]:
+    return {token.content: token.id for token in tokenizer.added_tokens if token.special}
+
+
+def _with(tokenizer: Tokenizer, names: tuple[str, ...]) -> tuple[Tokenizer, int]:
+    """Returns the id of the first of these names; adds the first one if there is none."""
+    there = _special(tokenizer)
+    found = next((there[name] for name in names if name in there), None)
+    if found is not None:
+        return tokenizer, found
+    tokenizer = tokenizer.with_specials([names[0]])
+    return tokenizer, _special(tokenizer)[names[0]]
+
+
+def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer, int]:
+    """Returns the token that ends a document, and the tokenizer that has it.
+
+    Args:
+        tokenizer: the tokenizer.
+        named: which special token it is to be; without it the first that is known.
+
+    Raises:
+        DataError: if the tokenizer has no such token.
+    """
+    if named is None:
+        return _with(tokenizer, _ENDS)
+    there = _special(tokenizer)
+    if named not in there:
+        raise DataError(
+            f"--end {named}: no special token of the tokenizer; it has {', '.join(there) or 'none'}; "
+            f"without --end, {_ENDS[0]} is added"
+        )
+    return tokenizer, there[named]
+
+
+def known_end(tokenizer: Tokenizer, named: str | None) -> str | None:
+    """Returns the token that ends a document, as `end_of_document` has it; `None`: there is none."""
+    there = _special(tokenizer)
+    return next((name for name in (_ENDS if named is None else (named,)) if name in there), None)
+
+
+def masked_tokens(tokenizer: Tokenizer) -> tuple[Tokenizer, MaskedTokens]:
+    """Returns the tokens that rows of masked tokens need, and the tokenizer that has them."""
+    tokenizer, cls = _with(tokenizer, _CLS)
+    tokenizer, sep = _with(tokenizer, _SEP)
+    tokenizer, mask = _with(tokenizer, _MASK)
+    tokenizer, pad = _with(tokenizer, _PAD)
+    special = frozenset(_special(tokenizer).values())
+    return tokenizer, MaskedTokens(cls, sep, mask, pad, special)

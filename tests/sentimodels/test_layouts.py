@@ -1,0 +1,289 @@
+"""GPT-2 and BERT of transformers, read and written: equal logits, equal weights."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from language_runs import GPT_2, language_run, moved, tokenizer_of
+from senti_in_process import senti
+from sentimodels import LanguageModel
+from sentimodels.cli.app import build
+from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.lm.directory import load_language_model
+from sentimodels.lm.layouts.folder import export_model, import_model
+from sentimodels.lm.model import CausalModel, MaskedModel
+from sentimodels.runs.directory import verify
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+COMMANDS = {command.name: command for command in build().registered_commands}
+GPT_SIZE = {"n_embd": 24, "n_layer": 2, "n_head": 2, "n_positions": 40}
+BERT_SIZE = {
+    "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 50,
+    "max_position_embeddings": 40,
+}  # fmt: skip
+
+
+def close(found: torch.Tensor, expected: torch.Tensor) -> None:
+    """Compares logits, which are of the order of 1."""
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+def ids_of(n_words: int) -> torch.Tensor:
+    return torch.randint(0, n_words, (3, 17))
+
+
+def saved(folder: Path, kind: str, **settings: Any) -> Any:
+    """A model of theirs with its tokenizer in a folder."""
+    arch = "gpt" if kind.startswith("GPT2") else "bert"
+    tokenizer = tokenizer_of(arch)
+    size = {"vocab_size": tokenizer.vocab_size, **(GPT_SIZE if arch == "gpt" else BERT_SIZE), **settings}
+    config = transformers.GPT2Config(**size) if arch == "gpt" else transformers.BertConfig(**size)
+    theirs: Any = moved(getattr(transformers, kind)(config))
+    theirs.save_pretrained(folder)
+    tokenizer.save(folder / "tokenizer.json")
+    return theirs
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"tie_word_embeddings": False},
+        {"n_inner": 37, "activation_function": "gelu", "layer_norm_epsilon": 1e-3},
+        {"activation_function": "relu"},
+    ],
+    ids=str,
+)
+def test_gpt_2_is_read(settings: dict[str, Any], tmp_path: Path) -> None:
+    theirs = saved(tmp_path / "theirs", "GPT2LMHeadModel", **settings)
+    loaded, notes = import_model(tmp_path / "theirs", tmp_path / "run")
+    assert notes == []
+    assert verify(tmp_path / "run") == []
+    ours = load_language_model(tmp_path / "run")
+    assert (ours.config, ours.config.data.context) == (loaded.config, 40)
+    assert isinstance(ours.module, CausalModel)
+    assert (ours.module.head.weight is None) == theirs.config.tie_word_embeddings
+    ids = ids_of(theirs.config.vocab_size)
+    with torch.no_grad():
+        found, expected = ours.module.logits(ours.module(ids)), theirs(ids).logits
+    close(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertForPreTraining"])
+def test_bert_is_read(kind: str, tmp_path: Path) -> None:
+    theirs = saved(tmp_path / "theirs", kind, type_vocab_size=3)
+    _, notes = import_model(tmp_path / "theirs", tmp_path / "run")
+    assert notes == []
+    ours = load_language_model(tmp_path / "run").module
+    assert isinstance(ours, MaskedModel)
+    ids, segments = ids_of(theirs.config.vocab_size), torch.randint(0, 3, (3, 17))
+    mask = torch.arange(17) < torch.tensor([17, 9, 3])[:, None]
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=mask.long(), token_type_ids=segments)
+        states = ours(ids, mask, segments)
+        logits = expected.logits if kind == "BertForMaskedLM" else expected.prediction_logits
+        close(ours.logits(states)[mask], logits[mask])
+        assert (ours.next_sentence is None) == (kind == "BertForMaskedLM")
+        if ours.next_sentence is not None:
+            follows = ours.next_sentence(states)
+            close(follows, expected.seq_relationship_logits)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_gpt_is_written(tied: bool, tmp_path: Path) -> None:
+    ours = language_run(tmp_path / "run", "gpt", 40, model={**GPT_2, "d_ff": 37}, task={"tied": tied})
+    assert isinstance(ours, CausalModel)
+    export_model(load_language_model(tmp_path / "run"), tmp_path / "theirs")
+    theirs, info = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path / "theirs", output_loading_info=True
+    )
+    assert not any(info.values())
+    tokenizer = tokenizer_of("gpt")
+    ids = ids_of(tokenizer.vocab_size)
+    with torch.no_grad():
+        close(ours.logits(ours(ids)), theirs.eval()(ids).logits)
+    made = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    text = "the cat sat 日本!"
+    assert made(text)["input_ids"] == tokenizer.encode(text).ids.tolist()
+    assert (made.eos_token, theirs.config.eos_token_id) == ("<|endoftext|>", made.eos_token_id)
+
+
+@pytest.mark.parametrize("next_sentence", [True, False])
+def test_bert_is_written(next_sentence: bool, tmp_path: Path) -> None:
+    ours = language_run(tmp_path / "run", "bert", 40, task={"next_sentence": next_sentence})
+    assert isinstance(ours, MaskedModel)
+    export_model(load_language_model(tmp_path / "run"), tmp_path / "theirs")
+    kind = transformers.BertForPreTraining if next_sentence else transformers.BertForMaskedLM
+    theirs, info = kind.from_pretrained(tmp_path / "theirs", output_loading_info=True)
+    assert not any(info.values())
+    ids = ids_of(tokenizer_of("bert").vocab_size)
+    with torch.no_grad():
+        states, answer = ours(ids), theirs.eval()(ids)
+        expected = answer.prediction_logits if next_sentence else answer.logits
+        close(ours.logits(states), expected)
+        if ours.next_sentence is not None:
+            close(ours.next_sentence(states), answer.seq_relationship_logits)
+    made = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    assert (made.mask_token, made.pad_token, made.cls_token) == ("[MASK]", "[PAD]", "[CLS]")
+
+
+@pytest.mark.parametrize(("arch", "model"), [("gpt", GPT_2), ("bert", {})])
+def test_there_and_back_is_the_same_run(arch: str, model: dict[str, Any], tmp_path: Path) -> None:
+    """Bit by bit, settings of training aside."""
+    language_run(tmp_path / "run", arch, 40, model={**model, "max_len": 40})
+    first = load_language_model(tmp_path / "run")
+    export_model(first, tmp_path / "theirs")
+    second, _ = import_model(tmp_path / "theirs", tmp_path / "again")
+    assert second.tokenizer == first.tokenizer
+    for name, value in first.module.state_dict().items():
+        assert torch.equal(value, second.module.state_dict()[name]), name
+    model_of = [one.config.model.model_dump() for one in (first, second)]
+    for one in model_of:
+        one.pop("d_ff")  # said or left to the default
+    assert model_of[0] == model_of[1]
+
+
+def test_names_of_older_files(tmp_path: Path) -> None:
+    """Without the prefix, with masks, in parts; norms with gamma and beta."""
+    theirs = saved(tmp_path / "theirs", "GPT2Model")
+    path = tmp_path / "theirs" / "model.safetensors"
+    tensors = load_file(path) | {"h.0.attn.bias": torch.ones(1, 1, 4, 4)}
+    names = sorted(tensors)
+    parts = {"one.safetensors": names[::2], "two.safetensors": names[1::2]}
+    for file, some in parts.items():
+        save_file({name: tensors[name] for name in some}, tmp_path / "theirs" / file)
+    index = {"weight_map": {name: file for file, some in parts.items() for name in some}}
+    (tmp_path / "theirs" / "model.safetensors.index.json").write_text(json.dumps(index))
+    path.unlink()
+    loaded, notes = import_model(tmp_path / "theirs", tmp_path / "run")
+    ids = ids_of(theirs.config.vocab_size)
+    with torch.no_grad():
+        close(loaded.module(ids), theirs(ids).last_hidden_state)
+    assert notes == []
+    bert = saved(tmp_path / "bert", "BertForMaskedLM")
+    path = tmp_path / "bert" / "model.safetensors"
+    renamed = {
+        name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): value
+        for name, value in load_file(path).items()
+    }
+    extra = {"bert.pooler.dense.weight": torch.ones(24, 24), "bert.embeddings.position_ids": torch.arange(40)}
+    save_file(renamed | extra, path)
+    loaded, notes = import_model(tmp_path / "bert", tmp_path / "other")
+    assert notes == ["1 tensors of other heads are left out: bert.pooler.dense.weight"]
+    assert isinstance(loaded.module, MaskedModel)
+    ids = ids_of(bert.config.vocab_size)
+    with torch.no_grad():
+        found = loaded.module.logits(loaded.module(ids))
+        close(found, bert(ids).logits)
+
+
+def test_rows_of_ids_that_no_text_has(tmp_path: Path) -> None:
+    n_words = tokenizer_of("gpt").vocab_size
+    theirs = saved(tmp_path / "theirs", "GPT2LMHeadModel", vocab_size=n_words + 7)
+    loaded, notes = import_model(tmp_path / "theirs", tmp_path / "run")
+    assert len(notes) == 1
+    assert "7 rows of backbone.embedding.weight" in notes[0]
+    ids = ids_of(n_words)
+    assert isinstance(loaded.module, CausalModel)
+    with torch.no_grad():
+        found = loaded.module.logits(loaded.module(ids))
+        close(found, theirs(ids).logits[..., :n_words])
+
+
+def test_files_of_tokenizers(tmp_path: Path) -> None:
+    """Of BERT's and GPT-2's own kinds."""
+    saved(tmp_path / "bert", "BertForMaskedLM")
+    (tmp_path / "bert" / "tokenizer.json").unlink()
+    vocab = sorted(tokenizer_of("bert").vocab().items(), key=lambda item: item[1])
+    (tmp_path / "bert" / "vocab.txt").write_text("".join(f"{token}\n" for token, _ in vocab), "utf-8")
+    loaded, _ = import_model(tmp_path / "bert", tmp_path / "run")
+    assert (
+        loaded.tokenizer.encode("The cat").ids.tolist() == tokenizer_of("bert").encode("the cat").ids.tolist()
+    )
+    (tmp_path / "bert" / "vocab.txt").unlink()
+    with pytest.raises(CheckpointError, match=r"no tokenizer; expected tokenizer\.json, vocab\.json"):
+        import_model(tmp_path / "bert", tmp_path / "other")
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    saved(tmp_path / "theirs", "GPT2LMHeadModel")
+    path = tmp_path / "theirs" / "model.safetensors"
+    path.rename(tmp_path / "theirs" / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: a pickle.*save_pretrained writes safe"):
+        import_model(tmp_path / "theirs", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model_type": "llama"}, "model_type 'llama'; known are gpt2, bert"),
+        ({"activation_function": "tanh"}, "activation 'tanh' is not known here"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx True of GPT-2"),
+        ({"n_layer": 3}, r"no tensor transformer\.h\.2\."),
+        ({"n_inner": 9}, "expected"),
+    ],
+)
+def test_models_that_are_not_ours(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    saved(tmp_path / "theirs", "GPT2LMHeadModel")
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises((CheckpointError, ConfigError), match=said):
+        import_model(tmp_path / "theirs", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arch", "model", "said"),
+    [
+        ("gpt", {}, "model.positions 'rotary' has no place in GPT-2's layout; train with .*='learned'"),
+        ("gpt", {**GPT_2, "norm_order": "post"}, "model.norm_order 'post'"),
+        ("gpt", {**GPT_2, "n_kv_heads": 1}, "model.n_kv_heads 1"),
+        ("gpt", {**GPT_2, "activation": "swiglu"}, "model.activation 'swiglu'"),
+        ("bert", {"norm": "rms"}, "model.norm 'rms' has no place in BERT's layout"),
+        ("bert", {"activation": "relu"}, "model.activation 'relu'"),
+        ("mamba", {}, "arch mamba: transformers has no layout for it; there is one for gpt"),
+    ],
+)
+def test_models_that_are_not_theirs(arch: str, model: dict[str, Any], said: str, tmp_path: Path) -> None:
+    language_run(tmp_path / "run", arch, model=model)
+    with pytest.raises(ConfigError, match=said):
+        export_model(load_language_model(tmp_path / "run"), tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    language_run(tmp_path / "runs" / "base", "gpt", 40, model=GPT_2)
+    for name in ("export", "import"):
+        epilog = str(COMMANDS[name].epilog)
+        found = [line.removeprefix("$ ") for line in epilog.splitlines() if line.startswith("$ ")]
+        assert len(found) == 2
+        for line in found:
+            done = senti(*shlex.split(line)[1:], cwd=tmp_path)
+            assert done.code == 0, done.err
+    assert done.out == "runs/again\n"
+    first, again = (LanguageModel.load(tmp_path / "runs" / name) for name in ("base", "gpt2"))
+    assert first.generate("the cat", seed=1) == again.generate("the cat", seed=1)
+    assert first.end == again.end == "<|endoftext|>"
+    done = senti("export", "runs/base", "-o", "gpt2", cwd=tmp_path)
+    assert (done.code, "config.json: exists already; give another --out" in done.err) == (2, True)
+    done = senti("import", "gpt2", "-o", "runs/base", cwd=tmp_path)
+    assert (done.code, "holds a run already" in done.err) == (2, True)
+    done = senti("export", "runs/base", "--to", "onnx", "-o", "x", cwd=tmp_path)
+    assert (done.code, done.err) == (2, "senti: --to onnx: expected transformers\n")
+    shutil.rmtree(tmp_path / "gpt2")
+    done = senti("import", "gpt2", "-o", "runs/x", cwd=tmp_path)
+    assert (done.code, "gpt2: no config.json" in done.err) == (2, True)

@@ -1,0 +1,411 @@
+"""Pre-training: what is learned, what is scored, what is masked, and runs that go on as if never stopped."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sentimodels.config import LanguageConfig, MaskedConfig
+from sentimodels.errors import CheckpointError, ConfigError, TrainingError
+from sentimodels.layers.recompute import set_recompute
+from sentimodels.lm.batches import RowOrder
+from sentimodels.lm.corpus import open_corpus, prepare
+from sentimodels.lm.directory import load_language_model
+from sentimodels.lm.masked import MaskedToken, mask
+from sentimodels.lm.model import build_language_model
+from sentimodels.lm.next_token import NextToken, Rows
+from sentimodels.lm.pretrain import plan, pretrain, resume_pretraining
+from sentimodels.lm.special import masked_tokens
+from sentimodels.runs.directory import verify
+from sentimodels.runs.language import resolve_language
+from sentitok import train_bpe, train_wordpiece
+
+SMALL = {"d_model": 16, "n_layers": 2}
+MODELS: dict[str, dict[str, Any]] = {
+    "gpt": {**SMALL, "n_heads": 2},
+    "bert": {**SMALL, "n_heads": 2, "dropout": 0.1},
+    "encoder": {**SMALL, "n_heads": 2},
+    "mamba": {**SMALL, "d_head": 8},
+    "lstm": {**SMALL, "d_hidden": 16},
+}
+ANIMALS, PLACES = ("cat", "dog", "bird", "cow", "fox"), ("mat", "tree", "house", "hill", "road")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences in which each animal has a place of its own, so the last word can be known."""
+    drawn = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("corpus") / "animals.txt"
+    lines = []
+    for _ in range(300):
+        sentences = [
+            f"the {ANIMALS[i]} sat on the {PLACES[i]}" for i in drawn.integers(0, 5, drawn.integers(2, 6))
+        ]
+        lines.append(" and ".join(sentences))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def config_of(corpus: Path, arch: str = "gpt", **sections: dict[str, Any]) -> LanguageConfig:
+    tree = {
+        "arch": arch,
+        "model": MODELS[arch],
+        "data": {"corpus": [str(corpus)], "context": 32, "vocab_size": 300, "valid_share": 0.1},
+        "optim": {"lr": 0.01},
+        "train": {
+            "max_steps": 12,
+            "batch_size": 4,
+            "log_every": 4,
+            "evaluate_every": 6,
+            "precision": "float32",
+        },
+    }
+    return resolve_language(tree, sections)
+
+
+@pytest.mark.parametrize(
+    ("arch", "sections"),
+    [
+        ("gpt", {}),
+        ("gpt", {"optim": {"name": "muon"}, "model": {"attention": "linear-elu", "positions": "learned"}}),
+        ("mamba", {"task": {"tied": False}}),
+        ("lstm", {"task": {"tied": True}}),
+        ("encoder", {"optim": {"schedule": "linear"}}),
+        ("bert", {"task": {"next_sentence": True, "rate": 0.3}}),
+    ],
+)
+def test_every_kind_of_model_learns(
+    arch: str, sections: dict[str, Any], corpus: Path, tmp_path: Path
+) -> None:
+    records: list[dict[str, Any]] = []
+    notes: list[str] = []
+    sections = {**sections, "train": {"max_steps": 40, "log_every": 10, "evaluate_every": 20}}
+    about = pretrain(
+        config_of(corpus, arch, **sections), tmp_path / "run", on_record=records.append, on_note=notes.append
+    )
+    losses = [record["loss"] for record in records if "loss" in record]
+    assert losses[-1] < 0.8 * losses[0]
+    scored = [record["val_loss"] for record in records if "val_loss" in record]
+    assert about["valid"]["loss"] == pytest.approx(min(scored), rel=1e-5)
+    assert any("documents to train on" in note for note in notes)
+    assert about["speed"]["tokens_per_second"] > 0
+    assert (about["fit"]["stop"], about["fit"]["steps"]) == ("max_steps", 40)
+    assert not (tmp_path / "run" / "tokens").exists()
+    assert verify(tmp_path / "run") == []
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [record["step"] for record in records]
+    loaded = load_language_model(tmp_path / "run")
+    assert loaded.about["valid"] == about["valid"]
+    assert loaded.config.task.kind == ("masked" if arch in ("bert", "encoder") else "next-token")
+    assert ("bits_per_byte" in about["valid"]) == (loaded.config.task.kind == "next-token")
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        pretrain(config_of(corpus, arch), tmp_path / "run")
+    with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
+        resume_pretraining(tmp_path / "run")
+
+
+def test_a_model_beats_unigram_and_gzip_and_says_by_how_much(corpus: Path, tmp_path: Path) -> None:
+    config = config_of(corpus, train={"max_steps": 120, "evaluate_every": 0})
+    about = pretrain(config, tmp_path / "run")
+    assert about["valid"]["bits_per_byte"] < about["baselines"]["unigram"]
+    # The score is that of the whole text, computed here document by document.
+    loaded = load_language_model(tmp_path / "run")
+    prepare(loaded.config, tmp_path / "rows", loaded.tokenizer)
+    rows = open_corpus(tmp_path / "rows")
+    stream = torch.from_numpy(rows.valid.read(0, rows.valid.total + 1))
+    texts = [loaded.tokenizer.decode(part.tolist()) for part in _documents(stream, rows.valid.end)]
+    n_bytes = sum(len(text.encode()) for text in texts)
+    total = 0.0
+    with torch.no_grad():
+        for row in range(rows.valid.n_rows):
+            start = rows.valid.start(row)
+            piece = stream[start : start + 33]
+            states = loaded.module(piece[None, :-1])
+            logits = loaded.module.logits(states)[0].log_softmax(-1)
+            losses = -logits[torch.arange(len(piece) - 1), piece[1:]]
+            total += float(losses[rows.valid.n_seen(row) :].double().sum())
+    assert about["valid"]["bits_per_byte"] == pytest.approx(total / math.log(2) / n_bytes, rel=1e-4)
+    assert about["valid"]["loss"] == pytest.approx(total / rows.valid.total, rel=1e-4)
+    assert about["valid"]["perplexity"] == pytest.approx(math.exp(total / rows.valid.total), rel=1e-4)
+    # A unigram model is the shares of tokens, one added to each.
+    train = np.bincount(rows.train.read(1, rows.train.total), minlength=300) + 1
+    valid = np.bincount(stream[1:].numpy(), minlength=300)
+    unigram = -(valid * np.log2(train / train.sum())).sum() / n_bytes
+    assert about["baselines"]["unigram"] == pytest.approx(unigram)
+
+
+def _documents(stream: torch.Tensor, end: int) -> list[torch.Tensor]:
+    ends = (stream == end).nonzero()[:, 0].tolist()
+    return [stream[a + 1 : b] for a, b in pairwise(ends)]
+
+
+def stopping_after(n: int) -> Callable[[], bool]:
+    asked = count(1)
+    return lambda: next(asked) >= n
+
+
+def untimed(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    timed = ("seconds", "tokens_per_second")
+    return [{k: v for k, v in json.loads(line).items() if k not in timed} for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("arch", "sections"),
+    [
+        ("gpt", {"model": {"dropout": 0.1}, "optim": {"name": "muon"}, "train": {"accumulate": 2}}),
+        ("bert", {"task": {"next_sentence": True}}),
+        ("mamba", {"train": {"ema": 0.9}}),
+    ],
+)
+@pytest.mark.parametrize("steps", [1, 5, 9])
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(
+    arch: str, sections: dict[str, Any], steps: int, corpus: Path, tmp_path: Path
+) -> None:
+    config = config_of(corpus, arch, **sections)
+    pretrain(config, tmp_path / "whole")
+    about = pretrain(config, tmp_path / "run", should_stop=stopping_after(steps))
+    assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
+    assert load_language_model(tmp_path / "run").config == resolve_language(config.tree())
+    if steps == 5:  # what can be made anew is
+        for path in (tmp_path / "run" / "tokens").iterdir():
+            path.unlink()
+    about = resume_pretraining(tmp_path / "run")
+    assert (about["fit"]["stop"], about["fit"]["steps"]) == ("max_steps", 12)
+    for name in ("model.safetensors", "config.toml", "tokenizer.json", "training_data.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    whole = untimed(tmp_path / "whole")
+    # A run that is stopped before its first evaluation is scored where it stops.
+    assert [one for one in untimed(tmp_path / "run") if one in whole] == whole
+    assert not (tmp_path / "run" / "tokens").exists()
+
+
+def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text(corpus.read_text())
+    pretrain(config_of(own), tmp_path / "run", should_stop=stopping_after(3))
+    (tmp_path / "run" / "tokens" / "corpus.json").unlink()
+    own.write_text(corpus.read_text() + "one more line\n")
+    with pytest.raises(CheckpointError, match=r"own\.txt: has changed since the run began"):
+        resume_pretraining(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="no such folder"):
+        resume_pretraining(tmp_path / "other")
+
+
+def test_a_run_starts_from_another(corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus), tmp_path / "base")
+    notes: list[str] = []
+    start = {"init_from": str(tmp_path / "base"), "max_steps": 1}
+    config = config_of(corpus, train=start, optim={"lr": 1e-9})
+    pretrain(config, tmp_path / "run", on_note=notes.append)
+    assert any(re.search(r"base: (\d+) of \1 tensors are where the model starts", note) for note in notes)
+    base, found = (load_language_model(tmp_path / name) for name in ("base", "run"))
+    assert base.tokenizer == found.tokenizer
+    for name, value in base.module.state_dict().items():
+        assert torch.allclose(value, found.module.state_dict()[name], atol=1e-6), name
+
+
+def test_recomputing_changes_nothing_but_memory(corpus: Path, tmp_path: Path) -> None:
+    for arch in ("gpt", "mamba"):
+        for name, on in (("kept", False), ("again", True)):
+            train = {"recompute": on, "max_steps": 3}
+            pretrain(
+                config_of(corpus, arch, model={"dropout": 0.1}, train=train), tmp_path / f"{arch}-{name}"
+            )
+        one, two = (tmp_path / f"{arch}-{name}" / "model.safetensors" for name in ("kept", "again"))
+        assert one.read_bytes() == two.read_bytes()
+    with pytest.raises(ConfigError, match="lstm has no blocks to compute again"):
+        pretrain(config_of(corpus, "lstm", train={"recompute": True}), tmp_path / "lstm")
+    model = build_language_model(config_of(corpus), 300)
+    held = [held_by(model, on) for on in (False, True)]
+    assert held[1] < 0.5 * held[0]
+
+
+def held_by(model: torch.nn.Module, recompute: bool) -> int:
+    """Returns how many numbers are kept for the backward pass."""
+    set_recompute(model, recompute)
+    kept = 0
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal kept
+        kept += tensor.numel() * (tensor.shape[:1] == (8,))  # those of the batch
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model(torch.zeros(8, 64, dtype=torch.int64)).sum().backward()
+    return kept
+
+
+def test_batches_that_are_accumulated_are_one_large_batch(corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus, train={"batch_size": 8, "max_steps": 4}), tmp_path / "large")
+    pretrain(config_of(corpus, train={"accumulate": 2, "max_steps": 4}), tmp_path / "small")
+    one, two = (load_language_model(tmp_path / name).module.state_dict() for name in ("large", "small"))
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_remedy(corpus: Path, tmp_path: Path) -> None:
+    config = config_of(corpus, optim={"lr": 1e30, "clip": 0.0})
+    with pytest.raises(TrainingError, match=r"lower optim.lr"):
+        pretrain(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.4])
+def test_tokens_are_masked_as_bert_does(rate: float) -> None:
+    tokenizer = train_wordpiece(texts=["a b c d e f g"], vocab_size=40)
+    tokenizer, tokens = masked_tokens(tokenizer)
+    special = sorted(tokens.special)
+    ids = np.random.default_rng(0).integers(0, 1000, (400, 500))
+    read, targets = mask(ids, rate, tokens, 1000, np.random.default_rng(1))
+    chosen = targets != -100
+    ordinary = ~np.isin(ids, special)
+    assert not chosen[~ordinary].any()
+    assert (targets[chosen] == ids[chosen]).all()
+    assert (read[~chosen] == ids[~chosen]).all()
+    assert chosen.sum() / ordinary.sum() == pytest.approx(rate, rel=0.02)
+    assert (read == tokens.mask)[chosen].mean() == pytest.approx(0.8, abs=0.01)
+    assert (read == ids)[chosen].mean() == pytest.approx(0.1, abs=0.01)
+    other = chosen & (read != tokens.mask) & (read != ids)
+    assert other.sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
+    assert not np.isin(read[other], special).any()
+    assert len(np.unique(read[other])) > 900
+    again, _ = mask(ids, rate, tokens, 1000, np.random.default_rng(1))
+    assert (again == read).all()
+
+
+def test_special_tokens_are_known_by_name_or_added() -> None:
+    bare = train_bpe(texts=["a b"], vocab_size=260)
+    made, tokens = masked_tokens(bare)
+    assert made.vocab_size == bare.vocab_size + 4
+    assert [made.id_to_token(id) for id in (tokens.cls, tokens.sep, tokens.mask, tokens.pad)] == [
+        "[CLS]", "[SEP]", "[MASK]", "[PAD]",
+    ]  # fmt: skip
+    assert masked_tokens(made)[0] == made
+    roberta = train_bpe(texts=["a b"], vocab_size=270, special_tokens=["<s>", "<pad>", "</s>", "<mask>"])
+    same, tokens = masked_tokens(roberta)
+    assert same == roberta
+    assert (tokens.cls, tokens.pad, tokens.sep, tokens.mask) == (0, 1, 2, 3)
+
+
+def masked_task(corpus: Path, folder: Path, *, next_sentence: bool) -> MaskedToken:
+    config = config_of(corpus, "bert", task={"next_sentence": next_sentence})
+    tokenizer = prepare(config, folder)
+    rows = open_corpus(folder)
+    task = config.task
+    assert isinstance(task, MaskedConfig)
+    order = RowOrder(config, rows.train.n_rows)
+    return MaskedToken(rows, order, task, masked_tokens(tokenizer)[1], tokenizer.vocab_size)
+
+
+def test_masked_rows_are_framed_and_drawn_anew_for_each_epoch(corpus: Path, tmp_path: Path) -> None:
+    task = masked_task(corpus, tmp_path / "rows", next_sentence=False)
+    found = task.rows(task.corpus.train, [0, 1, 2], 0, 5)
+    ids = torch.where(found.targets == -100, found.ids, found.targets)
+    assert ids.shape == (3, 32)
+    assert (ids[:, 0] == task.tokens.cls).all()
+    assert (ids[:, -1] == task.tokens.sep).all()
+    for row in range(3):
+        expected = task.corpus.train.read(task.corpus.train.start(row), 30).tolist()
+        assert ids[row, 1:-1].tolist() == expected
+    assert (found.mask, found.segments, found.follows) == (None, None, None)
+    assert found.n_targets == int((found.targets != -100).sum())
+    same, other = (task.rows(task.corpus.train, [0, 1, 2], epoch, 5) for epoch in (0, 1))
+    assert torch.equal(same.ids, found.ids)
+    assert not torch.equal(other.targets, found.targets)
+    first, again = (next(task.batches(2, 3, 0, 1)) for _ in range(2))
+    assert torch.equal(first.ids, again.ids)
+
+
+def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path: Path) -> None:
+    task = masked_task(corpus, tmp_path / "rows", next_sentence=True)
+    train, t = task.corpus.train, task.tokens
+    stream = train.read(0, train.total + 1).tolist()
+    text = " ".join(map(str, stream))
+    n_next = n_other = n_broken = 0
+    for batch in range(20):
+        found = task.rows(train, list(range(batch * 4, batch * 4 + 4)), 0, batch)
+        ids = torch.where(found.targets == -100, found.ids, found.targets)
+        assert found.segments is not None
+        assert found.follows is not None
+        mask_ = torch.ones_like(ids, dtype=torch.bool) if found.mask is None else found.mask
+        for row in range(4):
+            real = ids[row][mask_[row]].tolist()
+            assert real[0] == t.cls
+            assert real[-1] == t.sep
+            cut = real.index(t.sep)
+            first, second = real[1:cut], real[cut + 1 : -1]
+            assert not {t.sep, t.cls, t.pad} & {*first, *second}
+            assert found.segments[row].tolist()[: len(real)] == [0] * (cut + 1) + [1] * (len(second) + 1)
+            together = f" {' '.join(map(str, first + second))} " in f" {text} "
+            if found.follows[row] == 0:
+                n_next += 1
+                assert together
+            else:
+                n_other += 1
+                n_broken += not together
+    assert n_next > 20
+    assert n_other > 20
+    assert n_broken > 0.5 * n_other  # sentences repeat in this corpus, so some others fit as well
+    few = tmp_path / "few.txt"
+    few.write_text("\n\n".join(["the cat sat " * 40, "a dog ran " * 40]))
+    alone = {"format": "paragraphs", "valid_share": 0.5, "split_seed": 3}
+    with pytest.raises(ConfigError, match="the training part has one document"):
+        pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
+
+
+def test_a_token_weighs_the_same_wherever_it_stands(corpus: Path, tmp_path: Path) -> None:
+    """The loss is that of all tokens at once, whatever the chunks of the head."""
+    config = config_of(corpus)
+    prepare(config, tmp_path / "rows")
+    rows = open_corpus(tmp_path / "rows")
+    task = NextToken(rows, RowOrder(config, rows.train.n_rows))
+    torch.manual_seed(0)
+    model = build_language_model(config, 300)
+    batch = next(task.batches(0, 0, 0, 1))
+    loss, n = task.loss(model, batch)
+    loss.backward()
+    gradients = {
+        name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None
+    }
+    model.zero_grad()
+    assert isinstance(batch, Rows)
+    logits = model.logits(model(batch.ids))
+    plain = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), reduction="sum")
+    plain.backward()
+    assert n == batch.ids.numel()
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-5)
+    for name, value in model.named_parameters():
+        assert value.grad is not None
+        torch.testing.assert_close(gradients[name], value.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
+def test_the_plan_counts_without_reading(tmp_path: Path) -> None:
+    found = plan(
+        resolve_language({"preset": "tiny", "data": {"vocab_size": 10_000}, "task": {"tied": False}})
+    )
+    assert found["parameters"] == pytest.approx(8.14e6, rel=0.01)
+    assert found["parameters_of_blocks"] == pytest.approx(3.0e6, rel=0.02)
+    assert (found["tokens_of_a_step"], found["tokens"]) == (32 * 256, 82_000_000)
+    assert plan(resolve_language({"preset": "5x-large"}))["parameters"] > 5e9
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_compiled_model_learns_the_same(corpus: Path, tmp_path: Path) -> None:
+    for name, on in (("plain", False), ("compiled", True)):
+        pretrain(config_of(corpus, train={"compile": on, "max_steps": 4}), tmp_path / name)
+    one, two = (load_language_model(tmp_path / name).module.state_dict() for name in ("plain", "compiled"))
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)
