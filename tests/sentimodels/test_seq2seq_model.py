@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sentimodels.layers.attention import softmax
 from sentimodels.layers.decoder import memory_mask
+from sentimodels.layers.wide_softmax import wide_softmax
 from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.text.inputs import Inputs
 
@@ -213,6 +215,23 @@ def test_padding_is_never_read() -> None:
     assert (filled != source).any()
     torch.testing.assert_close(made(filled, target, mask), made(source, target, mask), atol=0, rtol=0)
     assert not torch.allclose(made(filled, target), made(source, target))  # a source is read at all
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_in_bfloat16_is_that_of_float32_rounded(causal: bool) -> None:
+    q, k, v = (torch.randn(2, 3, 5, 8).bfloat16().requires_grad_() for _ in range(3))
+    wide = [one.detach().float().requires_grad_() for one in (q, k, v)]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = wide_softmax(q, k, v, causal=causal)
+    expected = softmax(*wide, causal=causal)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found, expected.bfloat16(), atol=0, rtol=0)
+    found.sum().backward()
+    expected.bfloat16().sum().backward()
+    for one, other in zip((q, k, v), wide, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(one.grad, other.grad.bfloat16(), atol=0, rtol=0)
 
 
 def test_a_target_is_read_from_left_to_right() -> None:

@@ -6,11 +6,11 @@ the other text are worked out once and kept with the cache. They are looked at b
 rotary angles turn no key here.
 """
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .cache import Entry
 from .transformer import Block, Reading, TransformerConfig, norm_layer
+from .wide_softmax import wide_softmax
 
 __all__ = ["CrossAttention", "DecoderBlock", "memory_mask"]
 
@@ -45,7 +45,7 @@ class CrossAttention(nn.Module):
         q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, H, T, K)
         k, v = self._memory(reading, entry)
         rate = self.dropout if self.training else 0.0
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=reading.memory_mask, dropout_p=rate)
+        out = wide_softmax(q, k, v, reading.memory_mask, dropout=rate)
         projected: Tensor = self.project_out(out.transpose(1, 2).flatten(2))
         return projected
 
