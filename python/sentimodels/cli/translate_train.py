@@ -12,10 +12,9 @@ import typer
 from sentitok.cli.output import lines, number
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, size
-from .display import display
 from .stopping import Stopper
 from .tables import Encoding, MaxLineBytes
-from .train import trees
+from .train import trees, watched
 
 if TYPE_CHECKING:
     from ..config import TranslationConfig
@@ -138,8 +137,9 @@ def train(
     """
     from ..lm.translation_config import resolve_translation, starting
     from ..runs.config import merge
+    from ..runs.processes import is_first
 
-    output = Output("senti.translate-train/1", as_json=as_json, quiet=quiet)
+    output = Output("senti.translate-train/1", as_json=as_json and is_first(), quiet=quiet or not is_first())
     flags = {
         "arch": arch, "preset": preset,
         "data": {
@@ -185,15 +185,17 @@ def _without_none(tree: dict[str, Any]) -> dict[str, Any]:
 def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> None:
     """Trains a run, or goes on with one, and prints its summary."""
     from ..lm.translation import resume_translation, train_translation
+    from ..runs.processes import is_first
 
     stopper = Stopper()
-    with stopper, display(output) as on_record:
-        more: dict[str, Any] = {"on_record": on_record, "on_note": output.note, "should_stop": stopper}
-        if config is None:
-            about = resume_translation(folder, **more)
-        else:
-            about = train_translation(config, folder, **more)
-    output.result({"run": str(folder), **about}, _summary(about, folder), str(folder))
+    with watched(output, stopper) as more:
+        about = (
+            resume_translation(folder, **more)
+            if config is None
+            else train_translation(config, folder, **more)
+        )
+    if is_first():
+        output.result({"run": str(folder), **about}, _summary(about, folder), str(folder))
     if about["fit"]["stop"] == "stopped":
         print(f"senti: stopped; resume with senti translate train --resume {folder}", file=sys.stderr)
         raise typer.Exit(stopper.code)
@@ -201,9 +203,7 @@ def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> No
 
 def _summary(about: dict[str, Any], folder: Path) -> str:
     """Writes what people want to know of a run."""
-    fit, pairs = about["fit"], about.get("pairs", {})
-    if not pairs:  # a process that is not the first
-        return ""
+    fit, pairs = about["fit"], about["pairs"]
     counts = ", ".join(f"{number(n)} {name.replace('_', ' ')}" for name, n in pairs.items() if n)
     speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))
     rows = [

@@ -13,6 +13,7 @@ kept and are never trained on; pairs that no model may train on are refused.
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from ..evaluation.translation import can_score, translation_scores
 from ..runs.directory import METRICS, STATE, WEIGHTS, check_there, finish_run, load_weights, refuse_run
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
+from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import TOKENIZER, load_tokenizer
 from .pairs import Pairs, encode_rows, end_of, joint_tokenizer
@@ -76,6 +78,7 @@ def train_translation(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
+    check_tracker(config.train.track)
     processes = Distributed.start(config.train.device)
     if processes.main:  # others may come here once the first has begun the run
         refuse_run(out)  # before minutes are spent on it
@@ -196,13 +199,7 @@ def _train(
     check_possible(module, config.optim)
     pairs, left_out = _kept(config, format, module, tokenizer, train, told)
     checked = _encoded(tokenizer, format, valid)
-    trainer = Trainer(
-        config.optim,
-        config.train,
-        distributed=processes,
-        on_record=told.on_record,
-        should_stop=told.should_stop,
-    )
+    trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
 
     def bleu(model: nn.Module) -> float:
         score: float = translation_scores(
@@ -222,7 +219,9 @@ def _train(
     encoded_s = time.perf_counter() - began
     failed = None
     try:
-        fit = trainer.fit(module, task, folder=out, resume=goes_on)
+        with tracking(config, out, told.on_record) if processes.main else nullcontext() as hear:
+            trainer.on_record = hear
+            fit = trainer.fit(module, task, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:
             raise
