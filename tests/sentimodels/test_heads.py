@@ -149,7 +149,8 @@ def test_a_reward_reads_real_tokens() -> None:
 
 
 @pytest.mark.parametrize("biased", [False, True])
-def test_cross_entropy_in_chunks_is_torchs(biased: bool) -> None:
+@pytest.mark.parametrize(("chunk", "smoothing"), [(4, 0.0), (4, 0.2), (21, 0.0), (1000, 0.2)])
+def test_cross_entropy_in_chunks_is_torchs(biased: bool, chunk: int, smoothing: float) -> None:
     given = [torch.randn(3, 7, 5), torch.randn(11, 5), torch.randn(11)]
     states, weight, bias = (x.double().requires_grad_() for x in given)
     targets = torch.randint(0, 11, (3, 7))
@@ -157,8 +158,8 @@ def test_cross_entropy_in_chunks_is_torchs(biased: bool) -> None:
     added = bias if biased else None
     upstream = torch.randn(3, 7, dtype=torch.float64)
     logits = F.linear(states, weight, added)
-    expected = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
-    found = chunked_cross_entropy(states, weight, targets, added, chunk=4)
+    expected = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none", label_smoothing=smoothing)
+    found = chunked_cross_entropy(states, weight, targets, added, chunk=chunk, label_smoothing=smoothing)
     torch.testing.assert_close(found, expected)
     of = [states, weight, *([bias] if biased else [])]
     for one, two in zip(

@@ -178,6 +178,35 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folde
     assert [one for one in lines[1] if one in lines[0]] == lines[0]
 
 
+def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path) -> None:
+    settings = config(folder, train={"epochs": 1})
+    train_translation(settings, folder / "whole")
+    asked = iter(range(100))
+    train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 3)
+    for file in ("model.safetensors", "state.safetensors", "manifest.json", "run.json"):
+        (folder / "parts" / file).unlink()
+    with pytest.raises(CheckpointError, match="has not finished: senti translate train --resume"):
+        Translator.load(folder / "parts")
+    resume_translation(folder / "parts")
+    whole, parts = (folder / name / "model.safetensors" for name in ("whole", "parts"))
+    assert whole.read_bytes() == parts.read_bytes()
+
+
+def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
+    train_translation(config(folder, train={"max_steps": 3}), folder / "base")
+    files = config(folder).tree()["data"]
+    tree: dict[str, Any] = {
+        "data": {"train": files["train"], "valid": files["valid"]},
+        "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
+        "optim": {"lr": 1e-9},
+    }
+    train_translation(resolve_translation(starting(tree), tree), folder / "run")
+    base, run = (Translator.load(folder / name) for name in ("base", "run"))
+    assert base.tokenizer == run.tokenizer
+    for name, value in run.module.state_dict().items():
+        torch.testing.assert_close(value, base.module.state_dict()[name], atol=1e-6, rtol=0)
+
+
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
     train_translation(config(folder), folder / "run", should_stop=lambda: next(asked) == 5)

@@ -236,7 +236,9 @@ def _without(path: Path) -> str:
     folder = path.parent
     if not (folder / "config.toml").is_file():
         return f"{folder}: no {path.name}; not a run directory"
-    return f"{folder}: no {path.name}; the run has not finished: senti train --resume {folder}"
+    tree = read_toml(folder / "config.toml")
+    command = "translate train" if is_translation(tree) else "pretrain" if is_language(tree) else "train"
+    return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
 
 
 def verify(folder: Path) -> list[str]:
