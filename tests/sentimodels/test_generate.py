@@ -132,6 +132,19 @@ def test_cached_logits_are_uncached_ones(name: str) -> None:
         torch.testing.assert_close(torch.cat(parts, 1), model.logits(model(ids)), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["mamba", "lstm", "gru", "linear"])
+def test_a_state_of_one_size(name: str) -> None:
+    """However long a text is, as much is kept of it."""
+    model = model_of(name)
+    cache, sizes = model.new_cache(), []
+    with torch.inference_mode():
+        for n_tokens in (3, 1, 1, 200, 1):
+            model(torch.randint(0, V, (2, n_tokens)), cache=cache)
+            sizes.append(sum(value.numel() for entry in cache.entries for value in entry.values()))
+    assert len(set(sizes)) == 1
+    assert sizes[0] > 0
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("mamba", "lstm", "gru")])
 @rules
 def test_a_window_forgets_the_oldest_tokens(name: str, rule: Sampling) -> None:

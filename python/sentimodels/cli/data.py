@@ -12,6 +12,7 @@ import typer
 from sentitok.cli.output import number
 
 from .command import AnswerIsNoError, AsJson, Command, Group, Output, Quiet, Traceback, UsageError, examples
+from .data_dump import dump
 from .data_stats import label_counts, label_grid, stats
 from .tables import (
     Clean,
@@ -321,4 +322,13 @@ def register(app: typer.Typer) -> None:
             "senti data sst trees.txt -o sentences.csv", "senti data sst trees.txt -o phrases.tsv --phrases"
         ),
     )(sst)
+    group.command(
+        "dump",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data dump phrases.tsv -o sentences.txt",
+            "senti data dump reviews.csv -o sentences.txt --group-column id",
+        ),
+    )(dump)
     app.add_typer(group, name="data")

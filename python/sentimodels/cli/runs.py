@@ -25,12 +25,13 @@ def runs(
     """List the runs of a folder, best validation macro-F1 first.
 
     Runs with different validation rows are listed in separate tables, since their scores cannot be
-    compared. --quiet prints only the path of the best run.
+    compared. Language models follow, fewest bits per byte first. --quiet prints only the path of the
+    best run.
     """
     from ..runs.leaderboard import leaderboard
 
     output = Output("senti.runs/1", as_json=as_json, quiet=quiet)
-    found = leaderboard(folder)
+    found, models = leaderboard(folder)
     by_rows: dict[Any, list[dict[str, Any]]] = {}
     for one in found:
         by_rows.setdefault(one["data"], []).append(one)
@@ -39,9 +40,35 @@ def runs(
         parts.append(
             "Runs of different tables have different validation rows: their scores cannot be compared."
         )
-    text = page(*parts, "next: senti compare RUN RUN --data FILE, to test a difference")
-    best = found[0]["run"]
-    output.result({"runs": found}, text, str(folder / best) if best != folder.name else str(folder))
+    if found:
+        parts.append("next: senti compare RUN RUN --data FILE, to test a difference")
+    parts += _language_parts(models)
+    best = (found or models)[0]["run"]
+    value = {"runs": found, "language_models": models}
+    output.result(value, page(*parts), str(folder / best) if best != folder.name else str(folder))
+
+
+def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
+    """Returns a table for each set of validation documents, and what to do with the best."""
+    by_data: dict[Any, list[dict[str, Any]]] = {}
+    for one in models:
+        by_data.setdefault(one["data"], []).append(one)
+    parts: list[Any] = []
+    for some in by_data.values():
+        rows = [
+            [
+                one["run"], one["arch"], one["task"], one["state"], shown(one.get("bits_per_byte")),
+                shown(one.get("perplexity"), 2),
+                *("-" if one.get(key) is None else number(one[key]) for key in ("parameters", "tokens")),
+                "-" if one.get("seconds") is None else f"{one['seconds']:.1f}",
+            ]
+            for one in some
+        ]  # fmt: skip
+        head = ["run", "arch", "task", "state", "bits per byte", "perplexity", "parameters", "tokens"]
+        parts.append(grid("Language models on the same validation documents", [*head, "seconds"], rows))
+    if models:
+        parts.append("next: senti train FILE --init RUN, to start a classifier from one")
+    return parts
 
 
 def _table(some: list[dict[str, Any]]) -> Any:

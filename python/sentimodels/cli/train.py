@@ -91,7 +91,7 @@ def train(
     if dry_run:
         _plan(output, resolved, tables)
         return
-    folder = out or Path("runs") / resolved.arch
+    folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     if resolved.data.folds is not None and resolved.data.fold is None:
         if seeds > 1:
             raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
@@ -144,8 +144,10 @@ def settled(
     from ..runs.config import merge, resolve
     from ..runs.group import refuse
     from ..runs.processes import check_alone
+    from ..runs.start import as_base
     from ..runs.tables import check_files, read_tables
 
+    given = [dict(tree) for tree in as_base(*given)]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
     check_alone("arch auto", "name an architecture: --arch gpt")

@@ -58,7 +58,7 @@ class RunConfig(Written):
     arch: str = Field(
         default="auto",
         description="Architecture; senti archs lists them. auto takes the one expected to do best within "
-        "the budget.",
+        "the budget; hf:PATH is a model of transformers in a folder.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(

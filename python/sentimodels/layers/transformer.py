@@ -234,7 +234,7 @@ class Block(nn.Module):
         return out
 
     def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
+        return F.dropout(x, self.dropout) if self.training else x
 
 
 class Transformer(nn.Module):

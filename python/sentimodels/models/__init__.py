@@ -24,6 +24,7 @@ from .bow import Bow, BowConfig
 from .cnn import Cnn, CnnConfig
 from .encoder import Encoder, EncoderConfig
 from .gpt import Gpt, GptConfig
+from .hf import PREFIX, Hf, HfConfig
 from .mamba import Mamba, MambaConfig
 from .nb import NaiveBayes, NaiveBayesConfig
 from .rnn import GruConfig, LstmConfig, RecurrentNetwork, RnnConfig
@@ -120,6 +121,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER),
     "mamba": Architecture(MambaConfig, Mamba, "selective state space, two-way", _MAMBA),
 }
+# Any model in a folder, `hf:PATH`.
+_OF_TRANSFORMERS = Architecture(HfConfig, Hf, "a model of transformers in a folder")
 
 
 def architecture(name: str) -> Architecture:
@@ -128,9 +131,14 @@ def architecture(name: str) -> Architecture:
     Raises:
         ConfigError: if there is none of this name.
     """
+    if name.startswith(PREFIX):
+        return _OF_TRANSFORMERS
     found = ARCHITECTURES.get(name)
     if found is None:
-        raise ConfigError(f"no architecture {name!r}; there are {', '.join(ARCHITECTURES)} (senti archs)")
+        raise ConfigError(
+            f"no architecture {name!r}; there are {', '.join(ARCHITECTURES)} (senti archs), and hf:PATH for "
+            "a model of transformers"
+        )
     return found
 
 

@@ -17,7 +17,9 @@ from ..config import DEFAULT_TASK, TASKS, DataConfig, OptimConfig, RunConfig, Se
 from ..data.opening import read_small
 from ..errors import ConfigError
 from ..models import architecture
+from ..models.hf import HfConfig
 from .defaults import defaults
+from .pretrained import check_reach, of_folder
 
 __all__ = ["checked", "merge", "read_toml", "resolve", "set_value"]
 
@@ -72,7 +74,7 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     kind = _kind(given)
     ground: dict[str, Any] = {"data": {}, "model": {}, "task": {"kind": kind}, "optim": {}, "train": {}}
     sizes = {"model": row.presets[preset] if preset else {}}
-    full = merge([ground, defaults(name, kind), sizes, given])
+    full = merge([ground, defaults(name, kind), of_folder(name, given), sizes, given])
     # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
     full["model"] = checked(row.config, full["model"], "model.")
     full["task"] = checked(TASKS[kind], full["task"], "task.")
@@ -100,6 +102,8 @@ def _kind(given: Mapping[str, Any]) -> str:
 def _reached(config: RunConfig) -> None:
     """Refuses rows longer than learned positions reach: training would fail at the first one."""
     model, longest = config.model, config.data.max_tokens
+    if isinstance(model, HfConfig):
+        check_reach(model.settings, longest)
     if getattr(model, "positions", None) != "learned":
         return
     said = f"data.max_tokens {longest}"

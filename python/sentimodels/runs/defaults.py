@@ -15,6 +15,9 @@ Tree = Mapping[str, Mapping[str, Any]]
 _FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
 _TRANSFORMER: Tree = {"optim": {"lr": 1e-3}, "task": {"mixup": 0.2}}
 
+# A model that knows its language is moved a little, as in Devlin et al. 2019, 4.
+_FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "batch_size": 32}}
+
 # By architecture and kind of task.
 DEFAULTS: dict[tuple[str, str], Tree] = {
     ("tfidf", "classification"): _FITTED,
@@ -29,4 +32,6 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
 
 def defaults(arch: str, task: str) -> Tree:
     """Returns the defaults of an architecture on a task, by section."""
+    if arch.startswith("hf:"):
+        return _FINE_TUNED
     return DEFAULTS.get((arch, task), {})

@@ -44,6 +44,7 @@ from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
 from .language import is_language, is_translation
+from .pretrained import from_anywhere as of_anywhere
 
 __all__ = [
     "HasFingerprint",
@@ -151,6 +152,7 @@ def finished(folder: Path) -> bool:
 
 def from_anywhere(config: RunConfig) -> RunConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    config = config.model_copy(update={"arch": of_anywhere(config.arch)})
     paths = {name: getattr(config.data, name) for name in _PATHS}
     absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
     made = config.model_copy(update={"data": config.data.model_copy(update=absolute)})

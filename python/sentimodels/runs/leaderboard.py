@@ -14,6 +14,7 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
 from .directory import FIRST, MANIFEST, STATE, check_there, load_config
+from .language_board import language_board, language_runs
 
 __all__ = ["leaderboard"]
 
@@ -21,11 +22,12 @@ __all__ = ["leaderboard"]
 _DEPTH = 4
 
 
-def leaderboard(folder: Path) -> list[dict[str, Any]]:
+def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Returns what is known of each run in a folder, the best first; unfinished ones last.
 
     Returns:
-        For each run: `run`, its path below the folder; `arch`; `state`, `finished`, `stopped` or
+        Classifiers, then language models, as `language_board` tells of them. Of classifiers,
+        for each run: `run`, its path below the folder; `arch`; `state`, `finished`, `stopped` or
         `unfinished`; the monitored score under its own name, with `interval` where it is known;
         `accuracy`, `log_loss`, `parameters`, `seconds`, `seed`, `rows`, `data`, which tells runs
         with the same rows, and `test` where there are test rows.
@@ -34,13 +36,16 @@ def leaderboard(folder: Path) -> list[dict[str, Any]]:
         CheckpointError: if there is no such folder, or it holds no run.
     """
     check_there(folder)
-    found = [_entry(folder, run) for run in _runs(folder, _DEPTH)]
-    if not found:
+    runs = list(_runs(folder, _DEPTH))
+    of_language = language_runs(runs)
+    found = [_entry(folder, run) for run in runs if run not in of_language]
+    if not runs:
         raise CheckpointError(
             f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
         )
     score = MONITOR.removeprefix("val_")
-    return sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
+    ranked = sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
+    return ranked, language_board(folder, of_language)
 
 
 def _runs(folder: Path, depth: int) -> Iterator[Path]:

@@ -1,5 +1,7 @@
 """`start_from`: the weights of another run, or of a safetensors file, where a model begins.
 
+`as_base` has a classifier that starts from a language model read as that one does.
+
 Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
 where a name and a shape fit; all others are named. Names may be called otherwise there: a map says
 which beginning stands for which. Rows of a table belong to ids, so tables are used only where the
@@ -9,6 +11,7 @@ tokenizer is the same.
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,12 +21,46 @@ from ..config import LanguageConfig, RunConfig
 from ..errors import CheckpointError, ConfigError
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
+from .config import merge, read_toml
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
+from .language import is_language, resolve_language
 
-__all__ = ["encoder_of_start", "start_from"]
+__all__ = ["as_base", "encoder_of_start", "start_from"]
 
 # So many names are written out; of the others there is a count.
 _NAMED = 8
+
+
+# What a classifier settles itself, whatever its base has.
+_OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
+
+
+def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns settings with those of the language model below them that they start from, if they do.
+
+    Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
+    they meant; what is given goes above. Another architecture than the base's is left as it is.
+    """
+    given = merge(trees)
+    start = _section(given, "train").get("init_from")
+    arch = given.get("arch", "auto")
+    if not isinstance(start, str) or not (Path(start) / "config.toml").is_file():
+        return list(trees)
+    tree = read_toml(Path(start) / "config.toml")
+    if not is_language(tree):
+        return list(trees)
+    base = resolve_language(tree)
+    if arch not in ("auto", base.arch):
+        return list(trees)
+    model = {key: value for key, value in base.model.plain().items() if key not in _OWN}
+    data = {"max_tokens": base.data.context}
+    rest = [{key: value for key, value in one.items() if key != "arch"} for one in trees]
+    return [{"arch": base.arch, "model": model, "data": data}, *rest]
+
+
+def _section(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = tree.get(name, {})
+    return section if isinstance(section, Mapping) else {}
 
 
 def encoder_of_start(config: RunConfig) -> TextEncoder | None:
@@ -35,6 +72,11 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     path = config.train.init_from
     if path is None or config.data.tokenizer is not None or not Path(path).is_dir():
         return None
+    if (Path(path) / "config.toml").is_file() and is_language(read_toml(Path(path) / "config.toml")):
+        if resolve_language(read_toml(Path(path) / "config.toml")).arch != config.arch:
+            return None
+        data = config.data.model_copy(update={"lowercase": bool(config.data.lowercase)})
+        return load_encoder(Path(path), config.model_copy(update={"data": data}))
     there = load_config(Path(path))
     if there.arch != config.arch:
         return None
@@ -71,13 +113,17 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
             for name in sorted(source.keys()):
                 here = _renamed(name, config.train.init_map)
                 shape = tuple(source.get_slice(name).get_shape())
-                reason = _why_not(here, shape, expected, same_ids)
+                wanted = tuple(expected[here].shape) if here in expected else ()
+                # A language model has no padding: here it is one row more.
+                padded = same_ids and is_table(here) and wanted == (shape[0] + 1, *shape[1:])
+                reason = _why_not(here, wanted if padded else shape, expected, same_ids)
                 if reason is None and here in used:
                     raise ConfigError(
                         f"train.init_map: two tensors of {file} are renamed to {here}; one is {name}"
                     )
                 if reason is None:
-                    used[here] = source.get_tensor(name)
+                    value = source.get_tensor(name)
+                    used[here] = nn.functional.pad(value, (0, 0, 0, 1)) if padded else value
                 else:
                     unused.append(f"{name} ({reason})")
     except FileNotFoundError:

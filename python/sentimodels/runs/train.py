@@ -45,6 +45,7 @@ from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
+from .pretrained import load_pretrained
 from .processes import check_together
 from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
@@ -217,6 +218,9 @@ def _train(
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on and processes.main:
         (out / METRICS).unlink(missing_ok=True)
+    if not goes_on:
+        for note in load_pretrained(module, config.arch):
+            say(note)
     if config.train.init_from is not None and not goes_on:
         for note in start_from(module, config, encoder):
             say(note)

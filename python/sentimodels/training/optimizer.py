@@ -23,7 +23,7 @@ __all__ = ["Optimizers", "RowAdam", "clip", "depth_of", "divide", "is_table", "m
 
 def is_table(name: str) -> bool:
     """Whether a parameter is a table of rows that ids choose."""
-    return re.search(r"embedding\.(weight|gram_weight)$", name) is not None
+    return re.search(r"(embeddings?|wte|wpe)\.(weight|gram_weight)$", name) is not None
 
 
 def _added(name: str) -> bool:
@@ -50,7 +50,7 @@ def make_sparse(module: nn.Module, sparse: bool) -> set[str]:
 
 def depth_of(name: str, n_layers: int) -> int:
     """Returns how far a parameter is from the input: 0 for embeddings, `n_layers` + 1 for the head."""
-    found = re.search(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", name)
+    found = re.search(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.", name)
     if found:
         return int(found[1]) + 1
     return n_layers + 1 if re.match(r"head\.|(?:backbone\.)?(?:transformer\.)?norm\.", name) else 0

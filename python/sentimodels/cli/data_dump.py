@@ -1,0 +1,53 @@
+"""`senti data dump`: the sentences of a table of phrases, one a line, as a corpus for `senti pretrain`.
+
+Not for choosing them (`data/sentences.py`).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentitok.cli.output import lines, number
+
+from .command import AsJson, Output, Quiet, Traceback
+from .tables import Encoding, Format, GroupColumn, Limit, MaxLineBytes, Skip, TextColumn, read
+
+__all__ = ["dump"]
+
+
+def dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table of phrases with sentence ids.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Text file to write, a sentence a line.")
+    ],
+    text_column: TextColumn = None,
+    group_column: GroupColumn = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
+    limit: Limit = None,
+    skip: Skip = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write the longest phrase of each sentence, one a line.
+
+    Line ends and tabs inside a phrase become spaces. What nothing may train on is refused.
+    """
+    from ..data.rules import check_trainable
+    from ..data.sentences import sentences
+    from ..data.writers import write_atomically
+
+    output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
+        skip=skip, encoding=encoding, max_line_bytes=max_line_bytes,
+    )  # fmt: skip
+    check_trainable(table, "pre-train")
+    found = [" ".join(text.split()) for text in sentences(table)]
+    write_atomically(out, "".join(f"{text}\n" for text in found).encode())
+    rows = [("sentences", f"{number(len(found))} of {number(len(table))} phrases"), ("written", str(out))]
+    value = {"file": str(out), "sentences": len(found), "phrases": len(table)}
+    output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))

@@ -1,0 +1,112 @@
+"""`hf:PATH`: a backbone of transformers, from a folder that its save_pretrained wrote.
+
+BERT, RoBERTa, DistilBERT, ModernBERT, GPT-2, ...: whatever transformers' `AutoModel` builds and
+gives states. Its settings, the text of `config.json`, are kept in the run, which needs the folder no
+more once it has begun. Not for its weights, which are where training starts (`runs/pretrained.py`), nor
+for generation: `senti import` reads GPT-2 as a model of ours.
+"""
+
+import json
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from ..errors import ConfigError
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.pooling import PoolingKind
+from ..text.inputs import Inputs
+
+__all__ = ["PREFIX", "Hf", "HfConfig", "auto_class"]
+
+# What the name of an architecture begins with, before the folder.
+PREFIX = "hf:"
+
+
+class HfConfig(HeadConfig):
+    """A model of transformers."""
+
+    pooling: PoolingKind = Field(
+        default="mean", description="first, last, mean, max, mean-max or attention over the states."
+    )
+    head_dropout: float = Field(default=0.1, ge=0, lt=1, description="Share of pooled features dropped.")
+    settings: str = Field(
+        default="", description="config.json of the model, as text; senti train takes it from the folder."
+    )
+
+
+class Hf(Backbone):
+    """A model of transformers as a backbone; ids above its own, such as padding, are its last one."""
+
+    def __init__(self, config: HfConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        if config.pooling == "cls":
+            raise ConfigError("model.pooling cls: a model of transformers has none; take first or mean")
+        made = _settings(config.settings)
+        self.n_ids = int(made.vocab_size)
+        if inputs.vocab_size > self.n_ids + 1:  # one more is padding, which has no vector there
+            raise ConfigError(
+                f"the tokenizer has {inputs.vocab_size} ids, the model {self.n_ids}: "
+                "they do not belong together"
+            )
+        self.embedding = None
+        self.d_out = int(made.hidden_size)
+        self.model = auto_class().from_config(made)
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None  # the head pools states; this part would never learn
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D)."""
+        self._no(segments=segments, positions=positions, cache=cache, **ngrams)
+        if mask is None:
+            mask = torch.ones_like(input_ids, dtype=torch.bool)
+        answer = self.model(input_ids.clamp(max=self.n_ids - 1), attention_mask=mask.long())
+        states: Tensor = answer.last_hidden_state
+        return states
+
+
+def auto_class() -> Any:
+    """Returns transformers' `AutoModel`.
+
+    Raises:
+        ConfigError: if transformers is not installed.
+    """
+    try:
+        from transformers import AutoModel
+    except ImportError:
+        raise ConfigError(
+            'arch hf: it needs transformers; install the extra: pip install "sentitok[hf]"'
+        ) from None
+    return AutoModel
+
+
+def _settings(text: str) -> Any:
+    """Returns transformers' configuration of the text of a `config.json`."""
+    auto_class()
+    from transformers import AutoConfig
+
+    try:
+        given = json.loads(text)
+        made = AutoConfig.for_model(**given)
+    except (ValueError, TypeError, KeyError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigError(f"model.settings: no config.json of transformers: {said}") from error
+    made.dtype = torch.float32  # whatever the weights are kept in
+    if getattr(made, "is_encoder_decoder", False) or not hasattr(made, "hidden_size"):
+        raise ConfigError(
+            f"model_type {given.get('model_type')!r}: it has no states of one text; take BERT, RoBERTa, "
+            "DistilBERT, ModernBERT, GPT-2 or the like"
+        )
+    return made

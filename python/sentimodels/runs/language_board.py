@@ -1,0 +1,79 @@
+"""The language models of a folder, ranked by bits per byte of the validation text, or by loss.
+
+Not for classifiers (`leaderboard.py`). Bits per byte do not depend on the tokenizer, so runs are ranked
+among those with the same validation documents; perplexity compares runs of one tokenizer alone.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..config import LanguageConfig
+from ..errors import CheckpointError, ConfigError
+from .config import read_toml
+from .directory import MANIFEST, STATE, read_json
+from .language import is_language, resolve_language
+
+__all__ = ["language_board", "language_runs"]
+
+
+def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
+    """Returns what is known of each language model, the best first; unfinished ones last.
+
+    Args:
+        folder: what the paths of runs are told from.
+        runs: their directories.
+
+    Returns:
+        For each run: `run`; `arch`, `task`, `preset`; `state`, `finished`, `stopped` or `unfinished`;
+        `data`, which tells runs with the same validation documents; and once it is known `perplexity`,
+        `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`.
+    """
+    found = [_entry(folder, run) for run in runs]
+    return sorted(found, key=_place)
+
+
+def language_runs(runs: list[Path]) -> list[Path]:
+    """Returns those that are language models."""
+    return [run for run in runs if is_language(read_toml(run / "config.toml"))]
+
+
+def _place(one: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns what runs are ordered by."""
+    bits, loss = one.get("bits_per_byte"), one.get("loss")
+    return (loss is None, bits is None, bits or 0.0, loss or 0.0, one["run"])
+
+
+def _entry(folder: Path, run: Path) -> dict[str, Any]:
+    config = resolve_language(read_toml(run / "config.toml"))
+    state = "finished" if (run / MANIFEST).is_file() else "unfinished"
+    if (run / STATE).is_file():
+        state = "stopped"
+    entry: dict[str, Any] = {
+        "run": run.relative_to(folder).as_posix() if run != folder else run.name,
+        "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
+        "data": _data(run, config),
+    }  # fmt: skip
+    if not (run / "run.json").is_file():
+        return entry
+    about = read_json(run / "run.json")
+    valid = about.get("valid", {})
+    entry |= {key: valid[key] for key in ("loss", "perplexity", "bits_per_byte") if key in valid}
+    return entry | {
+        "parameters": about.get("parameters"), "tokens": about.get("fit", {}).get("tokens"),
+        "valid_tokens": about.get("corpus", {}).get("tokens", [0, 0])[1],
+        "seconds": round(sum(about.get("seconds", {}).values()), 1),
+    }  # fmt: skip
+
+
+def _data(run: Path, config: LanguageConfig) -> str | None:
+    """Returns what is the same for runs with the same validation documents."""
+    try:
+        sources = read_json(run / "training_data.json").get("sources", [])
+    except (CheckpointError, ConfigError):
+        return None
+    data = config.data
+    told: list[Any] = [sorted(str(source.get("sha256")) for source in sources), data.format, data.limit]
+    told += [data.valid_share, data.split_seed]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]

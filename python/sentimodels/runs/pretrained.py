@@ -1,0 +1,113 @@
+"""`hf:PATH` in a run: its settings and its tokenizer from the folder, and the weights it starts from.
+
+Not for the module (`models/hf.py`). Only safetensors are read, never pickles, and nothing is downloaded.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..data.opening import read_small
+from ..errors import CheckpointError, ConfigError
+from ..models.hf import PREFIX, Hf, auto_class
+
+__all__ = ["check_reach", "from_anywhere", "load_pretrained", "of_folder"]
+
+
+def _folder(arch: str) -> Path | None:
+    """Returns the folder that an architecture names; `None`: it is one of ours."""
+    return Path(arch.removeprefix(PREFIX)) if arch.startswith(PREFIX) else None
+
+
+def from_anywhere(arch: str) -> str:
+    """Returns the name of an architecture with an absolute path."""
+    folder = _folder(arch)
+    return arch if folder is None else f"{PREFIX}{folder.absolute()}"
+
+
+def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the folder of an architecture settles; nothing where a run has settled it before.
+
+    Raises:
+        CheckpointError: if the folder has no `config.json`, or no `tokenizer.json` where none is given.
+    """
+    folder = _folder(arch)
+    if folder is None or _has(given, "model", "settings"):
+        return {}
+    try:
+        settings = json.loads(read_small(folder / "config.json"))
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{folder}: no config.json; --arch {PREFIX}PATH takes a folder that transformers' "
+            "save_pretrained wrote"
+        ) from None
+    except ValueError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: unreadable: {error}") from error
+    tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}}
+    if not _has(given, "data", "tokenizer"):
+        if not (folder / "tokenizer.json").is_file():
+            raise CheckpointError(
+                f"{folder}: no tokenizer.json; save the model's fast tokenizer there with save_pretrained, "
+                "or give --tokenizer FILE"
+            )
+        tree["data"] = {"tokenizer": str(folder / "tokenizer.json")}
+    return tree
+
+
+def check_reach(settings: str, longest: int) -> None:
+    """Refuses rows that are longer than a model has places for.
+
+    Raises:
+        ConfigError: naming both.
+    """
+    given = json.loads(settings)
+    reach = given.get("max_position_embeddings") or given.get("n_positions")
+    if reach is not None and given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        reach -= int(given.get("pad_token_id", 1)) + 1  # their places begin after that of padding
+    if reach is not None and longest > reach:
+        raise ConfigError(
+            f"data.max_tokens {longest}: longer than the {reach} places of the model; "
+            f"set data.max_tokens = {reach} or less"
+        )
+
+
+def load_pretrained(module: nn.Module, arch: str) -> list[str]:
+    """Puts the weights of the folder into the backbone of a module.
+
+    Returns:
+        What was used and what was not, one sentence each; nothing for an architecture of ours.
+
+    Raises:
+        CheckpointError: if there are no safetensors, or they are of another model.
+    """
+    folder, backbone = _folder(arch), getattr(module, "backbone", None)
+    if folder is None:
+        return []
+    assert isinstance(backbone, Hf)
+    if not any(folder.glob("*.safetensors")):
+        raise CheckpointError(
+            f"{folder}: no safetensors; pickles (.bin) can run code when they are opened, and are not read: "
+            "if you trust one, load it with transformers, whose save_pretrained writes safetensors"
+        )
+    try:
+        theirs, info = auto_class().from_pretrained(
+            folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
+            output_loading_info=True,
+        )  # fmt: skip
+    except (OSError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{folder}: unreadable: {str(error).splitlines()[0]}") from error
+    own = backbone.model.state_dict()
+    missing = sorted(set(info["missing_keys"]) & set(own))
+    if missing:
+        raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
+    found = theirs.state_dict()
+    backbone.model.load_state_dict({name: found[name] for name in own})
+    return [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
+
+
+def _has(tree: Mapping[str, Any], section: str, key: str) -> bool:
+    values = tree.get(section, {})
+    return isinstance(values, Mapping) and bool(values.get(key))

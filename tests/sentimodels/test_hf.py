@@ -1,0 +1,176 @@
+"""`--arch hf:PATH`: models of transformers that are built here, trained and run as any other."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from labelled_reviews import rows, write
+from senti_in_process import senti
+from sentimodels import Classifier
+from sentimodels.data.labels import Labels
+from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.models import build
+from sentimodels.models.hf import Hf
+from sentimodels.models.sequence_classifier import SequenceClassifier
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import verify
+from sentimodels.runs.pretrained import load_pretrained
+from sentimodels.runs.run import resume, train
+from sentimodels.text.inputs import Inputs
+from sentitok import Tokenizer, train_bpe, train_wordpiece
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+TEXTS = [text for text, _ in rows(300)]
+# Model type: the class of its configuration, sizes, whether its tokenizer is WordPiece.
+KINDS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "bert": ("BertConfig", {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                            "intermediate_size": 64}, True),
+    "distilbert": ("DistilBertConfig", {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64}, True),
+    "roberta": ("RobertaConfig", {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                                  "intermediate_size": 64, "pad_token_id": 1}, False),
+    "modernbert": ("ModernBertConfig", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+                                        "intermediate_size": 64, "local_attention": 8}, False),
+    "gpt2": ("GPT2Config", {"n_embd": 32, "n_layer": 1, "n_head": 2}, False),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+def tokenizer_of(kind: str) -> Tokenizer:
+    if KINDS[kind][2]:
+        return train_wordpiece(texts=TEXTS, vocab_size=200)
+    special = ["<|endoftext|>"] if kind == "gpt2" else ["<s>", "<pad>", "</s>", "<mask>"]
+    return train_bpe(texts=TEXTS, vocab_size=330, special_tokens=special)
+
+
+def saved(folder: Path, kind: str) -> Any:
+    """A model of theirs in a folder, with its tokenizer."""
+    tokenizer = tokenizer_of(kind)
+    made, size, _ = KINDS[kind]
+    config: dict[str, Any] = {**size, "vocab_size": tokenizer.vocab_size}
+    if kind == "modernbert":
+        ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "cls_token_id": 0, "sep_token_id": 2}
+        config |= ids
+    theirs = transformers.AutoModel.from_config(getattr(transformers, made)(**config)).eval()
+    theirs.save_pretrained(folder)
+    tokenizer.save(folder / "tokenizer.json")
+    return theirs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("hf")
+    for kind in KINDS:
+        saved(made / kind, kind)
+    write(made / "reviews.csv", 240)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_are_theirs(kind: str, folder: Path) -> None:
+    """With the weights of the folder; padding changes nothing."""
+    arch = f"hf:{folder / kind}"
+    config = resolve({"arch": arch})
+    n_ids = tokenizer_of(kind).vocab_size
+    pad = 0 if KINDS[kind][2] else 1
+    module = build(arch, config.model, Inputs(n_ids + (kind == "gpt2"), 3, n_ids if kind == "gpt2" else pad))
+    assert isinstance(module, SequenceClassifier)
+    assert isinstance(module.backbone, Hf)
+    (said,) = load_pretrained(module, arch)
+    assert said.endswith("tensors are where the model starts; the head begins anew")
+    theirs = transformers.AutoModel.from_pretrained(folder / kind).eval()
+    ids = torch.randint(5, n_ids, (2, 12))
+    mask = torch.arange(12) < torch.tensor([12, 7])[:, None]
+    padded = ids.masked_fill(~mask, n_ids if kind == "gpt2" else pad)
+    with torch.no_grad():
+        found = module.backbone.eval()(padded, mask)
+        for row, length in enumerate((12, 7)):
+            alone = theirs(ids[row : row + 1, :length]).last_hidden_state[0]
+            torch.testing.assert_close(found[row, :length], alone, atol=1e-5, rtol=0)
+    assert module.eval()(padded, mask).shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
+    """A run that its folder is not needed for any more."""
+    there = shutil.copytree(folder / kind, tmp_path / kind)
+    config = resolve({
+        "arch": f"hf:{there}",
+        "data": {"train": str(folder / "reviews.csv"), "max_tokens": 24},
+        "optim": {"lr": 3e-3},
+        "train": {"threads": 1, "epochs": 5, "batch_size": 16, "baseline": False},
+    })  # fmt: skip
+    about = train(config, tmp_path / "run")
+    shutil.rmtree(there)
+    assert about["fit"]["best"] > 0.8
+    assert verify(tmp_path / "run") == []
+    model = Classifier.load(tmp_path / "run")
+    assert model.labels == Labels(["neg", "pos"])
+    texts = ["a great lovely film", "a dull boring film and the plot is bad", ""]
+    probs = model.predict_proba(texts)
+    assert model.predict(texts[:2]) == ["pos", "neg"]
+    for row, text in enumerate(texts):
+        np.testing.assert_allclose(model.predict_proba([text])[0], probs[row], atol=1e-5)
+
+
+def test_a_stopped_run_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
+    config = resolve({
+        "arch": f"hf:{folder / 'bert'}",
+        "data": {"train": str(folder / "reviews.csv"), "max_tokens": 24},
+        "train": {"threads": 1, "epochs": 1, "batch_size": 16, "baseline": False, "save_every": 1},
+    })  # fmt: skip
+    train(config, tmp_path / "whole")
+    asked = iter([False] * 5 + [True] * 9)
+    train(config, tmp_path / "stopped", should_stop=lambda: next(asked))
+    resume(tmp_path / "stopped")
+    whole, stopped = (Classifier.load(tmp_path / name)._module.state_dict() for name in ("whole", "stopped"))
+    for name, value in whole.items():
+        assert torch.equal(value, stopped[name]), name
+
+
+def test_the_command(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "distilbert", tmp_path / "models" / "distilbert")
+    options = ("--epochs", "1", "--threads", "1", "--no-baseline", "--set", "data.max_tokens=24")
+    done = senti("train", folder / "reviews.csv", "--arch", "hf:models/distilbert", *options, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "tensors are where the model starts" in done.err
+    run = tmp_path / "runs" / "distilbert"
+    assert f'arch = "hf:{tmp_path}/models/distilbert"' in (run / "config.toml").read_text("utf-8")
+    done = senti("predict", run, "-q", cwd=tmp_path, stdin="a great lovely film\n")
+    assert done.out in ("pos\n", "neg\n")
+
+
+def test_what_cannot_be(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"no config\.json; --arch hf:PATH takes a folder"):
+        resolve({"arch": f"hf:{tmp_path}"})
+    for name in ("bert", "roberta"):
+        with pytest.raises(ConfigError, match=r"data\.max_tokens 600: longer than the 51[02] places"):
+            resolve({"arch": f"hf:{folder / name}", "data": {"max_tokens": 600}})
+    there = shutil.copytree(folder / "bert", tmp_path / "bert")
+    (there / "tokenizer.json").unlink()
+    with pytest.raises(CheckpointError, match=r"no tokenizer\.json; save the model's fast tokenizer"):
+        resolve({"arch": f"hf:{there}"})
+    tokens = {"data": {"tokenizer": str(folder / "bert" / "tokenizer.json")}}
+    config = resolve({"arch": f"hf:{there}", **tokens})
+    module = build(config.arch, config.model, Inputs(50, 2, 0))
+    (there / "model.safetensors").rename(there / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"no safetensors; pickles \(\.bin\) can run code"):
+        load_pretrained(module, config.arch)
+    with pytest.raises(ConfigError, match="the tokenizer has 9999 ids, the model"):
+        build(config.arch, config.model, Inputs(9999, 2, 0))
+    (there / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    with pytest.raises(ConfigError, match="model_type 't5': it has no states of one text"):
+        build(f"hf:{there}", resolve({"arch": f"hf:{there}", **tokens}).model, Inputs(50, 2, 0))
+    (there / "config.json").write_text(json.dumps({"model_type": "no such"}))
+    with pytest.raises(ConfigError, match=r"no config\.json of transformers"):
+        build(f"hf:{there}", resolve({"arch": f"hf:{there}", **tokens}).model, Inputs(50, 2, 0))

@@ -1,0 +1,333 @@
+"""`senti pretrain`, and what goes on from its runs: `senti runs`, `senti train --init`, `senti data dump`."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from commands import PACKAGES
+from labelled_reviews import write
+from senti_in_process import senti
+from sentimodels.cli.app import build
+from sentimodels.cli.options import count, parameters
+from sentimodels.cli.pretrain import summary
+from sentimodels.config import (
+    LANGUAGE_TASKS,
+    CorpusConfig,
+    LanguageConfig,
+    OptimConfig,
+    PretrainConfig,
+    Section,
+)
+from sentimodels.errors import SentiError
+from sentimodels.runs.directory import load_run
+from sentimodels.runs.language import resolve_language
+from shared_data import text as shared_text
+
+SMALL = [
+    *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),
+    *("--set", "model.d_model=16", "--set", "model.n_layers=2", "--set", "train.log_every=2"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews, with labels and without, and runs of language models on them."""
+    torch.set_num_threads(1)
+    path = tmp_path_factory.mktemp("pretrain")
+    reviews = write(path / "reviews.csv", 200).read_text().splitlines()[1:]
+    lines = [line.rpartition(",")[0].strip('"') for line in reviews]
+    (path / "books.txt").write_text("\n".join(lines * 2) + "\n")
+    for name, args in {
+        "lm/few": ["--steps", "2", "--set", "model.positions=learned"],
+        "lm/more": ["--steps", "30", "--lr", "0.01"],
+        "lm/bert": ["--arch", "bert", "--steps", "10", "--next-sentence", "--mask-rate", "0.2"],
+        "lm/mamba": ["--arch", "mamba", "--steps", "2", "--set", "model.d_head=8"],
+    }.items():
+        done = senti("pretrain", "books.txt", *SMALL, *args, "-o", name, cwd=path)
+        assert done.code == 0, done.err
+    return path
+
+
+def test_what_is_printed(folder: Path) -> None:
+    done = senti(
+        *("pretrain", "books.txt", *SMALL, "--tokens", "1K", "--evaluate-every", "4", "-o", "said"),
+        cwd=folder,
+    )
+    assert done.code == 0, done.err
+    assert re.search(r"^model +gpt, [\d,]+ parameters, next-token$", done.out, re.M)
+    assert re.search(r"^tokens +1,024 trained on$", done.out, re.M)
+    assert re.search(r"^steps +8 \(tokens\), best at \d by validation loss$", done.out, re.M)
+    for name in ("gpt, this run", "unigram", "gzip"):
+        assert re.search(rf"^{name} .*\d\.\d{{4}}$", done.out, re.M), name
+    assert re.search(r"^next +senti train FILE --init said$", done.out, re.M)
+    assert re.search(r"^step \d/8: loss \d+\.\d+ lr .* tok/s, 0:\d\d:\d\d left$", done.err, re.M)
+    assert re.search(r"^step 4: validation loss .*, perplexity .*, bits per byte \d\.\d{4}$", done.err, re.M)
+    value = json.loads(
+        senti("pretrain", "books.txt", *SMALL, "--steps", "1", "-o", "js", "--json", cwd=folder).out
+    )
+    assert value["schema"] == "senti.pretrain/1"
+    assert value["valid"]["bits_per_byte"] > 0
+    assert set(value["baselines"]) == {"unigram", "gzip"}
+    done = senti("pretrain", "books.txt", *SMALL, "--steps", "1", "-o", "quiet", "--quiet", cwd=folder)
+    assert (done.out, done.err) == ("quiet\n", "")
+    done = senti("pretrain", "books.txt", *SMALL, "--steps", "1", "--dry-run", cwd=folder)
+    assert re.search(r"^tokens of a step +128$", done.out, re.M)
+
+
+def test_mfu_is_said_with_formula_and_peak() -> None:
+    about = {
+        "arch": "gpt", "parameters": 124_000_000, "task": "next-token",
+        "valid": {"loss": 3.0, "perplexity": 20.1},
+        "corpus": {"documents": [5, 1], "tokens": [500, 100]}, "seconds": {"fit": 3.0},
+        "fit": {"steps": 3, "stop": "tokens", "best_step": 3, "tokens": 9},
+        "speed": {
+            "tokens_per_second": 4e5, "mfu": 0.31, "formula": "6 * parameters * x / peak", "peak": 989e12,
+        },
+    }  # fmt: skip
+    text = summary(about, Path("run"))
+    assert "400,000 tokens/s, MFU 31.0 % (6 * parameters * x / peak; peak 989 TFLOP/s)" in text
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["books.txt", "--arch", "bow"], "arch 'bow': a bag of features has no states"),
+        (["books.txt", "--tokens", "many"], "--tokens many: expected a number above 0, as in 500K, 41M"),
+        (["gone.txt"], "gone.txt"),
+        (
+            ["books.txt", "--context", "100000"],
+            "fewer than one row of 100000: give a longer corpus, or lower",
+        ),
+        (
+            ["books.txt", "--end", "<x>", "--tokenizer", "lm/more/tokenizer.json"],
+            "--end <x>: no special token",
+        ),
+        (["books.txt", "--resume", "lm/more"], "--resume DIR takes no other settings"),
+        (["books.txt", "-o", "lm/more"], "lm/more: holds a run already"),
+        (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
+        (["books.txt", "--set", "task.rate=0.5"], "task.rate: unknown key"),
+        (["books.txt", "--init", "lm/mamba", "--set", "model.d_model=20"], "none of its tensors fits"),
+    ],
+)
+def test_what_cannot_be_is_said_on_one_line(args: list[str], said: str, folder: Path) -> None:
+    small = (
+        [] if "--resume" in args else [*SMALL, "--steps", "1", *([] if "-o" in args else ["-o", "refused"])]
+    )
+    done = senti("pretrain", *small, *args, cwd=folder)
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.strip().splitlines()[-1].startswith("senti: ")
+    shutil.rmtree(folder / "refused", ignore_errors=True)
+
+
+def test_held_out_sentences_are_refused(folder: Path) -> None:
+    (folder / "trees.txt").write_text(shared_text("sst-trees", "dev.txt.xz"))
+    done = senti("pretrain", "trees.txt", *SMALL, "--steps", "1", "-o", "leak", cwd=folder)
+    assert done.code == 2
+    assert "trees.txt: nothing may pre-train on it: it is the trees of SST dev" in done.err
+    assert not (folder / "leak" / "config.toml").exists()
+
+
+def test_each_flagged_field_is_an_option_with_its_help() -> None:
+    made = {key: one.annotation.__metadata__[0] for key, one in parameters(language=True)}
+    sections: dict[str, type[Section]] = {
+        "": LanguageConfig,
+        "data.": CorpusConfig,
+        "optim.": OptimConfig,
+        "train.": PretrainConfig,
+    }
+    for prefix, section in [*sections.items(), *(("task.", one) for one in LANGUAGE_TASKS.values())]:
+        for name, extra in section.flags():
+            option = made.get(f"{prefix}{name}")
+            assert option is not None, name
+            assert option.default == extra["flag"]
+    assert {"optim.name", "model.positions"} <= set(made)
+    assert "model.pooling" not in made
+    assert [count(text, "--tokens") for text in ("12", "1.5k", "41M", "2G", "1_000")] == [
+        12, 1500, 41_000_000, 2_000_000_000, 1000,
+    ]  # fmt: skip
+
+
+def test_the_file_that_init_writes_is_one_to_train_with(folder: Path) -> None:
+    for arch, task in (("gpt", "next-token"), ("bert", "masked")):
+        done = senti(
+            "init", "--arch", arch, "--task", task, "--preset", "nano", "-o", f"{arch}.toml", cwd=folder
+        )
+        assert f"senti pretrain books.txt --config {arch}.toml" in done.out
+        again = senti("pretrain", "books.txt", "--config", f"{arch}.toml", "--dry-run", "--json", cwd=folder)
+        assert json.loads(again.out)["arch"] == arch
+        assert "# Share of the documents that are held out" in (folder / f"{arch}.toml").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
+    out = f"stopped-{code}"
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "sentimodels.cli",
+            "pretrain",
+            "books.txt",
+            *SMALL,
+            "--steps",
+            "9000",
+            "-o",
+            out,
+        ],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1"},
+        # A shell in the background has its children ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    metrics = folder / out / "metrics.jsonl"
+    until = time.monotonic() + 120
+    while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == code, err.decode()
+    assert f"resume with senti pretrain --resume {out}".encode() in err
+    assert (folder / out / "state.safetensors").is_file()
+    assert senti("verify", out, cwd=folder).code == 0
+    found = json.loads(senti("runs", "--json", ".", cwd=folder).out)["language_models"]
+    assert next(one["state"] for one in found if one["run"] == out) == "stopped"
+
+
+def test_runs_ranks_language_models_by_bits_per_byte(folder: Path) -> None:
+    done = senti("runs", "lm", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    assert value["runs"] == []
+    names = [one["run"] for one in value["language_models"]]
+    assert names[0] == "more"
+    assert names[-1] == "bert"  # masked tokens have no bits per byte
+    bits = [one["bits_per_byte"] for one in value["language_models"][:-1]]
+    assert bits == sorted(bits)
+    assert len({one["data"] for one in value["language_models"]}) == 1
+    text = senti("runs", "lm", cwd=folder).out
+    assert re.search(r"run +arch +task +state +bits per byte +perplexity", text)
+    assert "Language models on the same validation documents" in text
+    assert senti("runs", "lm", "--quiet", cwd=folder).out == "lm/more\n"
+    assert senti("predict", "lm/more", cwd=folder, stdin="x\n").code == 2
+
+
+TRAIN = ["reviews.csv", "--no-baseline", "--threads", "1", "--epochs", "1", "--batch-size", "32"]
+
+
+@pytest.mark.parametrize("base", ["few", "more", "bert", "mamba"])
+def test_a_classifier_starts_from_a_language_model(base: str, folder: Path) -> None:
+    out = f"classifiers/{base}"
+    # Nothing moves but the head, so that what it began with can be seen.
+    freeze = ["--freeze", "backbone.", "--set", "train.ema=0"]
+    done = senti("train", *TRAIN, *freeze, "--init", f"lm/{base}", "-o", out, cwd=folder)
+    assert done.code == 0, done.err
+    before, after = (load_file(folder / path / "model.safetensors") for path in (f"lm/{base}", out))
+    shared = [name for name in before if name.startswith("backbone.")]
+    assert len(shared) > 5
+    for name in shared:
+        assert torch.equal(after[name][: len(before[name])], before[name]), name
+        assert not after[name][len(before[name]) :].any()  # the row of padding
+    run, there = load_run(folder / out), json.loads((folder / f"lm/{base}/run.json").read_text())
+    assert run.encoder.fingerprint == _fingerprint(folder / f"lm/{base}")
+    model, of_base = run.config.model.model_dump(), resolve_of(folder / f"lm/{base}")
+    for key in ("positions", "max_len", "norm", "norm_order", "activation", "causal", "rope_theta", "biases"):
+        assert model.get(key) == of_base.get(key), key
+    assert run.config.data.max_tokens == there["context"]
+    used = len(shared)
+    assert re.search(rf"{used} of {len(before)} tensors are where the model starts", done.err)
+    if base == "bert":
+        assert "not used: head.bias (no such parameter), head.layer.bias" in done.err
+    assert "begin anew: head." in done.err
+
+
+def _fingerprint(run: Path) -> str:
+    from sentitok import Tokenizer
+
+    return Tokenizer.from_file(run / "tokenizer.json").fingerprint
+
+
+def resolve_of(run: Path) -> dict[str, object]:
+    from sentimodels.runs.language import load_language_config
+
+    return load_language_config(run).model.model_dump()
+
+
+def test_what_is_given_goes_above_the_base(folder: Path) -> None:
+    args = ["--init", "lm/more", "--set", "model.causal=false", "--pooling", "mean", "--max-len", "20"]
+    done = senti("train", *TRAIN, *args, "-o", "above", cwd=folder)
+    assert done.code == 0, done.err
+    config = load_run(folder / "above").config
+    assert (config.model.model_dump()["causal"], config.model.model_dump()["pooling"]) == (False, "mean")
+    assert config.data.max_tokens == 20
+    # Nothing but the positions of the base tells this model the order of words.
+    run = load_run(folder / "above")
+    texts = run.encoder.encode(["good not bad film", "bad not good film"])
+    with torch.no_grad():
+        one, two = (run.module(torch.from_numpy(texts.row(i).astype("int64"))[None]) for i in range(2))
+    assert not torch.allclose(one, two, atol=1e-7)
+    other = senti("train", *TRAIN, "--arch", "cnn", "--init", "lm/more", "-o", "other", cwd=folder)
+    assert other.code == 2
+    assert "none of its tensors fits" in other.err
+
+
+def test_dump_writes_the_longest_phrase_of_each_sentence(folder: Path) -> None:
+    rows = [
+        (1, 1, "a fine film", 3), (2, 1, "fine film", 3), (3, 2, "dull", 1), (4, 2, "dull and  slow", 1),
+        (5, 3, "so", 2),
+    ]  # fmt: skip
+    lines = ["PhraseId\tSentenceId\tPhrase\tSentiment", *("\t".join(map(str, row)) for row in rows)]
+    (folder / "phrases.tsv").write_text("\n".join(lines) + "\n")
+    done = senti("data", "dump", "phrases.tsv", "-o", "sentences.txt", cwd=folder)
+    assert done.code == 0, done.err
+    assert (folder / "sentences.txt").read_text() == "a fine film\ndull and slow\nso\n"
+    assert re.search(r"^sentences +3 of 5 phrases$", done.out, re.M)
+    assert "senti pretrain sentences.txt" in done.out
+    bare = senti("data", "dump", "reviews.csv", "-o", "no.txt", cwd=folder)
+    assert bare.code == 2
+    assert "no column says which sentence a phrase is of; name it: --group-column NAME" in bare.err
+    (folder / "dev.txt").write_text(shared_text("sst-trees", "dev.txt.xz"))
+    refused = senti("data", "dump", "dev.txt", "--format", "sst-phrases", "-o", "no.txt", cwd=folder)
+    assert refused.code == 2
+    assert "nothing may pre-train on it" in refused.err
+
+
+COMMANDS = {command.name: command for command in build().registered_commands}
+
+
+def test_help_ends_with_examples_that_run(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "books.txt", tmp_path)
+    lines = [line[2:] for line in str(COMMANDS["pretrain"].epilog).splitlines() if line.startswith("$ ")]
+    assert len(lines) == 3
+    small = ["--threads", "1", "--context", "32", "--batch-size", "2", "--vocab", "300", "--limit", "60"]
+    small += ["--set", "model.d_model=16", "--set", "model.n_heads=2", "--set", "model.n_layers=1"]
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:2] == ["senti", "pretrain"]
+        if "--resume" in words:  # what was trained just now has finished
+            assert "has finished; nothing to resume" in senti(*words[1:], cwd=tmp_path).err
+            continue
+        if "--steps" in words:
+            words[words.index("--steps") + 1] = "2"
+        done = senti(*words[1:], *small, cwd=tmp_path)
+        assert done.code == 0, (line, done.err)
+
+
+def test_the_command_and_the_library_agree_on_defaults() -> None:
+    assert resolve_language({}).arch == "gpt"
+    with pytest.raises(SentiError):
+        resolve_language({"arch": "none"})
