@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sentimodels.config import OptimConfig
 from sentimodels.errors import ConfigError
-from sentimodels.heads.cross_entropy import IGNORED, chunked_cross_entropy
+from sentimodels.heads.cross_entropy import IGNORED, chunked_cross_entropy, summed_cross_entropy
 from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
 from sentimodels.heads.next_token import NextTokenHead
 from sentimodels.heads.reward import RewardHead
@@ -264,3 +264,40 @@ def test_positions_and_segments_have_no_weight_decay() -> None:
     for name in ("transformer.positions.weight", "segments.weight", "embedding.weight"):
         assert decays[name] == 0, name
     assert decays["transformer.blocks.0.attention.qkv_proj.weight"] == 0.3
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool, smoothing: float) -> None:
+    """`summed_cross_entropy` against torch's own, some tokens without a loss, scaled after it."""
+    torch.manual_seed(0)
+    states, weight, bias = torch.randn(2, 5, 4), torch.randn(7, 4), torch.randn(7)
+    targets = torch.randint(7, (2, 5))
+    targets[0, 1] = targets[1, 4] = IGNORED
+    found = []
+    for summed in (True, False):
+        given = [value.clone().requires_grad_() for value in (states, weight, bias)]
+        extra = given[2] if with_bias else None
+        if summed:
+            loss = summed_cross_entropy(
+                given[0], given[1], targets, extra, chunk=chunk, label_smoothing=smoothing
+            )
+        else:
+            logits = F.linear(given[0], given[1], extra).flatten(0, 1)
+            loss = F.cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing)
+        (loss / 3).backward()
+        found.append([loss.detach(), *(value.grad for value in given)])
+    for one, other in zip(*found, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other)
+    frozen = summed_cross_entropy(states, weight.clone().requires_grad_(), targets, chunk=chunk)
+    frozen.backward()  # only what is wanted is made
+    with torch.no_grad():
+        assert torch.equal(summed_cross_entropy(states, weight, targets, chunk=chunk), frozen)
+    # A word that is next to impossible has a loss all the same.
+    far = summed_cross_entropy(torch.tensor([[1.0]]), torch.tensor([[0.0], [500.0]]), torch.tensor([0]))
+    assert far.item() == 500.0
+    with pytest.raises(ValueError, match=r"states \(2, 5, 4\), but targets \(5, 2\)"):
+        summed_cross_entropy(states, weight, targets.T)

@@ -1,16 +1,20 @@
 """Cross entropy over a vocabulary, some tokens at a time, so that logits are never held whole.
 
 For N tokens and V words all logits would be N x V numbers, more than all else together. Here
-the logits of one chunk of tokens exist at a time; the backward pass makes them again. Not for
-classes, of which there are few (`training/loss.py`).
+the logits of one chunk of tokens exist at a time. `chunked_cross_entropy` has the loss of each token;
+the backward pass makes logits again. `summed_cross_entropy` has their sum alone, of which the gradient is
+known as soon as the logits are, so they are made once (Hsu et al. 2024). Not for classes, of which there
+are few (`training/loss.py`).
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-__all__ = ["IGNORED", "chunked_cross_entropy"]
+__all__ = ["IGNORED", "chunked_cross_entropy", "summed_cross_entropy"]
 
 # The target of a token that has no loss, as torch spells it.
 IGNORED = -100
@@ -64,3 +68,88 @@ def _losses(
     return F.cross_entropy(
         logits, targets, ignore_index=IGNORED, reduction="none", label_smoothing=label_smoothing
     )
+
+
+class _Summed(torch.autograd.Function):
+    """The sum of the losses; the gradients are made in the forward pass, and scaled in the backward one."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        chunk: int,
+        smoothing: float,
+    ) -> Tensor:
+        total = torch.zeros((), device=states.device)
+        wanted = ctx.needs_input_grad
+        by_states = torch.empty_like(states) if wanted[0] else None
+        by_weight = torch.zeros_like(weight) if wanted[1] else None
+        by_bias = torch.zeros_like(bias) if bias is not None and wanted[2] else None
+        for start in range(0, len(states), chunk):
+            some, aims = states[start : start + chunk], targets[start : start + chunk]
+            logits = F.linear(some, weight, bias).float()
+            counted = (aims != IGNORED).float()
+            place = aims.clamp(min=0)[:, None]
+            logits = torch.log_softmax(logits, 1)
+            right = logits.gather(1, place)[:, 0]
+            if smoothing:
+                right = (1 - smoothing) * right + smoothing * logits.mean(1)
+            total -= (right * counted).sum()
+            if by_states is None and by_weight is None and by_bias is None:
+                continue
+            # From here on they are the gradient of the logits: the probabilities, less those aimed at.
+            logits.exp_()
+            if smoothing:
+                logits -= smoothing / logits.shape[1]
+            logits.scatter_add_(1, place, torch.full_like(place, smoothing - 1, dtype=logits.dtype))
+            if aims.device.type != "cpu" or not bool(counted.all()):  # a GPU is not waited for
+                logits.mul_(counted[:, None])
+            slopes = logits.to(some.dtype)
+            if by_states is not None:
+                torch.mm(slopes, weight.to(some.dtype), out=by_states[start : start + chunk])
+            if by_weight is not None:
+                by_weight += slopes.T @ some
+            if by_bias is not None:
+                by_bias += logits.sum(0)
+        ctx.save_for_backward(by_states, by_weight, by_bias)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        by_states, by_weight, by_bias = (
+            None if value is None else value * slopes[0].to(value.dtype) for value in ctx.saved_tensors
+        )
+        return by_states, by_weight, by_bias, None, None, None
+
+
+def summed_cross_entropy(
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    bias: Tensor | None = None,
+    *,
+    chunk: int = 1024,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Returns the cross entropy, in nats, summed over all tokens; not to be differentiated twice.
+
+    Args:
+        states: (..., D).
+        weight: (V, D); logits are `states @ weight.T + bias`.
+        targets: (...), ids below V, or `IGNORED`, which costs nothing.
+        bias: (V,) or `None`.
+        chunk: tokens whose logits exist at once; peak memory grows with it and V.
+        label_smoothing: share of the probability of each target that is spread evenly over all words.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    if states.shape[:-1] != targets.shape:
+        raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
+    found: Tensor = _Summed.apply(
+        states.flatten(0, -2), weight, bias, targets.flatten(), chunk, label_smoothing
+    )
+    return found

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.backbone import Backbone
-from .cross_entropy import chunked_cross_entropy
+from .cross_entropy import chunked_cross_entropy, summed_cross_entropy
 
 __all__ = ["NextTokenHead"]
 
@@ -58,3 +58,9 @@ class NextTokenHead(nn.Module):
             chunk: tokens whose logits exist at once.
         """
         return chunked_cross_entropy(states, self.table(backbone), targets, chunk=chunk)
+
+    def summed_loss(
+        self, states: Tensor, targets: Tensor, backbone: Backbone, *, chunk: int = 1024
+    ) -> Tensor:
+        """Returns the sum of what `loss` returns, in less time; see `summed_cross_entropy`."""
+        return summed_cross_entropy(states, self.table(backbone), targets, chunk=chunk)

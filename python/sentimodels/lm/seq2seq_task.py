@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import Course, Seq2SeqConfig, TranslationTrainConfig
-from ..heads.cross_entropy import IGNORED, chunked_cross_entropy
+from ..heads.cross_entropy import IGNORED, summed_cross_entropy
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError
 from .pairs import Pairs, Rows, plan
@@ -23,8 +23,8 @@ from .writers import Writer
 
 __all__ = ["PairFormat", "Seq2Seq"]
 
-# Targets whose logits exist at once: a batch, unless it is large.
-_CHUNK = 4_096
+# Targets whose logits exist at once.
+_CHUNK = 2_048
 # Places of a validation batch.
 _PLACES = 16_384
 
@@ -111,11 +111,12 @@ class Seq2Seq:
         labels = batch.labels.to(table.device)
         states = model(**batch.inputs(table.device))
         there = labels != IGNORED  # padding costs no logits
-        labels = labels[there]
-        losses = chunked_cross_entropy(
-            states[there], table, labels, chunk=_CHUNK, label_smoothing=label_smoothing
-        )
-        return losses.sum(), len(labels)
+        labels, states = labels[there], states[there]
+        kind = table.device.type
+        if torch.is_autocast_enabled(kind):  # as the product with the table would be
+            states = states.to(torch.get_autocast_dtype(kind))
+        loss = summed_cross_entropy(states, table, labels, chunk=_CHUNK, label_smoothing=label_smoothing)
+        return loss, len(labels)
 
     def evaluate(self, model: nn.Module) -> Evaluation | None:
         """Scores the validation pairs, if there are any."""

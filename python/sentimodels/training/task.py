@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from ..config import Course
 
-__all__ = ["Batch", "Counted", "Evaluation", "NotFiniteError", "Task", "counted"]
+__all__ = ["Batch", "Counted", "Cuts", "Evaluation", "NotFiniteError", "Task", "counted"]
 
 
 class NotFiniteError(Exception):
@@ -93,6 +94,14 @@ class Counted(Protocol):
 
     def counted(self) -> tuple[int, int]:
         """Returns what `counted` returns."""
+
+
+@runtime_checkable
+class Cuts(Protocol):
+    """A task whose batches go through the model in pieces; the step is that of the batch."""
+
+    def pieces(self, batch: Any, device: torch.device) -> Iterator[Any]:
+        """Yields the pieces of a batch, each a batch itself."""
 
 
 def counted(batch: Batch) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from .possible import check_possible
 from .progress import Fit, Progress
 from .schedule import rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
-from .task import Evaluation, NotFiniteError, Task, counted
+from .task import Cuts, Evaluation, NotFiniteError, Task, counted
 
 __all__ = ["Record", "Trainer"]
 
@@ -269,6 +269,8 @@ class _Run:
         the sum is divided. One batch alone is divided at once.
         """
         at = self.progress
+        if isinstance(self.task, Cuts):
+            window = [piece for batch in window for piece in self.task.pieces(batch, self.device)]
         alone = len(window) == 1 and self.all.world == 1
         total = torch.zeros((), device=self.device)
         terms = 0

@@ -1,0 +1,220 @@
+"""Training tokens per second of a tiny language model, side by side with plain torch and transformers.
+
+    python benches/models/pretrain.py [--steps 6] [--rounds 5] [--threads 2] [--json FILE]
+
+Three models of one size (256 wide, 8 heads, 4 layers, vocabulary 5,000, rows of 256 tokens, 32 a batch,
+float32, AdamW, clipping, the table read as head): ours, by `senti pretrain`'s own task and trainer;
+torch's `nn.TransformerEncoderLayer` with a causal mask, pre-norm, learned positions and a feed-forward part as
+wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's step. All read the same ids.
+They take turns, `--rounds` times `--steps` steps each, after a warm-up that is not counted; the medians
+are compared. What is compared is a step: not how well a model learns, though the first losses are printed
+to show that all three do.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sentimodels.lm.batches import RowOrder
+from sentimodels.lm.corpus import open_corpus, prepare
+from sentimodels.lm.model import build_language_model
+from sentimodels.lm.next_token import NextToken, rows_of
+from sentimodels.runs.language import resolve_language
+from sentimodels.training.trainer import Trainer
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CORPUS = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"
+WIDTH, HEADS, LAYERS, VOCABULARY, CONTEXT, BATCH = 256, 8, 4, 5_000, 256, 32
+# As many parameters as SwiGLU's three maps of 640.
+PLAIN_INNER = 960
+Step = Callable[[], float]
+BARS = {"plain torch": 1.3, "transformers GPT-2": 1.0}
+
+
+class Plain(nn.Module):
+    """The model as torch's own layers make it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(VOCABULARY, WIDTH)
+        self.positions = nn.Embedding(CONTEXT, WIDTH)
+        layer = nn.TransformerEncoderLayer(
+            WIDTH, HEADS, PLAIN_INNER, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(
+            layer, LAYERS, norm=nn.LayerNorm(WIDTH), enable_nested_tensor=False
+        )
+        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Returns logits (B, T, V)."""
+        n = ids.shape[1]
+        x = self.tokens(ids) + self.positions.weight[:n]
+        mask = nn.Transformer.generate_square_subsequent_mask(n)
+        logits: Tensor = self.head(self.layers(x, mask=mask, is_causal=True))
+        return logits
+
+
+def gpt2() -> nn.Module:
+    """Returns transformers' GPT-2 of this size."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=WIDTH, n_layer=LAYERS, n_head=HEADS,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False,
+    )  # fmt: skip
+    made: nn.Module = GPT2LMHeadModel(config)
+    return made
+
+
+def plain_step(model: nn.Module, batches: Iterator[tuple[Tensor, Tensor]]) -> Step:
+    """Returns a step as nanoGPT takes it: cross entropy, clipping, fused AdamW."""
+    decayed = [value for value in model.parameters() if value.ndim >= 2]
+    rest = [value for value in model.parameters() if value.ndim < 2]
+    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+    moving = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), fused=True)
+    model.train()
+
+    def step() -> float:
+        ids, targets = next(batches)
+        logits = model(ids)
+        logits = getattr(logits, "logits", logits)
+        loss = nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.reshape(-1))
+        moving.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        moving.step()
+        return loss.item()
+
+    return step
+
+
+class Ours:
+    """`Trainer.fit`, taken a step at a time: it is asked after each whether to stop."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        tree = {
+            "preset": "tiny", "data": {"corpus": [str(CORPUS)], "format": "paragraphs", "context": CONTEXT,
+            "vocab_size": VOCABULARY}, "optim": {"lr": 1e-3},
+            "train": {"max_steps": steps, "batch_size": BATCH, "evaluate_every": steps, "log_every": 1,
+                      "precision": "float32"},
+        }  # fmt: skip
+        self.config = resolve_language(tree)
+        self.vocab_size = prepare(self.config, folder).vocab_size
+        self.corpus = open_corpus(folder)
+        torch.manual_seed(0)
+        self.model = build_language_model(self.config, self.vocab_size)
+        self.losses: list[float] = []
+
+    def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yields the same batches for the others."""
+        order = RowOrder(self.config, self.corpus.train.n_rows)
+        epoch = 0
+        while True:
+            for numbers in order.batches(epoch, 0, 0, 1):
+                rows = rows_of(self.corpus.train, numbers)
+                yield rows.ids, rows.targets
+            epoch += 1
+
+    def step(self) -> Step:
+        """Returns a step: one of a thread that trains and waits after each."""
+        from threading import Semaphore, Thread
+
+        go, done = Semaphore(0), Semaphore(0)
+
+        def wait() -> bool:
+            done.release()
+            go.acquire()
+            return False
+
+        def hear(record: dict[str, Any]) -> None:
+            if "loss" in record:
+                self.losses.append(record["loss"])
+
+        trainer = Trainer(self.config.optim, self.config.train, on_record=hear, should_stop=wait)
+        task = NextToken(self.corpus, RowOrder(self.config, self.corpus.train.n_rows))
+        started = Thread(target=trainer.fit, args=(self.model, task), daemon=True)
+
+        def step() -> float:
+            if not started.ident:
+                started.start()
+            else:
+                go.release()
+            done.acquire()
+            return self.losses[-1]
+
+        return step
+
+
+def parameters(model: nn.Module) -> int:
+    """Returns how many numbers are learned."""
+    return sum(value.numel() for value in model.parameters())
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--steps", type=int, default=4, help="Steps of a turn.")
+    parser.add_argument("--rounds", type=int, default=5, help="Turns of each.")
+    parser.add_argument("--threads", type=int, default=2, help="Threads of torch.")
+    parser.add_argument("--json", type=Path, help="File to write the figures to.")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        total = (given.rounds + 1) * given.steps + 1
+        ours = Ours(Path(folder), total + 1)
+        assert ours.vocab_size == VOCABULARY
+        models = {"plain torch": Plain(), "transformers GPT-2": gpt2()}
+        counts = {"ours": parameters(ours.model), **{name: parameters(one) for name, one in models.items()}}
+        steps = {
+            "ours": ours.step(),
+            **{name: plain_step(one, ours.batches()) for name, one in models.items()},
+        }
+        speeds: dict[str, list[float]] = {name: [] for name in steps}
+        losses: dict[str, list[float]] = {name: [] for name in steps}
+        for turn in range(given.rounds + 1):
+            for name, step in steps.items():
+                began = time.perf_counter()
+                losses[name] += [step() for _ in range(given.steps)]
+                if turn:  # the first warms up
+                    seconds = time.perf_counter() - began
+                    speeds[name].append(given.steps * BATCH * CONTEXT / seconds)
+    found = {
+        name: {
+            "parameters": counts[name],
+            "tokens_per_second": statistics.median(speeds[name]),
+            "lowest": min(speeds[name]),
+            "highest": max(speeds[name]),
+            "first_loss": losses[name][0],
+            "last_loss": float(np.mean(losses[name][-given.steps :])),
+        }
+        for name in steps
+    }
+    print(f"{'':20}{'parameters':>12}{'tokens/s':>10}{'lowest':>9}{'highest':>9}{'loss':>14}")
+    for name, one in found.items():
+        print(
+            f"{name:20}{one['parameters']:12,}{one['tokens_per_second']:10,.0f}{one['lowest']:9,.0f}"
+            f"{one['highest']:9,.0f}{one['first_loss']:7.2f} {one['last_loss']:6.2f}"
+        )
+    for name, bar in BARS.items():
+        ratio = found["ours"]["tokens_per_second"] / found[name]["tokens_per_second"]
+        print(f"ours / {name}: {ratio:.2f}, bar {bar:g}: {'reached' if ratio >= bar else 'MISSED'}")
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
