@@ -114,6 +114,25 @@ def test_a_table_and_a_causal_model(folder: Path) -> None:
     assert senti("translate", "text", "runs/table", "--beam", "1", cwd=folder, stdin="one\n").code == 0
 
 
+def test_runs_are_ranked(folder: Path, tmp_path: Path) -> None:
+    for name, bleu in (("a", 20.0), ("b", 30.0), ("c", None)):
+        shutil.copytree(folder / "runs" / "en-de", tmp_path / name)
+        about = json.loads((tmp_path / name / "run.json").read_text())
+        about["valid"] = {**about["valid"], "bleu": bleu}
+        if bleu is None:
+            del about["valid"]["bleu"]
+        (tmp_path / name / "run.json").write_text(json.dumps(about))
+    shutil.copytree(folder / "runs" / "en-de", tmp_path / "d")
+    (tmp_path / "d" / "run.json").unlink()
+    found = json.loads(senti("runs", ".", "--json", cwd=tmp_path).out)
+    assert [one["run"] for one in found["translation_models"]] == ["b", "a", "c", "d"]
+    assert (found["runs"], found["language_models"]) == ([], [])
+    done = senti("runs", ".", cwd=tmp_path)
+    assert done.code == 0
+    assert "Translation models on the same validation pairs" in done.out
+    assert senti("runs", ".", "--quiet", cwd=tmp_path).out == "b\n"
+
+
 def test_a_dry_run_prints_the_configuration(folder: Path) -> None:
     done = senti("translate", "train", "train.en", "train.de", "--dry-run", "--lr", "0.5", cwd=folder)
     assert done.code == 0
