@@ -29,9 +29,10 @@ def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     Returns:
         Classifiers, then language models, as `language_board` tells of them, then translation models,
         as `translation_board` does. Of classifiers, for each run: `run`, its path below the folder;
-        `arch`; `state`, `finished`, `stopped` or `unfinished`; the monitored score under its own name, with `interval` where it is known;
-        `accuracy`, `log_loss`, `parameters`, `seconds`, `seed`, `rows`, `data`, which tells runs
-        with the same rows, and `test` where there are test rows.
+        `arch`; `state`, `finished`, `stopped` or `unfinished`; the monitored score under its own
+        name, with `interval` where it is known; `accuracy`, `log_loss`, `parameters`, `seconds`,
+        `seed`, `rows`, `data`, which tells runs with the same rows, and `test` where there are test
+        rows.
 
     Raises:
         CheckpointError: if there is no such folder, or it holds no run.
