@@ -173,7 +173,10 @@ def test_wrong_calls_say_what_is_wrong(args: list[str], code: int, said: str, fo
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+)
 def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
     out = f"runs/stopped-{code}"
     args = ["translate", "train", "train.en", "train.de", "-o", out, *TINY]

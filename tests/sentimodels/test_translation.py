@@ -157,9 +157,9 @@ def test_a_run_learns_and_is_loaded(folder: Path) -> None:
         train_translation(config(folder), folder / "run")
 
 
-@pytest.mark.parametrize("sections", [{}, {"model": {"dropout": 0.2}, "train": {"ema": 0.0, "epochs": 4}}])
+@pytest.mark.parametrize("sections", [{}, {"model": {"dropout": 0.2}, "train": {"ema": 0.0, "epochs": 2}}])
 def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folder: Path) -> None:
-    settings = config(folder, **{"train": {"epochs": 3}, **sections})
+    settings = config(folder, **{"train": {"epochs": 2}, **sections})
     train_translation(settings, folder / "whole")
     asked = iter(range(100))
     about = train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 37)
@@ -218,7 +218,7 @@ def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
 
 def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    about = train_translation(config(folder, task={"monitor": "bleu"}, train={"epochs": 6}), folder / "run")
+    about = train_translation(config(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run")
     assert about["fit"]["monitor"] == "val_bleu"
     scored = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     assert about["fit"]["best"] == max(line["val_bleu"] for line in scored if "val_bleu" in line)
