@@ -60,24 +60,26 @@ def speed(config: TranslationConfig, seconds: float) -> None:
     """Trains for some seconds; prints tokens a second, and how many epochs an hour buys."""
     until = time.perf_counter() + seconds
     records: list[dict[str, Any]] = []
+    config = config.model_copy(update={"train": config.train.model_copy(update={"log_every": 1})})
+
+    def hear(record: dict[str, Any]) -> None:
+        if "loss" in record:
+            records.append(record | {"cpu": time.process_time()})
+
     with tempfile.TemporaryDirectory() as folder:
         about = train_translation(
-            config, Path(folder) / "run", on_record=records.append,
-            should_stop=lambda: time.perf_counter() > until,
-        )  # fmt: skip
-    logged = [record for record in records if "loss" in record][1:]  # the first has the warm-up of torch
-    rate = sum(record["tokens_per_second"] for record in logged) / max(1, len(logged))
-    last = records[-1]
-    tokens = last["tokens"] / max(1e-9, last["epoch"])
-    found = {
-        "parameters": about["parameters"],
-        "tokens_per_second": round(rate),
-        "pairs_per_second": round(rate * about["pairs"]["train"] / tokens),
-        "padding": round(about["fit"]["padding"], 4),
-        "tokens_an_epoch": round(tokens),
-        "seconds_an_epoch": round(tokens / rate, 1),
-        "epochs_an_hour": round(HOUR * rate / tokens, 1),
-    }
+            config, Path(folder) / "run", on_record=hear, should_stop=lambda: time.perf_counter() > until
+        )
+    if len(records) < 10:
+        raise SystemExit(f"{len(records)} steps in {seconds:g} s: too few to tell; give more --seconds")
+    first, last = records[4], records[-1]  # torch warms up
+    tokens, steps = last["tokens"] - first["tokens"], last["step"] - first["step"]
+    an_epoch = round(last["total_steps"] / config.train.epochs)
+    found = {"parameters": about["parameters"], "steps": steps, "padding": round(about["fit"]["padding"], 4)}
+    for name, spent in (("wall", last["seconds"] - first["seconds"]), ("cpu", last["cpu"] - first["cpu"])):
+        found[f"tokens_per_{name}_second"] = round(tokens / spent)
+        found[f"{name}_seconds_an_epoch"] = round(an_epoch * spent / steps, 1)
+        found[f"epochs_a_{name}_hour"] = round(HOUR * steps / (spent * an_epoch), 1)
     print(json.dumps(found, indent=1))
 
 
