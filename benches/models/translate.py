@@ -90,13 +90,13 @@ def search(run: Path, pairs: ParallelText) -> None:
               f"{scores['seconds']:.1f} s")  # fmt: skip
 
 
-def test(run: Path, before: float | None, command: str) -> None:
-    """Scores the test pairs and writes the result."""
+def test(run: Path, before: float | None, command: str, **given: Any) -> None:
+    """Scores the test pairs, searched as dev has it best, and writes the result."""
     from sentimodels.lm.translation_config import load_translation_config
 
     about = json.loads((run / "run.json").read_text("utf-8"))
     config = load_translation_config(run)
-    scores, _ = evaluate_translation(run, read_parallel(files("test_2016_flickr")))
+    scores, _ = evaluate_translation(run, read_parallel(files("test_2016_flickr")), **given)
     print(f"test_2016_flickr: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
     print(
         f"bar of {BAR:g}: {'met' if scores['bleu'] >= BAR else 'missed'}; signatures: {scores['signatures']}"
@@ -119,6 +119,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--seconds", type=float, help="measure speed for so long, and train nothing else")
+    parser.add_argument("--beam", type=int, help="of --test, as --search found it; else the recipe's")
+    parser.add_argument("--alpha", type=float, help="as --beam")
     for name in ("resume", "search", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
@@ -129,7 +131,10 @@ def main() -> None:
     elif asked.search:
         search(asked.out, read_parallel(files("val")))
     elif asked.test:
-        test(asked.out, before, f"python benches/models/translate.py --seed {asked.seed} --test")
+        command = f"python benches/models/translate.py --out {asked.out} --test"
+        given = {"beam": asked.beam, "alpha": asked.alpha}
+        command += "".join(f" --{name} {value:g}" for name, value in given.items() if value is not None)
+        test(asked.out, before, command, **given)
     elif asked.resume:
         print(json.dumps(resume_translation(asked.out, on_record=said)["valid"], indent=1))
     else:
