@@ -72,7 +72,7 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/demo
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py tokenizer
 	@$(MAKE) --no-print-directory $(STAMP)/models
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
 test: test-rust test-python
 

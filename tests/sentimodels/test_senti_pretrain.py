@@ -136,7 +136,7 @@ def test_held_out_sentences_are_refused(folder: Path) -> None:
     done = senti("pretrain", "trees.txt", *SMALL, "--steps", "1", "-o", "leak", cwd=folder)
     assert done.code == 2
     assert "trees.txt: nothing may pre-train on it: it is the trees of SST dev" in done.err
-    assert not (folder / "leak" / "config.toml").exists()
+    assert not (folder / "leak").exists()
 
 
 def test_each_flagged_field_is_an_option_with_its_help() -> None:
@@ -331,3 +331,33 @@ def test_the_command_and_the_library_agree_on_defaults() -> None:
     assert resolve_language({}).arch == "gpt"
     with pytest.raises(SentiError):
         resolve_language({"arch": "none"})
+
+
+def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "senti-lm.md").read_text("utf-8")
+    lines = re.findall(r"^\$ (senti .*)$", page.split("## Pre-training")[1].split("\n## ")[0], re.M)
+    assert len(lines) == 3
+    for name in ("books.txt", "reviews.csv"):
+        shutil.copy(folder / name, tmp_path)
+    small = [
+        "--threads",
+        "1",
+        "--context",
+        "32",
+        "--batch-size",
+        "2",
+        "--vocab",
+        "300",
+        "--valid-share",
+        "0.2",
+    ]
+    (tmp_path / "books.txt").write_text((folder / "books.txt").read_text().replace("\n", "\n\n"))
+    for line in lines:
+        words = shlex.split(line)
+        if words[1] == "pretrain":
+            words[words.index("--steps") + 1] = "2"
+            words += [*small, "--set", "model.d_model=16", "--set", "model.n_layers=1"]
+        elif words[1] == "train":
+            words += ["--epochs", "1", "--no-baseline", "--threads", "1"]
+        done = senti(*words[1:], cwd=tmp_path)
+        assert done.code == 0, (line, done.err)

@@ -86,3 +86,38 @@ def test_what_needs_one_process(
     assert done.code == 2
     assert said in done.err
     assert not (tmp_path / "run").exists()
+
+
+def test_two_processes_pre_train_as_one_does(tmp_path: Path) -> None:
+    import sentimodels
+
+    packages = Path(sentimodels.__file__).resolve().parent.parent
+    lines = [
+        f"the {a} film was {b} and the {b} plot was {a}" for a in "great dull fine" for b in "slow sad fun"
+    ]
+    (tmp_path / "books.txt").write_text("\n".join(lines * 3) + "\n")
+    args = (
+        "pretrain books.txt --preset nano --vocab 300 --context 16 --steps 6 --evaluate-every 3 --threads 1 "
+        "--set model.d_model=16 --set model.n_layers=1 --set train.log_every=2 --valid-share 0.2"
+    )
+    one = senti(*f"{args} --batch-size 4 -o one".split(), cwd=tmp_path)
+    assert one.code == 0, one.err
+    two = torchrun(f"{args} --batch-size 2 -o two", tmp_path, packages)
+    assert two.returncode == 0, two.stderr
+    assert two.stdout.count("written  two") == 1
+    alone, both = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    assert set(alone) == set(both)
+    for name, value in alone.items():
+        torch.testing.assert_close(both[name], value, atol=1e-4, rtol=1e-3, msg=name)
+    abouts = [json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("one", "two")]
+    assert abouts[0]["fit"]["tokens"] == abouts[1]["fit"]["tokens"] == 6 * 4 * 16
+
+
+@pytest.mark.slow
+def test_a_corpus_that_is_not_there_ends_both(tmp_path: Path) -> None:
+    import sentimodels
+
+    packages = Path(sentimodels.__file__).resolve().parent.parent
+    failed = torchrun("pretrain gone.txt -o run", tmp_path, packages)
+    assert failed.returncode != 0
+    assert "gone.txt" in failed.stderr
