@@ -101,7 +101,9 @@ def of_transformers(model: Any, prompts: list[list[int]], n_new: int) -> list[li
     return found
 
 
-def measure(sides: dict[str, Callable[[], list[list[int]]]], rounds: int) -> dict[str, float]:
+def measure(
+    sides: dict[str, Callable[[], list[list[int]]]], rounds: int, clock: Callable[[], float]
+) -> dict[str, float]:
     """Returns the median seconds of each side.
 
     Raises:
@@ -116,14 +118,23 @@ def measure(sides: dict[str, Callable[[], list[list[int]]]], rounds: int) -> dic
     names = list(sides)
     for number in range(rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            began = time.perf_counter()
+            began = clock()
             sides[name]()
-            taken[name].append(time.perf_counter() - began)
+            taken[name].append(clock() - began)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def case(
-    name: str, width: int, heads: int, layers: int, n_words: int, rows: int, *, n_new: int, rounds: int
+    name: str,
+    width: int,
+    heads: int,
+    layers: int,
+    n_words: int,
+    rows: int,
+    *,
+    n_new: int,
+    rounds: int,
+    clock: Callable[[], float],
 ) -> bool:
     """Measures one size; returns whether both bars are met."""
     with tempfile.TemporaryDirectory() as folder:
@@ -137,6 +148,7 @@ def case(
             "transformers": partial(of_transformers, theirs, prompts, n_new),
         },
         rounds,
+        clock,
     )
     with_cache = found["uncached"] / found["cached"]
     against = found["transformers"] / found["cached"]
@@ -154,14 +166,18 @@ def main() -> None:
     read.add_argument("--quick", action="store_true", help="64 new tokens and one round")
     read.add_argument("--threads", type=int, help="threads of torch")
     read.add_argument("--rounds", type=int, default=5)
+    read.add_argument(
+        "--cpu", action="store_true", help="count CPU time, for a machine that is not quiet; with --threads 1"
+    )
     read.add_argument("--only", default="", help="part of a case's name")
     given = read.parse_args()
     logging.disable(logging.WARNING)
     if given.threads:
         torch.set_num_threads(given.threads)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median seconds")
+    clock, unit = (time.process_time, "CPU seconds") if given.cpu else (time.perf_counter, "seconds")
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median {unit}")
     rounds, n_new = (1, 64) if given.quick else (given.rounds, 256)
-    kept = [case(*one, n_new=n_new, rounds=rounds) for one in CASES if given.only in one[0]]
+    kept = [case(*one, n_new=n_new, rounds=rounds, clock=clock) for one in CASES if given.only in one[0]]
     if not all(kept):
         sys.exit("a bar is missed")
     print("equal tokens on all sides; both bars are met")

@@ -69,7 +69,7 @@ class LanguageModel:
     @property
     def end(self) -> str | None:
         """The special token that ends a document, and so comes before the next; `None`: there is none."""
-        return known_end(self.tokenizer, self.config.data.end)
+        return known_end(self.tokenizer, self.config.data.end, self._loaded.about)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts to the checker

@@ -213,6 +213,19 @@ def test_importing_the_package_is_quick() -> None:
     assert done.stdout.split() == ["False", "True"]
 
 
+def test_a_corpus_may_end_documents_with_another_token(folder: Path) -> None:
+    """As one that was encoded before does; then `run.json` says which."""
+    from dataclasses import replace
+
+    from sentimodels.lm.directory import load_language_model
+
+    loaded = load_language_model(folder / "gpt")
+    id = loaded.tokenizer.encode("a").ids.tolist()[0]
+    model = LanguageModel(replace(loaded, about={"corpus": {"end": id}}))
+    assert model.end == loaded.tokenizer.id_to_token(id) == "a"
+    assert model.limits().end_ids == {id}
+
+
 @pytest.mark.parametrize("arch", CAUSAL)
 def test_matrices_keep_their_numbers_in_another_order(arch: str, folder: Path) -> None:
     """Wide ones lie by columns once a model is loaded; logits are the same but for rounding."""

@@ -4,7 +4,9 @@ Each is known by the names that tokenizers give it; what is missing is added at 
 so ids that exist keep their meaning. Not for how rows use them (`next_token.py`, `masked.py`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sentitok import Tokenizer
 
@@ -65,8 +67,18 @@ def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer,
     return tokenizer, there[named]
 
 
-def known_end(tokenizer: Tokenizer, named: str | None) -> str | None:
-    """Returns the token that ends a document, as `end_of_document` has it; `None`: there is none."""
+def known_end(tokenizer: Tokenizer, named: str | None, about: Mapping[str, Any]) -> str | None:
+    """Returns the token that ends a document, of a run that has been made; `None`: there is none.
+
+    Args:
+        tokenizer: of the run.
+        named: the token that its configuration names, if any.
+        about: what `run.json` holds: a corpus that was encoded before has a token of its own.
+    """
+    corpus = about.get("corpus")
+    id = corpus.get("end") if isinstance(corpus, Mapping) else None
+    if isinstance(id, int) and 0 <= id < tokenizer.vocab_size:
+        return tokenizer.id_to_token(id)
     there = _special(tokenizer)
     return next((name for name in (_ENDS if named is None else (named,)) if name in there), None)
 

@@ -67,7 +67,7 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
         raise ConfigError(f"arch {config.arch}: transformers has no layout for it; there is one for {known}")
     settings = layout.to_theirs(config, tokenizer.vocab_size)
     tensors = of_ours(layout.pairs(config), loaded.module.state_dict())
-    end = known_end(tokenizer, config.data.end)
+    end = known_end(tokenizer, config.data.end, loaded.about)
     if config.task.kind == "next-token":
         id = None if end is None else tokenizer.token_to_id(end)
         settings |= {"bos_token_id": id, "eos_token_id": id}
@@ -125,7 +125,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     sections = layout.from_theirs(given, tensors)
     end = given.get("eos_token_id")
     content = tokenizer.id_to_token(end) if isinstance(end, int) and 0 <= end < tokenizer.vocab_size else None
-    data = {"context": sections["model"]["max_len"], "end": known_end(tokenizer, content)}
+    data = {"context": sections["model"]["max_len"], "end": known_end(tokenizer, content, {})}
     data = {name: value for name, value in data.items() if value is not None}
     config = resolve_language({"arch": layout.arch, "data": data, **sections})
     pairs, notes = layout.pairs(config), []
