@@ -67,7 +67,9 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
         "evaluation",
     },
-    "lm": {"errors", "config", "data", "text", "layers", "heads", "models", "training", "runs"},
+    "lm": {
+        "errors", "config", "data", "text", "layers", "heads", "models", "training", "evaluation", "runs",
+    },
     "language_model": {"errors", "config", "training", "lm"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},

@@ -149,7 +149,8 @@ def test_a_reward_reads_real_tokens() -> None:
 
 
 @pytest.mark.parametrize("biased", [False, True])
-def test_cross_entropy_in_chunks_is_torchs(biased: bool) -> None:
+@pytest.mark.parametrize(("chunk", "smoothing"), [(4, 0.0), (4, 0.2), (21, 0.0), (1000, 0.2)])
+def test_cross_entropy_in_chunks_is_torchs(biased: bool, chunk: int, smoothing: float) -> None:
     given = [torch.randn(3, 7, 5), torch.randn(11, 5), torch.randn(11)]
     states, weight, bias = (x.double().requires_grad_() for x in given)
     targets = torch.randint(0, 11, (3, 7))
@@ -157,8 +158,8 @@ def test_cross_entropy_in_chunks_is_torchs(biased: bool) -> None:
     added = bias if biased else None
     upstream = torch.randn(3, 7, dtype=torch.float64)
     logits = F.linear(states, weight, added)
-    expected = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
-    found = chunked_cross_entropy(states, weight, targets, added, chunk=4)
+    expected = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none", label_smoothing=smoothing)
+    found = chunked_cross_entropy(states, weight, targets, added, chunk=chunk, label_smoothing=smoothing)
     torch.testing.assert_close(found, expected)
     of = [states, weight, *([bias] if biased else [])]
     for one, two in zip(
@@ -267,7 +268,8 @@ def test_positions_and_segments_have_no_weight_decay() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 100])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool) -> None:
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool, smoothing: float) -> None:
     """`summed_cross_entropy` against torch's own, some tokens without a loss, scaled after it."""
     torch.manual_seed(0)
     states, weight, bias = torch.randn(2, 5, 4), torch.randn(7, 4), torch.randn(7)
@@ -278,10 +280,12 @@ def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool) -> 
         given = [value.clone().requires_grad_() for value in (states, weight, bias)]
         extra = given[2] if with_bias else None
         if summed:
-            loss = summed_cross_entropy(given[0], given[1], targets, extra, chunk=chunk)
+            loss = summed_cross_entropy(
+                given[0], given[1], targets, extra, chunk=chunk, label_smoothing=smoothing
+            )
         else:
-            logits = torch.nn.functional.linear(given[0], given[1], extra)
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+            logits = F.linear(given[0], given[1], extra).flatten(0, 1)
+            loss = F.cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing)
         (loss / 3).backward()
         found.append([loss.detach(), *(value.grad for value in given)])
     for one, other in zip(*found, strict=True):

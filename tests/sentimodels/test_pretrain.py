@@ -25,6 +25,7 @@ from sentimodels.lm.pretrain import plan, pretrain, resume_pretraining
 from sentimodels.lm.special import masked_tokens
 from sentimodels.runs.directory import verify
 from sentimodels.runs.language import resolve_language
+from sentimodels.training.throughput import working_parameters
 from sentitok import train_bpe, train_wordpiece
 
 SMALL = {"d_model": 16, "n_layers": 2}
@@ -200,6 +201,8 @@ def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) 
     own.write_text(corpus.read_text() + "one more line\n")
     with pytest.raises(CheckpointError, match=r"own\.txt: has changed since the run began"):
         resume_pretraining(tmp_path / "run")
+    own.write_text(corpus.read_text())
+    resume_pretraining(tmp_path / "run")  # as it was, it goes on
     with pytest.raises(CheckpointError, match="no such folder"):
         resume_pretraining(tmp_path / "other")
 
@@ -389,6 +392,13 @@ def test_a_token_weighs_the_same_wherever_it_stands(corpus: Path, tmp_path: Path
     for name, value in model.named_parameters():
         assert value.grad is not None
         torch.testing.assert_close(gradients[name], value.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
+def test_a_table_that_a_head_reads_counts_as_work() -> None:
+    """MFU counts the parameters that every token goes through."""
+    tied, untied = (build_language_model(config_of(Path(), task={"tied": on}), 300) for on in (True, False))
+    blocks = sum(p.numel() for name, p in tied.named_parameters() if "embedding" not in name)
+    assert working_parameters(tied) == working_parameters(untied) == blocks + 300 * 16
 
 
 def test_the_plan_counts_without_reading(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_held_out_sentences_are_refused(folder: Path) -> None:
     done = senti("pretrain", "trees.txt", *SMALL, "--steps", "1", "-o", "leak", cwd=folder)
     assert done.code == 2
     assert "trees.txt: nothing may pre-train on it: it is the trees of SST dev" in done.err
-    assert not (folder / "leak" / "config.toml").exists()
+    assert not (folder / "leak").exists()
 
 
 def test_each_flagged_field_is_an_option_with_its_help() -> None:

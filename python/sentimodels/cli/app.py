@@ -33,6 +33,7 @@ _GROUPS = (
     "data",
     "plot",
     "inspect",
+    "translate",
 )
 
 

@@ -88,7 +88,7 @@ def predict(
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
     if file == "-":
-        texts = _lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
+        texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
         found = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
@@ -147,7 +147,7 @@ def _written(
         ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
         columns = [f"p_{name}" for name in names] if top_k is None else ranked
         yield _separated([["text", "label", *columns]], form), 0
-    for some in _chunks(texts):
+    for some in chunks(texts):
         probs = predictor.predict_proba(some)
         allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
         answers = [
@@ -179,7 +179,7 @@ def _written(
             yield _separated(cells, form), len(some)
 
 
-def _lines_of_stdin(longest: int | None) -> Iterator[str]:
+def lines_of_stdin(longest: int | None) -> Iterator[str]:
     """The lines of stdin, which are UTF-8 whatever the terminal is."""
     text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
     try:
@@ -189,7 +189,8 @@ def _lines_of_stdin(longest: int | None) -> Iterator[str]:
         raise UsageError(f"stdin is not UTF-8 ({error.reason}); give a file and its --encoding") from error
 
 
-def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+def chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Yields texts, so many at a time as are answered at once."""
     some: list[str] = []
     # A terminal gets each answer at once.
     most = 1 if sys.stdin is not None and sys.stdin.isatty() else _AT_ONCE

@@ -25,13 +25,13 @@ def runs(
     """List the runs of a folder, best validation macro-F1 first.
 
     Runs with different validation rows are listed in separate tables, since their scores cannot be
-    compared. Language models follow, fewest bits per byte first. --quiet prints only the path of the
-    best run.
+    compared. Language models follow, fewest bits per byte first, then translation models, best BLEU first.
+    --quiet prints only the path of the best run.
     """
     from ..runs.leaderboard import leaderboard
 
     output = Output("senti.runs/1", as_json=as_json, quiet=quiet)
-    found, models = leaderboard(folder)
+    found, models, translations = leaderboard(folder)
     by_rows: dict[Any, list[dict[str, Any]]] = {}
     for one in found:
         by_rows.setdefault(one["data"], []).append(one)
@@ -43,8 +43,9 @@ def runs(
     if found:
         parts.append("next: senti compare RUN RUN --data FILE, to test a difference")
     parts += _language_parts(models)
-    best = (found or models)[0]["run"]
-    value = {"runs": found, "language_models": models}
+    parts += _translation_parts(translations)
+    best = (found or models or translations)[0]["run"]
+    value = {"runs": found, "language_models": models, "translation_models": translations}
     output.result(value, page(*parts), str(folder / best) if best != folder.name else str(folder))
 
 
@@ -68,6 +69,27 @@ def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
         parts.append(grid("Language models on the same validation documents", [*head, "seconds"], rows))
     if models:
         parts.append("next: senti train FILE --init RUN, to start a classifier from one")
+    return parts
+
+
+def _translation_parts(models: list[dict[str, Any]]) -> list[Any]:
+    """Returns a table for each set of validation pairs."""
+    by_data: dict[Any, list[dict[str, Any]]] = {}
+    for one in models:
+        by_data.setdefault(one["data"], []).append(one)
+    parts: list[Any] = []
+    for some in by_data.values():
+        rows = [
+            [
+                one["run"], one["arch"], one["state"],
+                *(shown(one.get(key), 2) for key in ("bleu", "chrf", "perplexity")),
+                "-" if one.get("parameters") is None else number(one["parameters"]),
+                "-" if one.get("seconds") is None else f"{one['seconds']:.1f}",
+            ]
+            for one in some
+        ]  # fmt: skip
+        head = ["run", "arch", "state", "BLEU", "chrF", "perplexity", "parameters", "seconds"]
+        parts.append(grid("Translation models on the same validation pairs", head, rows))
     return parts
 
 

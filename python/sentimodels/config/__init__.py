@@ -18,6 +18,7 @@ from .run import SECTIONS, RunConfig
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
 from .train import Course, LoopConfig, TrainConfig
+from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [
     "DEFAULT_TASK",
@@ -36,10 +37,14 @@ __all__ = [
     "NextTokenConfig",
     "NgramRange",
     "OptimConfig",
+    "ParallelConfig",
     "PretrainConfig",
     "RunConfig",
     "Section",
+    "Seq2SeqConfig",
     "TaskConfig",
     "TrainConfig",
+    "TranslationConfig",
+    "TranslationTrainConfig",
     "flag",
 ]

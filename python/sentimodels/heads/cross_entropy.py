@@ -21,7 +21,13 @@ IGNORED = -100
 
 
 def chunked_cross_entropy(
-    states: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None = None, *, chunk: int = 1024
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    bias: Tensor | None = None,
+    *,
+    chunk: int = 1024,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """Returns the cross entropy of each token, in nats.
 
@@ -30,7 +36,9 @@ def chunked_cross_entropy(
         weight: (V, D); logits are `states @ weight.T + bias`.
         targets: (...), ids below V, or `IGNORED`, which costs nothing.
         bias: (V,) or `None`.
-        chunk: tokens whose logits exist at once; peak memory grows with it and V.
+        chunk: tokens whose logits exist at once; peak memory grows with it and V. Where all tokens
+            are one chunk, nothing is made again.
+        label_smoothing: share of the probability of each target that is spread evenly over all words.
 
     Returns:
         (...) float32, or float64 of float64 states.
@@ -41,21 +49,25 @@ def chunked_cross_entropy(
     if states.shape[:-1] != targets.shape:
         raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
     flat, aims = states.flatten(0, -2), targets.flatten()
-    record = torch.is_grad_enabled()
+    record = torch.is_grad_enabled() and len(flat) > chunk
     parts = []
     for start in range(0, len(flat), chunk):
-        given = (flat[start : start + chunk], weight, aims[start : start + chunk], bias)
+        given = (flat[start : start + chunk], weight, aims[start : start + chunk], bias, label_smoothing)
         parts.append(checkpoint(_losses, *given, use_reentrant=False) if record else _losses(*given))
     if not parts:
         return flat.new_zeros(targets.shape)
     return torch.cat(parts).view(targets.shape)
 
 
-def _losses(states: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None) -> Tensor:
+def _losses(
+    states: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, label_smoothing: float
+) -> Tensor:
     logits = F.linear(states, weight, bias)
     if logits.dtype in (torch.bfloat16, torch.float16):
         logits = logits.float()
-    return F.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="none")
+    return F.cross_entropy(
+        logits, targets, ignore_index=IGNORED, reduction="none", label_smoothing=label_smoothing
+    )
 
 
 class _Summed(torch.autograd.Function):
@@ -63,7 +75,13 @@ class _Summed(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        chunk: int,
+        smoothing: float,
     ) -> Tensor:
         total = torch.zeros((), device=states.device)
         wanted = ctx.needs_input_grad
@@ -76,12 +94,17 @@ class _Summed(torch.autograd.Function):
             counted = (aims != IGNORED).float()
             place = aims.clamp(min=0)[:, None]
             logits = torch.log_softmax(logits, 1)
-            total -= (logits.gather(1, place)[:, 0] * counted).sum()
+            right = logits.gather(1, place)[:, 0]
+            if smoothing:
+                right = (1 - smoothing) * right + smoothing * logits.mean(1)
+            total -= (right * counted).sum()
             if by_states is None and by_weight is None and by_bias is None:
                 continue
-            # From here on they are the gradient of the logits: the probabilities, less 1 at the target.
+            # From here on they are the gradient of the logits: the probabilities, less those aimed at.
             logits.exp_()
-            logits.scatter_add_(1, place, torch.full_like(place, -1, dtype=logits.dtype))
+            if smoothing:
+                logits -= smoothing / logits.shape[1]
+            logits.scatter_add_(1, place, torch.full_like(place, smoothing - 1, dtype=logits.dtype))
             if aims.device.type != "cpu" or not bool(counted.all()):  # a GPU is not waited for
                 logits.mul_(counted[:, None])
             slopes = logits.to(some.dtype)
@@ -103,11 +126,17 @@ class _Summed(torch.autograd.Function):
             value if value is None or not scaled else value * slope.to(value.dtype)
             for value in ctx.saved_tensors
         )
-        return by_states, by_weight, by_bias, None, None
+        return by_states, by_weight, by_bias, None, None, None
 
 
 def summed_cross_entropy(
-    states: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None = None, *, chunk: int = 1024
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    bias: Tensor | None = None,
+    *,
+    chunk: int = 1024,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """Returns the cross entropy, in nats, summed over all tokens; not to be differentiated twice.
 
@@ -117,11 +146,14 @@ def summed_cross_entropy(
         targets: (...), ids below V, or `IGNORED`, which costs nothing.
         bias: (V,) or `None`.
         chunk: tokens whose logits exist at once; peak memory grows with it and V.
+        label_smoothing: share of the probability of each target that is spread evenly over all words.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
     if states.shape[:-1] != targets.shape:
         raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
-    found: Tensor = _Summed.apply(states.flatten(0, -2), weight, bias, targets.flatten(), chunk)
+    found: Tensor = _Summed.apply(
+        states.flatten(0, -2), weight, bias, targets.flatten(), chunk, label_smoothing
+    )
     return found

@@ -23,7 +23,7 @@ from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 from .recompute import through
 
-__all__ = ["Transformer", "TransformerConfig"]
+__all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
 
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-quick", "silu", "relu2", "swiglu"]
 AttentionKind = Literal["softmax", "plain", "linear-elu", "linear-softmax", "nystrom"]
@@ -121,7 +121,8 @@ class _NoNorm(nn.Module):
         return x
 
 
-def _norm(config: TransformerConfig) -> nn.Module:
+def norm_layer(config: TransformerConfig) -> nn.Module:
+    """Returns a norm of the kind that the configuration names."""
     match config.norm:
         case "layer":
             return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.biases)
@@ -139,11 +140,15 @@ class Reading:
         mask: of the kind that the attention takes, or `None`.
         angles: cosines and sines of rotary positions, or `None`.
         start: tokens that the cache held before.
+        memory: states (B, S, D) of another text, which the blocks of a decoder look at, or `None`.
+        memory_mask: (B, 1, 1, S), True where they may be looked at; `None`: everywhere.
     """
 
     mask: Tensor | None = None
     angles: tuple[Tensor, Tensor] | None = None
     start: int = 0
+    memory: Tensor | None = None
+    memory_mask: Tensor | None = None
 
 
 class SelfAttention(nn.Module):
@@ -214,9 +219,9 @@ class Block(nn.Module):
         super().__init__()
         self.before = config.norm_order == "pre"
         self.dropout = config.dropout
-        self.attention_norm = _norm(config)
+        self.attention_norm = norm_layer(config)
         self.attention = SelfAttention(config)
-        self.feed_forward_norm = _norm(config)
+        self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
 
     def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
@@ -241,6 +246,7 @@ class Transformer(nn.Module):
             it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
         entry: what the embeddings go through once positions are added.
         prefix: whether a learned token is put before each text, for pooling `cls`.
+        block: what makes a block.
 
     Attributes:
         recompute: whether blocks compute their states again in the backward pass.
@@ -255,6 +261,7 @@ class Transformer(nn.Module):
         entry: nn.Module | None = None,
         *,
         prefix: bool = False,
+        block: Callable[[TransformerConfig], nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.config = config
@@ -268,9 +275,9 @@ class Transformer(nn.Module):
         elif config.positions == "learned":
             self.positions = Learned(config.max_len + (self.cls is not None), config.d_model, 0.02)
         self.entry = entry or nn.Identity()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(block(config) for _ in range(config.n_layers))
         # A pre-norm stack ends with a norm of its own; a post-norm one has had it.
-        self.norm = _norm(config) if config.norm_order == "pre" else _NoNorm()
+        self.norm = norm_layer(config) if config.norm_order == "pre" else _NoNorm()
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 wide = (2.0 / sum(module.weight.shape)) ** 0.5 if std is None else std
@@ -284,6 +291,9 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         positions: Tensor | None = None,
         cache: Cache | None = None,
+        *,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Returns states (B, T, D), with a prefix (B, 1 + T, D).
 
@@ -292,6 +302,8 @@ class Transformer(nn.Module):
             mask: (B, T), True at real tokens; `None`: all are.
             positions: (T,) or (B, T); without it tokens count from 0, or on from those cached.
             cache: what was kept of the tokens before; this call adds to it.
+            memory: see `Reading`.
+            memory_mask: see `Reading`.
         """
         config = self.config
         if self.cls is not None:
@@ -319,7 +331,7 @@ class Transformer(nn.Module):
                 mask, keys = cache.admit(len(x), mask, place)
             bias = alibi(place, keys, config.n_heads) if config.positions == "alibi" else None
             mask = attention_mask(mask, x.shape[1], keys.shape[-1], causal=config.causal, bias=bias)
-        reading = Reading(mask, angles, start)
+        reading = Reading(mask, angles, start, memory, memory_mask)
         for number, block in enumerate(self.blocks):
             entry = cache.entries[number] if cache is not None else None
             x = through(block, x, reading, entry, recompute=self.recompute)

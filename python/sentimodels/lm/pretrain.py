@@ -12,9 +12,10 @@ No branch on the architecture. Not for printing: what happens is told through `o
 import shutil
 import statistics
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ def pretrain(
             refuse_run(out)  # before minutes are spent on it
             check_tracker(config.train.track)
             check_possible(config)
-            tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
-            begin_language_run(out, config, tokenizer, {"sources": open_corpus(out / TOKENS).facts.sources})
+            with _nothing_left(out):
+                tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
+                sources = open_corpus(out / TOKENS).facts.sources
+            begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
 
 
@@ -127,6 +130,18 @@ class _together:  # noqa: N801  # used as a block
             raise DataError("the first process could not prepare the run")
 
 
+@contextmanager
+def _nothing_left(out: Path) -> Iterator[None]:
+    """Removes what a corpus that cannot be used has left of a run that never began."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(out / TOKENS, ignore_errors=True)
+        with suppress(OSError):
+            out.rmdir()
+        raise
+
+
 def check_possible(config: LanguageConfig) -> None:
     """Refuses a model that cannot do the task, before the corpus is read."""
     with torch.device("meta"):
@@ -159,16 +174,18 @@ def _check_same(config: LanguageConfig, out: Path) -> None:
     Raises:
         CheckpointError: naming the file.
     """
-    try:
-        found = open_corpus(out / TOKENS).facts.sources
-    except SentiError:
-        prepare(config, out / TOKENS, load_tokenizer(out))
-        found = open_corpus(out / TOKENS).facts.sources
-    for then, now in zip(read_json(out / SOURCES).get("sources", []), found, strict=False):
-        if then != now:
-            raise CheckpointError(
-                f"{now['source']}: has changed since the run began; start a new one, with another --out"
-            )
+    then = read_json(out / SOURCES).get("sources", [])
+    with suppress(SentiError):
+        if open_corpus(out / TOKENS).facts.sources == then:
+            return
+    prepare(config, out / TOKENS, load_tokenizer(out))
+    now = open_corpus(out / TOKENS).facts.sources
+    if now != then:
+        shutil.rmtree(out / TOKENS)
+        old, new = next(pair for pair in zip_longest(then, now) if pair[0] != pair[1])
+        raise CheckpointError(
+            f"{(new or old)['source']}: has changed since the run began; start a new one, with another --out"
+        )
 
 
 def _task(

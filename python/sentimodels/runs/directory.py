@@ -43,7 +43,7 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
-from .language import is_language
+from .language import is_language, is_translation
 from .pretrained import from_anywhere as of_anywhere
 
 __all__ = [
@@ -238,7 +238,9 @@ def _without(path: Path) -> str:
     folder = path.parent
     if not (folder / "config.toml").is_file():
         return f"{folder}: no {path.name}; not a run directory"
-    return f"{folder}: no {path.name}; the run has not finished: senti train --resume {folder}"
+    tree = read_toml(folder / "config.toml")
+    command = "translate train" if is_translation(tree) else "pretrain" if is_language(tree) else "train"
+    return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
 
 
 def verify(folder: Path) -> list[str]:
@@ -281,7 +283,8 @@ def _mismatch(folder: Path) -> list[str]:
 
 def _fingerprint(folder: Path) -> str:
     """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
-    if is_language(read_toml(folder / "config.toml")):
+    tree = read_toml(folder / "config.toml")
+    if is_language(tree) or is_translation(tree):
         return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
     return load_encoder(folder, load_config(folder)).fingerprint
 
@@ -317,6 +320,8 @@ def load_config(folder: Path) -> RunConfig:
     if not path.is_file():
         raise CheckpointError(f"{folder}: no config.toml; not a run directory")
     tree = read_toml(path)
+    if is_translation(tree):
+        raise CheckpointError(f"{folder}: a translation model; senti translate text {folder} runs it")
     if is_language(tree):
         raise CheckpointError(
             f"{folder}: a language model, not a classifier; to train one that starts from it: "

@@ -15,7 +15,7 @@ from ..layers.backbone import Backbone
 from ..models import ARCHITECTURES, Architecture, architecture
 from .config import checked, merge, read_toml
 
-__all__ = ["PRESETS", "is_language", "load_language_config", "resolve_language"]
+__all__ = ["PRESETS", "is_language", "is_translation", "load_language_config", "resolve_language"]
 
 # Of each size: rows of a batch, highest rate, tokens to train on.
 PRESETS: dict[str, tuple[int, float, int]] = {
@@ -60,6 +60,12 @@ def is_language(tree: Mapping[str, Any]) -> bool:
     return isinstance(task, Mapping) and task.get("kind") in LANGUAGE_TASKS
 
 
+def is_translation(tree: Mapping[str, Any]) -> bool:
+    """Whether a configuration is that of a translation model, which `lm/translation_config.py` reads."""
+    task = tree.get("task", {})
+    return isinstance(task, Mapping) and task.get("kind") == "seq2seq"
+
+
 def load_language_config(folder: Path) -> LanguageConfig:
     """Reads the configuration of a language model's run.
 
@@ -68,6 +74,8 @@ def load_language_config(folder: Path) -> LanguageConfig:
         FileNotFoundError: if there is none.
     """
     tree = read_toml(folder / "config.toml")
+    if is_translation(tree):
+        raise ConfigError(f"{folder}: a translation model; senti translate text {folder} runs it")
     if not is_language(tree):
         raise ConfigError(f"{folder}: a classifier, not a language model; senti predict {folder} runs it")
     return resolve_language(tree)

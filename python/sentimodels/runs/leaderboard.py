@@ -15,6 +15,7 @@ from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
 from .directory import FIRST, MANIFEST, STATE, check_there, load_config
 from .language_board import language_board, language_runs
+from .translation_board import translation_board, translation_runs
 
 __all__ = ["leaderboard"]
 
@@ -22,30 +23,31 @@ __all__ = ["leaderboard"]
 _DEPTH = 4
 
 
-def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Returns what is known of each run in a folder, the best first; unfinished ones last.
 
     Returns:
-        Classifiers, then language models, as `language_board` tells of them. Of classifiers,
-        for each run: `run`, its path below the folder; `arch`; `state`, `finished`, `stopped` or
-        `unfinished`; the monitored score under its own name, with `interval` where it is known;
-        `accuracy`, `log_loss`, `parameters`, `seconds`, `seed`, `rows`, `data`, which tells runs
-        with the same rows, and `test` where there are test rows.
+        Classifiers, then language models, as `language_board` tells of them, then translation models,
+        as `translation_board` does. Of classifiers, for each run: `run`, its path below the folder;
+        `arch`; `state`, `finished`, `stopped` or `unfinished`; the monitored score under its own
+        name, with `interval` where it is known; `accuracy`, `log_loss`, `parameters`, `seconds`,
+        `seed`, `rows`, `data`, which tells runs with the same rows, and `test` where there are test
+        rows.
 
     Raises:
         CheckpointError: if there is no such folder, or it holds no run.
     """
     check_there(folder)
     runs = list(_runs(folder, _DEPTH))
-    of_language = language_runs(runs)
-    found = [_entry(folder, run) for run in runs if run not in of_language]
+    of_language, of_translation = language_runs(runs), translation_runs(runs)
+    found = [_entry(folder, run) for run in runs if run not in (*of_language, *of_translation)]
     if not runs:
         raise CheckpointError(
             f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
         )
     score = MONITOR.removeprefix("val_")
     ranked = sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
-    return ranked, language_board(folder, of_language)
+    return ranked, language_board(folder, of_language), translation_board(folder, of_translation)
 
 
 def _runs(folder: Path, depth: int) -> Iterator[Path]:

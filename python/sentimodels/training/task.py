@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..config import Course
 
-__all__ = ["Batch", "Cuts", "Evaluation", "NotFiniteError", "Task", "counted"]
+__all__ = ["Batch", "Counted", "Cuts", "Evaluation", "NotFiniteError", "Task", "counted"]
 
 
 class NotFiniteError(Exception):
@@ -89,6 +89,14 @@ class Task(Protocol):
 
 
 @runtime_checkable
+class Counted(Protocol):
+    """A batch that counts its tokens itself, since they are more than its first tensor's."""
+
+    def counted(self) -> tuple[int, int]:
+        """Returns what `counted` returns."""
+
+
+@runtime_checkable
 class Cuts(Protocol):
     """A task whose batches go through the model in pieces; the step is that of the batch."""
 
@@ -98,6 +106,8 @@ class Cuts(Protocol):
 
 def counted(batch: Batch) -> tuple[int, int]:
     """Returns how many places of a batch hold a token, and how many there are."""
+    if isinstance(batch, Counted):
+        return batch.counted()
     inputs = batch.inputs()
     mask = inputs.get("mask")
     if mask is not None:

@@ -14,11 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..config import LanguageConfig, RunConfig
+from ..config import LanguageConfig, RunConfig, TranslationConfig
 from ..errors import ConfigError
 
 __all__ = ["check_tracker", "tracking"]
 
+AnyConfig = RunConfig | LanguageConfig | TranslationConfig
 OnRecord = Callable[[dict[str, Any]], None]
 
 # Fields of `metrics.jsonl` by the name that trackers show; scores of a task, `val_x`, are `valid/x`.
@@ -75,7 +76,7 @@ def _imported(kind: str) -> Any:
 class _TensorBoard:
     """Event files in the run directory."""
 
-    def __init__(self, config: RunConfig | LanguageConfig, folder: Path) -> None:
+    def __init__(self, config: AnyConfig, folder: Path) -> None:
         self._kind = _imported("tensorboard").SummaryWriter
         self._config, self._folder = config, folder / "tensorboard"
         self._writer: Any = None
@@ -101,7 +102,7 @@ class _TensorBoard:
 class _Wandb:
     """A run of wandb; a resumed run goes on under its id."""
 
-    def __init__(self, config: RunConfig | LanguageConfig, folder: Path) -> None:
+    def __init__(self, config: AnyConfig, folder: Path) -> None:
         wandb = _imported("wandb")
         self._id_file = folder / "wandb" / "run_id"
         begun = self._id_file.read_text("utf-8").strip() if self._id_file.is_file() else None
@@ -130,16 +131,14 @@ class _Wandb:
         self._run.finish(exit_code=1 if failed else 0)
 
 
-_TRACKERS: dict[str, Callable[[RunConfig | LanguageConfig, Path], _Tracker]] = {
+_TRACKERS: dict[str, Callable[[AnyConfig, Path], _Tracker]] = {
     "tensorboard": _TensorBoard,
     "wandb": _Wandb,
 }
 
 
 @contextmanager
-def tracking(
-    config: RunConfig | LanguageConfig, folder: Path, on_record: OnRecord | None
-) -> Iterator[OnRecord | None]:
+def tracking(config: AnyConfig, folder: Path, on_record: OnRecord | None) -> Iterator[OnRecord | None]:
     """Yields what is to be called with each record: the tracker, then `on_record`.
 
     Args:

@@ -1,0 +1,192 @@
+"""`senti translate`: train a translation model, translate texts with it, score it with BLEU and chrF.
+
+Three commands of a group, as `senti data` has them, so that no word has to be guessed to be a command or
+a run directory. Not for training (`translate_train.py`) nor for search (`lm/beam.py`).
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sentitok.cli.output import json_line, lines, number
+from sentitok.cli.process import to_stdout
+
+from .command import AsJson, Command, Group, Output, Quiet, Traceback, examples, size
+from .predict import chunks, lines_of_stdin
+from .tables import Device, Encoding, MaxLineBytes
+from .translate_train import SourceColumn, TargetColumn, score_lines, train
+
+__all__ = ["register"]
+
+Beam = Annotated[
+    int | None,
+    typer.Option(
+        "--beam", min=1, help="Live texts of the search; 1 for greedy. [default: task.beam]", metavar="K"
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        min=0.0,
+        help="Power of the length norm; more favours longer texts. [default: task.alpha]",
+        metavar="A",
+    ),
+]
+
+
+def text(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory of a translation model.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="File of texts, one a line, or - for stdin.")
+    ] = "-",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write to. [default: stdout]"),
+    ] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    n_best: Annotated[
+        int, typer.Option("--n-best", min=1, metavar="N", help="Translations of each text, at most --beam.")
+    ] = 1,
+    encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Translate texts, one a line.
+
+    Every line of output stands for one line of input, an empty one for an empty one. With --n-best, a
+    line of output is the translation, a tab and its score, N for each text; --json prints one object a
+    line, with all of them.
+    """
+    from ..data.parallel import read_lines
+    from ..data.writers import write_atomically
+    from ..lm.translator import Translator, beam_options
+
+    output = Output("senti.translate/1", as_json=as_json, quiet=quiet)
+    longest = size(max_line_bytes, "--max-line-bytes")
+    translator = Translator.load(run, device=device or "cpu")
+    given: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best}
+    beam_options(translator.config.task, **given)  # refused before the texts are read
+    texts: Iterator[str]
+    if file == "-":
+        texts = lines_of_stdin(longest)
+    else:
+        texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
+    parts = []
+    for some in chunks(texts):
+        written = ""
+        for source, found in zip(some, translator.translate(some, **given), strict=True):
+            if as_json:
+                best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in found]
+                record = {"schema": output.schema, "source": source, "translations": best}
+                written += json_line(record) + "\n"
+            elif n_best == 1:
+                written += f"{_line(found[0].text)}\n"
+            else:
+                written += "".join(f"{_line(one.text)}\t{one.score:.4f}\n" for one in found)
+        if out is None:
+            with to_stdout():
+                sys.stdout.write(written)
+                sys.stdout.flush()
+        else:
+            parts.append(written)
+    if out is not None:
+        write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
+        output.note(f"{out}: written")
+
+
+def _line(text: str) -> str:
+    """Returns a translation without ends of lines: every line stands for one."""
+    return " ".join(text.split("\n")).replace("\r", " ")
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory of a translation model.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="File of sources and file of references, or one table."),
+    ],
+    beam: Beam = None,
+    alpha: Alpha = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write the translations to, one a line."),
+    ] = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Score a translation model with BLEU and chrF, by sacrebleu.
+
+    Pairs that were trained on are refused. The signatures say how the scores were worked out.
+    """
+    from ..data.parallel import read_parallel
+    from ..data.writers import write_atomically
+    from ..lm.evaluate_translation import evaluate_translation
+
+    output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
+    pairs = read_parallel(
+        files, source_column=source_column, target_column=target_column, encoding=encoding,
+        max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
+    )  # fmt: skip
+    found, translations = evaluate_translation(run, pairs, device=device or "cpu", beam=beam, alpha=alpha)
+    if out is not None:
+        text = "".join(f"{_line(one)}\n" for one in translations)
+        write_atomically(out, text.encode("utf-8", "surrogatepass"))
+    if found["seen"]:
+        output.note(f"{found['seen']:,} of {found['pairs']:,} pairs are training pairs as well")
+    search = found["search"]
+    said = f"beam {search['beam']}, norm {search['norm']}, alpha {search['alpha']:g}"
+    rows = [("pairs", number(found["pairs"])), ("search", said), *score_lines(found)]
+    rows.append(("seconds", f"{found['seconds']:.1f}"))
+    output.result({"run": str(run), **found}, lines(rows), f"{found['bleu']:.2f}")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    group = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode=app.rich_markup_mode,
+        help="Train translation models, translate, and score translations.",
+    )
+    group.command(
+        "train",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
+            "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
+        ),
+    )(train)
+    group.command(
+        "text",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            'echo "a man runs" | senti translate text runs/en-de',
+            "senti translate text runs/en-de valid.en --beam 4 --n-best 2 --json",
+        ),
+    )(text)
+    group.command(
+        "evaluate",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti translate evaluate runs/en-de test.en test.de",
+            "senti translate evaluate runs/en-de test.en test.de --beam 1 --json",
+        ),
+    )(evaluate)
+    app.add_typer(group, name="translate")

@@ -1,0 +1,202 @@
+"""`TranslationConfig` = data + model + task + optim + train of a translation model, written as TOML.
+
+Not for classifiers (`run.py`) nor for pre-training (`language.py`). The architecture is `seq2seq`, an
+encoder and a decoder, or a causal one, which learns to go on from a source and a marker with the target.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field, SerializeAsAny, field_validator
+
+from .optim import OptimConfig
+from .run import Written
+from .section import Section, flag
+from .train import Course, LoopConfig
+
+__all__ = ["ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig"]
+
+
+class ParallelConfig(Section):
+    """What is read, and how it becomes ids."""
+
+    train: tuple[str, ...] = Field(
+        default=(),
+        description="Training pairs: a file of sources and one of targets, line by line, or one table.",
+    )
+    valid: tuple[str, ...] = Field(
+        default=(), description="Validation pairs, in the same form. [default: a part of the training pairs]"
+    )
+    source_column: str | None = Field(
+        default=None,
+        description="Column of the sources, in a table.",
+        json_schema_extra=flag("--source-column", "NAME"),
+    )
+    target_column: str | None = Field(
+        default=None,
+        description="Column of the targets, in a table.",
+        json_schema_extra=flag("--target-column", "NAME"),
+    )
+    encoding: str | None = Field(
+        default=None,
+        description="Text encoding of the files. [default: UTF-8]",
+        json_schema_extra=flag("--encoding", "NAME"),
+    )
+    max_line_bytes: int | None = Field(
+        default=None, ge=1, description="Maximum size of a line or row, in bytes. [default: 256M]"
+    )
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum number of training pairs to read. [default: all]",
+        json_schema_extra=flag("--limit", "N"),
+    )
+    tokenizer: str | None = Field(
+        default=None,
+        description="Tokenizer file. [default: train one on both sides]",
+        json_schema_extra=flag("--tokenizer", "FILE"),
+    )
+    tokenizer_model: Literal["bpe", "unigram"] = Field(
+        default="bpe", description="Tokenizer to train if no file is given: bpe or unigram."
+    )
+    vocab_size: int = Field(
+        default=8_000,
+        ge=257,
+        description="Size of the vocabulary of a tokenizer trained here, in tokens.",
+        json_schema_extra=flag("--vocab", "N"),
+    )
+    end: str | None = Field(
+        default=None,
+        description="Special token that begins and ends a text. [default: </s>, <|endoftext|>, [SEP], ... "
+        "if the tokenizer has one; else </s> is added]",
+    )
+    max_tokens: int = Field(
+        default=128,
+        ge=1,
+        description="Longest side of a training pair, in tokens; longer pairs are left out.",
+        json_schema_extra=flag("--max-tokens", "N"),
+    )
+    valid_share: float = Field(
+        default=0.05,
+        gt=0,
+        lt=1,
+        description="Share of the pairs held out where no validation pairs are given.",
+    )
+
+
+class Seq2SeqConfig(Section):
+    """A target for each source."""
+
+    kind: Literal["seq2seq"] = Field(default="seq2seq", description="Task that the model is trained for.")
+    label_smoothing: float = Field(
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="Share of the probability of each token that is spread evenly over all tokens, in "
+        "training.",
+        json_schema_extra=flag("--label-smoothing", "SHARE"),
+    )
+    prompt: str = Field(
+        default="{source}\nanswer:",
+        description="What a causal model goes on from; {source} stands for the source.",
+    )
+    tied: bool = Field(
+        default=True, description="Whether the head of a causal model reads the table of the embedding."
+    )
+    monitor: Literal["loss", "bleu"] = Field(
+        default="loss",
+        description="Score that decides which weights are kept: validation loss, or BLEU of greedy "
+        "translations.",
+        json_schema_extra=flag("--monitor", "NAME"),
+    )
+    beam: int = Field(
+        default=5, ge=1, description="Live texts of the search for a translation; 1 for greedy."
+    )
+    norm: Literal["wu", "mean"] = Field(
+        default="wu",
+        description="What log-probabilities are divided by: wu, ((5 + L) / 6)^alpha, or mean, L^alpha, L "
+        "tokens long.",
+    )
+    alpha: float = Field(default=1.0, ge=0, description="Power of that norm; more favours longer texts.")
+    length_ratio: float = Field(
+        default=2.0, gt=0, description="Tokens that a translation may have for each token of its source."
+    )
+    length_extra: int = Field(default=10, ge=1, description="Tokens that it may have beyond that.")
+
+    @field_validator("prompt")
+    @classmethod
+    def _with_source(cls, prompt: str) -> str:
+        if prompt.count("{source}") != 1:
+            raise ValueError("expected {source} once, where the source stands")
+        return prompt
+
+
+class TranslationTrainConfig(LoopConfig):
+    """How long and on what."""
+
+    init_from: str | None = Field(
+        default=None,
+        description="Run directory of a causal language model or of a translation model to start from.",
+        json_schema_extra=flag("--init", "RUN"),
+    )
+    epochs: int = Field(
+        default=20,
+        ge=1,
+        description="Number of passes over the training pairs.",
+        json_schema_extra=flag("--epochs", "N"),
+    )
+    max_steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum number of steps. [default: no limit]",
+        json_schema_extra=flag("--steps", "N"),
+    )
+    batch_tokens: int = Field(
+        default=4_096,
+        ge=1,
+        description="Number of places in a batch, of sources and targets together, padding included.",
+        json_schema_extra=flag("--batch-tokens", "N"),
+    )
+    patience: int = Field(
+        default=0,
+        ge=0,
+        description="Stop after N evaluations without improvement; 0 for never.",
+        json_schema_extra=flag("--patience", "N"),
+    )
+
+    @field_validator("batch_size")
+    @classmethod
+    def _by_tokens(cls, size: int | None) -> int | None:
+        if size is not None:
+            raise ValueError("batches of pairs are by tokens: set batch_tokens")
+        return size
+
+    def course(self, n_batches: int) -> Course:
+        """Returns the steps of a run whose epochs have so many batches."""
+        steps = self.epochs * -(-n_batches // self.accumulate)
+        return Course(self.batch_tokens, n_batches, min(steps, self.max_steps or steps))
+
+
+class TranslationConfig(Written):
+    """A run of a translation model."""
+
+    arch: str = Field(
+        default="seq2seq",
+        description="Architecture: seq2seq, an encoder and a decoder, or a causal one: gpt, mamba, lstm.",
+        json_schema_extra=flag("--arch", "NAME"),
+    )
+    preset: str | None = Field(
+        default=None,
+        description="Size of a causal model: nano, micro, tiny, ...",
+        json_schema_extra=flag("--preset", "SIZE"),
+    )
+    data: ParallelConfig
+    model: SerializeAsAny[Section]
+    task: Seq2SeqConfig
+    optim: OptimConfig
+    train: TranslationTrainConfig
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        top: dict[str, Any] = {"arch": self.arch}
+        if self.preset or comments:
+            top["preset"] = self.preset
+        return top

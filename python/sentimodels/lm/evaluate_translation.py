@@ -1,0 +1,51 @@
+"""`evaluate_translation`: a translation run on pairs that it was not trained on, by BLEU and chrF.
+
+Not for the scores themselves (`evaluation/translation.py`).
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ..data.parallel import ParallelText
+from ..data.record import TrainingRecord
+from ..errors import DataError
+from ..evaluation.translation import check_scorable, translation_scores
+from .translator import Translator, beam_options
+
+__all__ = ["evaluate_translation"]
+
+
+def evaluate_translation(
+    run: Path | str, pairs: ParallelText, *, device: str = "cpu", **given: Any
+) -> tuple[dict[str, Any], list[str]]:
+    """Translates the sources of pairs and scores them against their targets.
+
+    Args:
+        run: the run directory.
+        pairs: sources and references.
+        device: where it computes.
+        given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
+
+    Returns:
+        Scores with their signatures, how it was searched, the seconds that took, and how many of the
+        pairs were trained on; and the translations.
+
+    Raises:
+        DataError: if it is the file that was trained on.
+        SentiError: if the run cannot be loaded, or sacrebleu is not there.
+    """
+    check_scorable()
+    translator = Translator.load(run, device=device)
+    record, table = TrainingRecord.load(Path(run)), pairs.table()
+    source = record.trained_on(table)
+    if source is not None:
+        raise DataError(f"{pairs.name}: {run} was trained on it, so it cannot be scored on it")
+    options = beam_options(translator.config.task, **given)
+    began = time.perf_counter()
+    translations = [found[0].text for found in translator.translate(pairs.sources, **given)]
+    seconds = time.perf_counter() - began
+    searched = {"beam": options.beam, "norm": options.norm, "alpha": options.alpha}
+    scores = translation_scores(translations, pairs.targets)
+    seen = int(record.seen(table).sum())
+    return {**scores, "seen": seen, "search": searched, "seconds": seconds}, translations

@@ -1,0 +1,119 @@
+"""Proximal policy optimization of texts: rewards of tokens, advantages, and the clipped losses.
+
+A text is an episode, each of its tokens an action. Its score comes at the last token; at every token the
+policy pays for leaving its reference (Ziegler et al. 2019, eq. 2). Advantages are generalized estimates
+(GAE, Schulman et al. 2016, eq. 16), losses those of Schulman et al. 2017: the policy's (eq. 7) and the
+value's, clipped alike as in its implementations. Losses are of each token, (B, T), so that the caller sums
+them over tokens and counts. `mask` is True at the tokens of the answer, which stand together; what is
+elsewhere is 0 in every result. Not for drawing texts (`decoding.py`), nor for the controller of the
+penalty (`kl.py`).
+"""
+
+import torch
+from torch import Tensor
+
+__all__ = ["clipped_policy_loss", "clipped_value_loss", "gae", "text_rewards", "token_log_probs", "whiten"]
+
+
+def token_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Returns the log-probability (...) of each token by logits (..., V) that foretell it."""
+    return logits.float().log_softmax(-1).gather(-1, tokens[..., None])[..., 0]
+
+
+def text_rewards(
+    scores: Tensor, log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, coefficient: float
+) -> Tensor:
+    """Returns the reward (B, T) of each token: the penalty, and at the last one the text's score.
+
+    Args:
+        scores: (B,) of whole texts.
+        log_probs: (B, T) of the drawn tokens, by the policy that drew them.
+        ref_log_probs: (B, T), by the reference.
+        mask: (B, T), True at tokens of the answer.
+        coefficient: beta, nats to rewards.
+    """
+    rewards = -coefficient * (log_probs - ref_log_probs)
+    after = mask.flip(1).cumsum(1).flip(1)  # tokens of the answer from here on
+    last = mask & (after == 1)
+    return torch.where(last, rewards + scores[:, None], rewards).masked_fill(~mask, 0.0)
+
+
+@torch.no_grad()
+def gae(
+    rewards: Tensor, values: Tensor, mask: Tensor, *, gamma: float = 1.0, lam: float = 0.95
+) -> tuple[Tensor, Tensor]:
+    """Returns advantages and returns (B, T) of texts that have ended.
+
+    delta_t = r_t + gamma V_{t+1} - V_t; A_t = delta_t + gamma lam A_{t+1}; nothing follows the last
+    token of an answer. The return is A_t + V_t, what a value is to learn.
+
+    Args:
+        rewards: (B, T).
+        values: (B, T), of the state before each token.
+        mask: (B, T), True at tokens of the answer.
+        gamma: discount of what comes later.
+        lam: 0 trusts the values, 1 the rewards alone.
+
+    Raises:
+        ValueError: if the tokens of an answer do not stand together, or a factor is out of [0, 1].
+    """
+    for name, factor in (("gamma", gamma), ("lam", lam)):
+        if not 0 <= factor <= 1:
+            raise ValueError(f"{name} {factor:g}: expected a number from 0 to 1")
+    begins = mask & ~torch.nn.functional.pad(mask, (1, 0))[:, :-1]
+    if bool((begins.sum(1) > 1).any()):
+        raise ValueError("mask: the tokens of an answer stand together; this one has a gap")
+    advantages = torch.zeros_like(values)
+    following = torch.zeros_like(values[:, 0])
+    value = torch.zeros_like(following)
+    for t in range(values.shape[1] - 1, -1, -1):
+        here = mask[:, t]
+        delta = rewards[:, t] + gamma * value - values[:, t]
+        following = torch.where(here, delta + gamma * lam * following, 0.0)
+        value = torch.where(here, values[:, t], 0.0)
+        advantages[:, t] = following
+    return advantages, (advantages + values).masked_fill(~mask, 0.0)
+
+
+def whiten(values: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
+    """Returns values shifted and scaled to mean 0 and standard deviation 1 over the mask; 0 elsewhere."""
+    there = values[mask]
+    if not len(there):
+        return torch.zeros_like(values)
+    spread = there.std(correction=0) + eps
+    return ((values - there.mean()) / spread).masked_fill(~mask, 0.0)
+
+
+def clipped_policy_loss(
+    log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, mask: Tensor, *, clip: float = 0.2
+) -> Tensor:
+    """Returns max(-r A, -clip(r, 1 - c, 1 + c) A) of each token (B, T), r the ratio of probabilities.
+
+    Args:
+        log_probs: of the tokens, by the policy that learns.
+        old_log_probs: by the policy that drew them.
+        advantages: from `gae`.
+        mask: True at tokens of the answer.
+        clip: c, how far a ratio moves before nothing more is gained.
+    """
+    ratio = (log_probs - old_log_probs).masked_fill(~mask, 0.0).exp()
+    plain = -advantages * ratio
+    clipped = -advantages * ratio.clamp(1 - clip, 1 + clip)
+    return torch.maximum(plain, clipped).masked_fill(~mask, 0.0)
+
+
+def clipped_value_loss(
+    values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, clip: float = 0.2
+) -> Tensor:
+    """Returns half the larger of (V - R)² and (V' - R)² of each token (B, T), V' within c of the old value.
+
+    Args:
+        values: by the head that learns.
+        old_values: by the head when the texts were drawn.
+        returns: from `gae`.
+        mask: True at tokens of the answer.
+        clip: c.
+    """
+    near = old_values + (values - old_values).clamp(-clip, clip)
+    worse = torch.maximum((values - returns).square(), (near - returns).square())
+    return (worse / 2).masked_fill(~mask, 0.0)

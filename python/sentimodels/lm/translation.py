@@ -1,0 +1,305 @@
+"""`train_translation`: the straight line from parallel text to a run directory.
+
+    data     files -> pairs -> ids, once, by one tokenizer of both sides
+    model    an encoder-decoder, or a causal model that goes on from a prompt
+    Trainer  the loop
+    scores   BLEU and chrF of the validation pairs, by the search of the run
+    save     the run directory
+
+Not for printing: what happens is told through `on_record`. Validation pairs decide which weights are
+kept and are never trained on; pairs that no model may train on are refused.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from sentitok import Tokenizer
+
+from ..config import TranslationConfig
+from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
+from ..data.record import TrainingRecord
+from ..data.writers import write_atomically
+from ..errors import CheckpointError, DataError, TrainingError
+from ..evaluation.translation import can_score, translation_scores
+from ..runs.directory import METRICS, STATE, WEIGHTS, check_there, finish_run, load_weights, refuse_run
+from ..training.distributed import Distributed
+from ..training.possible import check_possible
+from ..training.trackers import check_tracker, tracking
+from ..training.trainer import Record, Trainer
+from .directory import TOKENIZER, load_tokenizer
+from .pairs import Pairs, encode_rows, end_of, joint_tokenizer
+from .seq2seq_task import PairFormat, Seq2Seq
+from .translation_config import load_translation_config
+from .translator import Translator, build_translation_model, format_of
+
+__all__ = ["resume_translation", "train_translation"]
+
+_Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Whom a run tells of its course, and asks."""
+
+    on_record: Callable[[Record], None] | None
+    on_note: _Say | None
+    should_stop: Callable[[], bool] | None
+
+
+def train_translation(
+    config: TranslationConfig,
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: _Say | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Trains a translation model and writes its run directory.
+
+    Args:
+        config: the run.
+        out: the directory, which must hold no run yet.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know: pairs left out, leaks.
+        should_stop: asked after each step.
+
+    Returns:
+        What `run.json` holds; of a process that is not the first, the course of training alone.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    check_tracker(config.train.track)
+    processes = Distributed.start(config.train.device)
+    if processes.main:  # others may come here once the first has begun the run
+        refuse_run(out)  # before minutes are spent on it
+    told = _Told(on_record, on_note if processes.main else None, should_stop)
+    try:
+        train, valid = _read(config, told)
+        tokenizer = joint_tokenizer(config.data, train.sources, train.targets)
+        end, _ = end_of(tokenizer, config.data.end)
+        config = _from_anywhere(
+            config.model_copy(update={"data": config.data.model_copy(update={"end": end})})
+        )
+        return _train(config, out, train, valid, tokenizer, processes, told, resumed=False)
+    finally:
+        processes.end()
+
+
+def resume_translation(
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: _Say | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Goes on with a stopped run; the result is that of a run that was not stopped.
+
+    The arguments are those of `train_translation`.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the data has changed.
+    """
+    check_there(out)
+    if not (out / "config.toml").is_file():
+        raise CheckpointError(f"{out}: no config.toml; not a run directory")
+    config = load_translation_config(out)
+    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    processes = Distributed.start(config.train.device)
+    told = _Told(on_record, on_note if processes.main else None, should_stop)
+    try:
+        train, valid = _read(config, told)
+        then = TrainingRecord.load(out)
+        for source in TrainingRecord.of(train.table(), valid=valid.table()).sources:
+            if (source.sha256, source.rows) not in {(old.sha256, old.rows) for old in then.sources}:
+                raise CheckpointError(f"{source.source}: has changed since the run began; start a new one")
+        return _train(config, out, train, valid, load_tokenizer(out), processes, told, resumed=True)
+    finally:
+        processes.end()
+
+
+def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
+    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    data, train = config.data, config.train
+    files = {
+        name: tuple(str(Path(path).absolute()) for path in getattr(data, name)) for name in ("train", "valid")
+    }
+    given = None if data.tokenizer is None else str(Path(data.tokenizer).absolute())
+    start = None if train.init_from is None else str(Path(train.init_from).absolute())
+    return config.model_copy(
+        update={
+            "data": data.model_copy(update={**files, "tokenizer": given}),
+            "train": train.model_copy(update={"init_from": start}),
+        }
+    )
+
+
+def _read(config: TranslationConfig, told: _Told) -> tuple[ParallelText, ParallelText]:
+    """Reads the pairs to train on and those to validate on.
+
+    Raises:
+        DataError: if they are the same, or may not be trained on.
+    """
+    data = config.data
+    train = _pairs(config, data.train, data.limit)
+    check_parallel(train)
+    if not data.valid:
+        return split_pairs(train, data.valid_share, config.train.seed)
+    valid = _pairs(config, data.valid, None)
+    check_parallel(valid)
+    if valid.sha256 == train.sha256:
+        raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
+    seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
+    if seen and told.on_note is not None:
+        told.on_note(f"{seen:,} of {len(valid):,} validation pairs are training pairs as well")
+    return train, valid
+
+
+def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
+    data = config.data
+    found = read_parallel(
+        files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
+        max_line_bytes=data.max_line_bytes, limit=limit,
+    )  # fmt: skip
+    if not len(found):
+        raise DataError(f"{found.name}: no pairs")
+    return found
+
+
+def _train(
+    config: TranslationConfig,
+    out: Path,
+    train: ParallelText,
+    valid: ParallelText,
+    tokenizer: Tokenizer,
+    processes: Distributed,
+    told: _Told,
+    *,
+    resumed: bool,
+) -> dict[str, Any]:
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    torch.use_deterministic_algorithms(config.train.deterministic)
+    seed = config.train.seed
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    torch.manual_seed(seed)
+    began = time.perf_counter()
+    module, format = build_translation_model(config, tokenizer.vocab_size), format_of(config, tokenizer)
+    check_possible(module, config.optim)
+    pairs, left_out = _kept(config, format, module, tokenizer, train, told)
+    checked = _encoded(tokenizer, format, valid)
+    trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
+
+    def bleu(model: nn.Module) -> float:
+        score: float = translation_scores(
+            _translations(config, model, tokenizer, valid, beam=1), valid.targets
+        )["bleu"]
+        return score
+
+    task = Seq2Seq(config.task, config.train, format, pairs, checked, bleu=bleu)
+    # A run that ended before its first saved state begins again, its weights and metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on and processes.main:
+        (out / METRICS).unlink(missing_ok=True)
+    if config.train.init_from is not None and not goes_on:
+        load_weights(module, Path(config.train.init_from))
+    if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
+        _begin(out, config, tokenizer, TrainingRecord.of(train.table(), valid=valid.table()))
+    encoded_s = time.perf_counter() - began
+    failed = None
+    try:
+        with tracking(config, out, told.on_record) if processes.main else nullcontext() as hear:
+            trainer.on_record = hear
+            fit = trainer.fit(module, task, folder=out, resume=goes_on)
+    except TrainingError as error:
+        if error.fit is None:
+            raise
+        fit, failed = error.fit, error
+    if not processes.main:
+        if failed is not None:
+            raise failed
+        return {"arch": config.arch, "fit": asdict(fit)}
+    about: dict[str, Any] = {
+        "arch": config.arch,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "vocabulary": tokenizer.vocab_size,
+        "pairs": {"train": len(pairs), "valid": len(valid), "left_out": left_out},
+        "fit": asdict(fit),
+        "device": str(trainer.device),
+        "seconds": {"encode": encoded_s, "steps": fit.seconds},
+    }
+    found = task.evaluate(module)
+    assert found is not None
+    about["valid"] = {name.removeprefix("val_"): value for name, value in found.scores.items()}
+    if fit.stop not in ("stopped", "not finite"):
+        if can_score():
+            about["valid"] |= translation_scores(
+                _translations(config, module, tokenizer, valid), valid.targets
+            )
+        elif told.on_note is not None:
+            told.on_note('no BLEU of the validation pairs without sacrebleu: pip install "sentitok[lm]"')
+    finish_run(out, module.cpu(), tokenizer, about)
+    if failed is not None:  # the best weights so far are a run that answers
+        raise failed
+    return about
+
+
+def _encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:
+    sources = format.sources(encode_rows(tokenizer, pairs.sources))
+    return Pairs(sources, encode_rows(tokenizer, pairs.targets))
+
+
+def _kept(
+    config: TranslationConfig,
+    format: PairFormat,
+    module: nn.Module,
+    tokenizer: Tokenizer,
+    train: ParallelText,
+    told: _Told,
+) -> tuple[Pairs, int]:
+    """Returns the pairs that are trained on, and how many are not: empty or long ones."""
+    plain = encode_rows(tokenizer, train.sources)
+    pairs = Pairs(format.sources(plain), encode_rows(tokenizer, train.targets))
+    longest = np.maximum(plain.lengths, pairs.targets.lengths)
+    kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
+    room = format.room(module, pairs.sources)
+    if room is not None:
+        kept &= pairs.targets.lengths < room
+    left_out = int((~kept).sum())
+    if not kept.any():
+        raise DataError(f"{train.name}: no pair with two sides of 1 to {config.data.max_tokens} tokens")
+    if left_out and told.on_note is not None:
+        told.on_note(
+            f"{left_out:,} of {len(train):,} training pairs are left out: a side is empty, or longer than "
+            f"{config.data.max_tokens} tokens (data.max_tokens)"
+        )
+    return pairs.take(np.flatnonzero(kept)), left_out
+
+
+def _translations(
+    config: TranslationConfig, module: nn.Module, tokenizer: Tokenizer, pairs: ParallelText, **given: Any
+) -> list[str]:
+    """Returns the best translation of each source."""
+    best = Translator(config, module, tokenizer, {}).translate(pairs.sources, **given)
+    return [found[0].text for found in best]
+
+
+def _begin(out: Path, config: TranslationConfig, tokenizer: Tokenizer, record: TrainingRecord) -> None:
+    """Writes what is known before training, so that a stopped run can be resumed."""
+    refuse_run(out)
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(out / TOKENIZER)
+    for file, content in record.files().items():
+        write_atomically(out / file, content)
+    write_atomically(out / "config.toml", config.to_toml().encode())

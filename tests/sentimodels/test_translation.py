@@ -1,0 +1,408 @@
+"""Training of translation models: the loss, resuming, the guards, and both kinds of models."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from parallel_numbers import number_pairs, write_pairs
+from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainConfig
+from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
+from sentimodels.heads.cross_entropy import IGNORED
+from sentimodels.lm.beam import BeamOptions, beam_search
+from sentimodels.lm.directory import begin_language_run, finish_language_run
+from sentimodels.lm.encoder_decoder import EncoderDecoder
+from sentimodels.lm.evaluate_translation import evaluate_translation
+from sentimodels.lm.model import CausalModel, build_language_model
+from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer
+from sentimodels.lm.prompted import Prompted
+from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
+from sentimodels.lm.seq2seq_task import PairFormat, Seq2Seq
+from sentimodels.lm.translation import resume_translation, train_translation
+from sentimodels.lm.translation_config import resolve_translation, starting
+from sentimodels.lm.translator import Translator
+from sentimodels.lm.writers import CausalWriter
+from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.text.inputs import Inputs
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for seed, (name, n) in enumerate({"train": 1500, "valid": 40, "test": 40}.items()):
+        write_pairs(tmp_path, name, n, seed)
+    return tmp_path
+
+
+def config(folder: Path, **sections: dict[str, Any]) -> Any:
+    files = {name: [str(folder / f"{name}.{side}") for side in ("en", "de")] for name in ("train", "valid")}
+    small = {"d_model": 32, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2, "dropout": 0.0}
+    tree = {
+        "data": {**files, "vocab_size": 320},
+        "model": small,
+        "optim": {"lr": 0.01},
+        "train": {"epochs": 8, "batch_tokens": 600, "ema": 0.9, "device": "cpu", "threads": 1},
+    }
+    return resolve_translation(tree, sections)
+
+
+def small_task(kind: str, **given: Any) -> tuple[Seq2Seq, Any, PairFormat]:
+    sources, targets = number_pairs(50)
+    tokenizer = joint_tokenizer(ParallelConfig(vocab_size=300), sources, targets)
+    _, end = end_of(tokenizer)
+    torch.manual_seed(0)
+    model: nn.Module
+    format: PairFormat
+    if kind == "seq2seq":
+        format = EncoderDecoder(end)
+        shape = Seq2SeqModelConfig(d_model=16, n_heads=2, n_layers=1, n_decoder_layers=1)
+        model = Seq2SeqModel(shape, Inputs(tokenizer.vocab_size, 0))
+    else:
+        format = Prompted.of("{source} answer:", tokenizer, end)
+        small = (
+            {"d_model": 16, "n_layers": 1, "n_heads": 2}
+            if kind == "gpt"
+            else {"d_model": 16, "n_layers": 1, "d_head": 8}
+        )
+        model = build_language_model(resolve_language({"arch": kind, "model": small}), tokenizer.vocab_size)
+    pairs = Pairs(format.sources(encode_rows(tokenizer, sources)), encode_rows(tokenizer, targets))
+    config = Seq2SeqConfig(**given)
+    train = TranslationTrainConfig(batch_tokens=300, epochs=3)
+    return Seq2Seq(config, train, format, pairs, pairs), model.eval(), format
+
+
+@pytest.mark.parametrize("kind", ["seq2seq", "gpt", "mamba"])
+def test_the_loss_is_that_of_each_target_alone(kind: str) -> None:
+    """A sum over tokens and their number, smoothed; whatever is beside a pair in its batch."""
+    task, model, format = small_task(kind, label_smoothing=0.2)
+    total, count = 0.0, 0
+    with torch.no_grad():
+        for batch in task.batches(0, 0, 0, 1):
+            loss, n = task.loss(model, batch)
+            total, count = total + float(loss), count + n
+        expected, tokens, plain = 0.0, 0, 0.0
+        for row in range(len(task.pairs)):
+            batch = format.batch(task.pairs, np.array([row]))
+            log_probs = model.logits(model(**batch.inputs())).log_softmax(-1)[0]
+            for place, label in enumerate(batch.labels[0].tolist()):
+                if label != IGNORED:
+                    given = -float(log_probs[place, label])
+                    expected += 0.8 * given - 0.2 * float(log_probs[place].mean())
+                    plain += given
+                    tokens += 1
+        found = task.evaluate(model)
+    assert count == tokens == int(task.pairs.targets.lengths.sum()) + len(task.pairs)
+    assert total == pytest.approx(expected, rel=1e-4)
+    assert found is not None  # not smoothed
+    assert found.scores == pytest.approx(
+        {"val_loss": plain / tokens, "val_perplexity": math.exp(plain / tokens)}, rel=1e-4
+    )
+    assert (found.monitor, found.higher_is_better) == ("val_loss", False)
+
+
+def test_two_processes_read_what_one_reads() -> None:
+    task, model, _ = small_task("seq2seq")
+    both = [list(task.batches(1, 0, rank, 2)) for rank in (0, 1)]
+    n_batches = task.course(2).n_batches
+    assert [len(batches) for batches in both] == [n_batches, n_batches]
+    with torch.no_grad():
+        found = [task.loss(model, batch) for batches in both for batch in batches]
+        alone = [task.loss(model, batch) for batch in task.batches(0, 0, 0, 1)]
+    assert sum(n for _, n in found) == sum(n for _, n in alone)
+    assert sum(float(loss) for loss, _ in found) == pytest.approx(sum(float(x) for x, _ in alone), rel=1e-5)
+    assert [b.labels.tolist() for b in list(task.batches(1, 0, 0, 1))[2:]] == [
+        b.labels.tolist() for b in task.batches(1, 2, 0, 1)
+    ]
+    assert task.course(1).steps == 3 * task.course(1).n_batches
+
+
+def test_a_run_learns_and_is_loaded(folder: Path) -> None:
+    records: list[dict[str, Any]] = []
+    about = train_translation(config(folder, task={"alpha": 0.6}), folder / "run", on_record=records.append)
+    assert about["fit"]["stop"] == "epochs"
+    assert about["pairs"] == {"train": 1500, "valid": 40, "left_out": 0}
+    assert about["valid"]["loss"] < 0.3
+    assert about["fit"]["monitor"] == "val_loss"
+    assert about["fit"]["padding"] < 0.05
+    assert {"val_loss", "val_perplexity"} <= {name for record in records for name in record}
+    assert verify(folder / "run") == []
+    translator = Translator.load(folder / "run")
+    texts = ["one two three", "", "nine", "  ", "four four one zero"]
+    found = translator.translate(texts, beam=4)
+    assert [best[0].text for best in found] == ["eins zwei drei", "", "neun", "", "vier vier eins null"]
+    several = translator.translate(texts[:1], n_best=3)[0]
+    assert [one.score for one in several] == sorted((one.score for one in several), reverse=True)
+    # Each alone is what it is among others.
+    assert translator.translate(texts[4:], beam=4)[0][0].score == pytest.approx(found[4][0].score, rel=1e-4)
+    assert translator.translate([]) == []
+    with pytest.raises(ConfigError, match="n_best 9: from 1 to the 5 of beam"):
+        translator.translate(texts, n_best=9)
+    for load in (load_config, load_language_config):
+        with pytest.raises((CheckpointError, ConfigError), match="a translation model; senti translate text"):
+            load(folder / "run")
+    with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
+        resume_translation(folder / "run")
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        train_translation(config(folder), folder / "run")
+
+
+@pytest.mark.parametrize("sections", [{}, {"model": {"dropout": 0.2}, "train": {"ema": 0.0, "epochs": 2}}])
+def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folder: Path) -> None:
+    settings = config(folder, **{"train": {"epochs": 2}, **sections})
+    train_translation(settings, folder / "whole")
+    asked = iter(range(100))
+    about = train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 37)
+    assert about["fit"]["stop"] == "stopped"
+    assert Translator.load(folder / "parts").translate(["one"])[0][0].text is not None  # of use meanwhile
+    resume_translation(folder / "parts")
+    for file in ("model.safetensors", "tokenizer.json", "config.toml", "training_data.json"):
+        assert (folder / "whole" / file).read_bytes() == (folder / "parts" / file).read_bytes(), file
+    lines = [
+        [
+            {k: v for k, v in json.loads(line).items() if "second" not in k}
+            for line in path.read_text().splitlines()
+        ]
+        for path in (folder / "whole" / "metrics.jsonl", folder / "parts" / "metrics.jsonl")
+    ]
+    assert [one for one in lines[1] if one in lines[0]] == lines[0]
+
+
+def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path) -> None:
+    settings = config(folder, train={"epochs": 1})
+    train_translation(settings, folder / "whole")
+    asked = iter(range(100))
+    train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 3)
+    for file in ("model.safetensors", "state.safetensors", "manifest.json", "run.json"):
+        (folder / "parts" / file).unlink()
+    with pytest.raises(CheckpointError, match="has not finished: senti translate train --resume"):
+        Translator.load(folder / "parts")
+    resume_translation(folder / "parts")
+    whole, parts = (folder / name / "model.safetensors" for name in ("whole", "parts"))
+    assert whole.read_bytes() == parts.read_bytes()
+
+
+def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
+    train_translation(config(folder, train={"max_steps": 3}), folder / "base")
+    files = config(folder).tree()["data"]
+    tree: dict[str, Any] = {
+        "data": {"train": files["train"], "valid": files["valid"]},
+        "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
+        "optim": {"lr": 1e-9},
+    }
+    train_translation(resolve_translation(starting(tree), tree), folder / "run")
+    base, run = (Translator.load(folder / name) for name in ("base", "run"))
+    assert base.tokenizer == run.tokenizer
+    for name, value in run.module.state_dict().items():
+        torch.testing.assert_close(value, base.module.state_dict()[name], atol=1e-6, rtol=0)
+
+
+def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
+    asked = iter(range(100))
+    train_translation(config(folder), folder / "run", should_stop=lambda: next(asked) == 5)
+    (folder / "valid.en").write_text((folder / "valid.en").read_text() + "one\n")
+    (folder / "valid.de").write_text((folder / "valid.de").read_text() + "eins\n")
+    with pytest.raises(CheckpointError, match=r"valid\.de: has changed since the run began"):
+        resume_translation(folder / "run")
+
+
+def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    about = train_translation(config(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run")
+    assert about["fit"]["monitor"] == "val_bleu"
+    scored = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert about["fit"]["best"] == max(line["val_bleu"] for line in scored if "val_bleu" in line)
+    assert about["valid"]["signatures"]["bleu"].startswith("nrefs:1|")
+
+
+def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    from sentimodels.data.parallel import read_parallel
+
+    train_translation(config(folder, train={"max_steps": 40}), folder / "run")
+    test, train = (
+        read_parallel([folder / f"{name}.{side}" for side in ("en", "de")]) for name in ("test", "train")
+    )
+    scores, translations = evaluate_translation(folder / "run", test, beam=2)
+    seen = set(zip(train.sources, train.targets, strict=True))
+    assert scores["seen"] == sum(pair in seen for pair in zip(test.sources, test.targets, strict=True))
+    assert len(translations) == 40
+    with pytest.raises(DataError, match="was trained on it, so it cannot be scored on it"):
+        evaluate_translation(folder / "run", train)
+    with pytest.raises(DataError, match="trained on it"):
+        evaluate_translation(folder / "run", train.take(range(10)))
+    for side in ("en", "de"):  # under another name
+        (folder / f"copy.{side}").write_text((folder / f"train.{side}").read_text())
+    with pytest.raises(DataError, match="trained on it"):
+        evaluate_translation(folder / "run", read_parallel([folder / "copy.en", folder / "copy.de"]))
+
+
+def test_training_pairs_are_not_validated_on(folder: Path) -> None:
+    files = [str(folder / f"train.{side}") for side in ("en", "de")]
+    with pytest.raises(DataError, match="it is trained on, so it cannot be validated on"):
+        train_translation(config(folder, data={"valid": files}), folder / "run")
+    notes: list[str] = []
+    (folder / "valid.en").write_text("one\none two three four five six seven\n")
+    (folder / "valid.de").write_text("eins\nx\n")
+    train_translation(config(folder, train={"max_steps": 2}), folder / "run", on_note=notes.append)
+    assert "1 of 2 validation pairs are training pairs as well" in notes
+
+
+def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
+    (folder / "train.en").write_text("one\n\ntwo\n" + "one " * 50 + "\nthree\n")
+    (folder / "train.de").write_text("eins\nx\n\n" + "eins " * 50 + "\ndrei\n")
+    notes: list[str] = []
+    settings = config(folder, data={"max_tokens": 20}, train={"max_steps": 2})
+    about = train_translation(settings, folder / "run", on_note=notes.append)
+    assert about["pairs"]["left_out"] == 3
+    assert any(note.startswith("3 of 5 training pairs are left out") for note in notes)
+    (folder / "train.en").write_text("\n\n")
+    (folder / "train.de").write_text("\na\n")
+    with pytest.raises(DataError, match="no pair with two sides of 1 to 20 tokens"):
+        train_translation(settings, folder / "other")
+
+
+def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:
+    settings = config(folder, data={"valid": [], "valid_share": 0.1}, train={"max_steps": 2})
+    about = train_translation(settings, folder / "run")
+    assert about["pairs"]["train"] + about["pairs"]["valid"] == 1500
+    assert about["pairs"]["valid"] > 50
+
+
+def test_weights_that_become_no_numbers_end_the_run(folder: Path) -> None:
+    with pytest.raises(TrainingError, match=r"lower optim\.lr"):
+        train_translation(
+            config(folder, optim={"lr": 1e30, "clip": 0.0}, model={"norm": "none"}), folder / "run"
+        )
+
+
+def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
+    settings = config(folder, model={"positions": "learned", "max_len": 12}, train={"max_steps": 2})
+    about = train_translation(settings, folder / "run")
+    translator = Translator.load(folder / "run")
+    n = len(translator.tokenizer.encode("one two three").ids)
+    assert about["pairs"]["left_out"] == 0
+    assert n < 12
+    assert len(translator.translate(["one two three"])[0]) == 1
+    with pytest.raises(DataError, match=r"text 2 is \d+ tokens longer than the model's positions reach"):
+        translator.translate(["one", "one two three " * 9])
+
+
+def causal(folder: Path, **sections: dict[str, Any]) -> Any:
+    tree = config(folder).tree()
+    tree |= {"arch": "gpt", "model": {"d_model": 32, "n_layers": 2, "n_heads": 2}}
+    return resolve_translation(tree, {"task": {"prompt": "{source} ="}}, sections)
+
+
+def test_a_causal_model_goes_on_from_a_prompt(folder: Path) -> None:
+    for name, n, seed in (("train", 1500, 0), ("valid", 40, 1)):
+        write_pairs(folder, name, n, seed, longest=3)
+    settings: dict[str, Any] = {"train": {"epochs": 10, "batch_tokens": 200}, "optim": {"lr": 0.004}}
+    train_translation(causal(folder, task={"label_smoothing": 0.0}, **settings), folder / "run")
+    translator = Translator.load(folder / "run")
+    assert isinstance(translator.module, CausalModel)
+    texts = ["one two three", "nine", "four four one"]
+    for beam in (1, 3):
+        found = translator.translate(texts, beam=beam)
+        assert [best[0].text for best in found] == ["eins zwei drei", "neun", "vier vier eins"]
+        for text, best in zip(texts, found, strict=True):
+            alone = translator.translate([text], beam=beam)[0][0]
+            assert alone.text == best[0].text
+            assert alone.score == pytest.approx(best[0].score, rel=1e-3)
+
+
+@pytest.mark.parametrize("arch", ["gpt", "mamba", "lstm"])
+def test_prompts_of_unequal_length_are_searched_with_a_cache(arch: str) -> None:
+    torch.manual_seed(0)
+    small: dict[str, Any] = {"d_model": 16, "n_layers": 2}
+    small |= {"gpt": {"n_heads": 2}, "mamba": {"d_head": 8}, "lstm": {"d_hidden": 16}}[arch]
+    model = build_language_model(resolve_language({"arch": arch, "model": small}), 12).eval()
+    assert isinstance(model, CausalModel)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    prompts = [torch.randint(2, 12, (n,)) for n in ((5, 2, 7) if model.backbone.pads_left else (5, 5, 5))]
+    options = BeamOptions(beam=3, n_best=2, alpha=0.6)
+    found = beam_search(CausalWriter(model, prompts), [6, 6, 6], end_id=1, options=options)
+    with torch.inference_mode():
+        for prompt, best in zip(prompts, found, strict=True):
+            for one in best:
+                whole = torch.tensor([*prompt.tolist(), *one.tokens, 1])
+                log_probs = model.logits(model(whole[None, :-1]))[0].log_softmax(-1)
+                told = F.nll_loss(log_probs[len(prompt) - 1 :], whole[len(prompt) :], reduction="sum")
+                assert one.log_prob == pytest.approx(-float(told), rel=1e-4)
+            alone = beam_search(CausalWriter(model, [prompt]), [6], end_id=1, options=options)[0]
+            assert [one.tokens for one in alone] == [one.tokens for one in best]
+
+
+def test_a_prompt_has_a_token() -> None:
+    model = build_language_model(
+        resolve_language({"model": {"d_model": 16, "n_layers": 1, "n_heads": 2}}), 12
+    )
+    assert isinstance(model, CausalModel)
+    with pytest.raises(ValueError, match="nothing to go on from"):
+        CausalWriter(model, [torch.tensor([], dtype=torch.long)])
+
+
+def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
+    sources, targets = number_pairs(300)
+    tokenizer = joint_tokenizer(ParallelConfig(vocab_size=320), sources, targets)
+    language = resolve_language({"arch": "gpt", "model": {"d_model": 32, "n_layers": 1, "n_heads": 2}})
+    torch.manual_seed(7)
+    base = build_language_model(language, tokenizer.vocab_size)
+    begin_language_run(folder / "base", language, tokenizer, {"sources": []})
+    finish_language_run(folder / "base", base, tokenizer, {})
+    files = config(folder).tree()["data"]
+    tree: dict[str, Any] = {
+        "data": {"train": files["train"], "valid": files["valid"]},
+        "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
+        "optim": {"lr": 1e-9},
+    }
+    settings = resolve_translation(starting(tree), tree)
+    assert (settings.arch, settings.model) == ("gpt", language.model)
+    train_translation(settings, folder / "run")
+    tuned = Translator.load(folder / "run")
+    assert tuned.tokenizer == tokenizer
+    for name, value in tuned.module.state_dict().items():
+        torch.testing.assert_close(value, base.state_dict()[name], atol=1e-6, rtol=0)
+    for wrong, said in (
+        ({"data": {"tokenizer": "x.json"}}, "has its tokenizer"),
+        ({"arch": "seq2seq"}, "arch 'seq2seq': .* is 'gpt'"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            starting({**wrong, "train": tree["train"]})
+    # A translation run is a start as well.
+    assert starting({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"task": {"prompt": "no source"}}, r"task.prompt: expected \{source\} once"),
+        ({"train": {"batch_size": 8}}, r"train.batch_size: .*set batch_tokens"),
+        ({"model": {"n_heads": 3}}, "d_model 256 is no multiple of n_heads 3"),
+        ({"preset": "tiny"}, "preset 'tiny': seq2seq has none"),
+        ({"arch": "bow"}, "a bag of features"),
+        ({"model": {"d_modle": 3}}, r"model.d_modle: unknown key; did you mean d_model\?"),
+        ({"train": {"batch_tokenz": 3}}, r"did you mean batch_tokens\?"),
+    ],
+)
+def test_settings_that_cannot_be(tree: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        resolve_translation(tree)
+
+
+def test_the_configuration_is_read_as_it_was_written() -> None:
+    for tree in ({}, {"arch": "mamba", "preset": "nano"}, {"model": {"positions": "rotary", "tied": "none"}}):
+        made = resolve_translation(tree)
+        assert resolve_translation(made.tree()) == made
