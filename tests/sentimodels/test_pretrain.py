@@ -163,19 +163,18 @@ def untimed(run: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if k not in timed} for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("arch", "sections"),
-    [
-        ("gpt", {"model": {"dropout": 0.1}, "optim": {"name": "muon"}, "train": {"accumulate": 2}}),
-        ("bert", {"task": {"next_sentence": True}}),
-        ("mamba", {"train": {"ema": 0.9}}),
-    ],
-)
-@pytest.mark.parametrize("steps", [1, 5, 9])
+STOPPED: dict[str, dict[str, Any]] = {
+    "gpt": {"model": {"dropout": 0.1}, "optim": {"name": "muon"}, "train": {"accumulate": 2}},
+    "bert": {"task": {"next_sentence": True}},
+    "mamba": {"train": {"ema": 0.9}},
+}
+
+
+@pytest.mark.parametrize(("arch", "steps"), [("gpt", 1), ("gpt", 5), ("gpt", 9), ("bert", 5), ("mamba", 9)])
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(
-    arch: str, sections: dict[str, Any], steps: int, corpus: Path, tmp_path: Path
+    arch: str, steps: int, corpus: Path, tmp_path: Path
 ) -> None:
-    config = config_of(corpus, arch, **sections)
+    config = config_of(corpus, arch, **STOPPED[arch])
     pretrain(config, tmp_path / "whole")
     about = pretrain(config, tmp_path / "run", should_stop=stopping_after(steps))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
