@@ -163,19 +163,18 @@ def untimed(run: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if k not in timed} for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("arch", "sections"),
-    [
-        ("gpt", {"model": {"dropout": 0.1}, "optim": {"name": "muon"}, "train": {"accumulate": 2}}),
-        ("bert", {"task": {"next_sentence": True}}),
-        ("mamba", {"train": {"ema": 0.9}}),
-    ],
-)
-@pytest.mark.parametrize("steps", [1, 5, 9])
+STOPPED: dict[str, dict[str, Any]] = {
+    "gpt": {"model": {"dropout": 0.1}, "optim": {"name": "muon"}, "train": {"accumulate": 2}},
+    "bert": {"task": {"next_sentence": True}},
+    "mamba": {"train": {"ema": 0.9}},
+}
+
+
+@pytest.mark.parametrize(("arch", "steps"), [("gpt", 1), ("gpt", 5), ("gpt", 9), ("bert", 5), ("mamba", 9)])
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(
-    arch: str, sections: dict[str, Any], steps: int, corpus: Path, tmp_path: Path
+    arch: str, steps: int, corpus: Path, tmp_path: Path
 ) -> None:
-    config = config_of(corpus, arch, **sections)
+    config = config_of(corpus, arch, **STOPPED[arch])
     pretrain(config, tmp_path / "whole")
     about = pretrain(config, tmp_path / "run", should_stop=stopping_after(steps))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
@@ -419,3 +418,22 @@ def test_a_compiled_model_learns_the_same(corpus: Path, tmp_path: Path) -> None:
     one, two = (load_language_model(tmp_path / name).module.state_dict() for name in ("plain", "compiled"))
     for name, value in one.items():
         torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)
+
+
+def test_a_cpu_reads_a_batch_in_pieces(corpus: Path, tmp_path: Path) -> None:
+    """The step is that of the whole batch; a GPU has it whole."""
+    config = config_of(corpus)
+    prepare(config, tmp_path / "rows")
+    rows = open_corpus(tmp_path / "rows")
+    task = NextToken(rows, RowOrder(config, rows.train.n_rows))
+    ids = torch.arange(5 * 1024).view(5, 1024) % 300
+    batch = Rows(ids, ids.masked_fill(ids == 7, -100), int((ids != 7).sum()))
+    pieces = list(task.pieces(batch, torch.device("cpu")))
+    assert [len(piece.ids) for piece in pieces] == [2, 2, 1]
+    assert torch.equal(torch.cat([piece.targets for piece in pieces]), batch.targets)
+    assert sum(piece.n_targets for piece in pieces) == batch.n_targets
+    assert [len(piece.ids) for piece in task.pieces(batch, torch.device("cuda"))] == [5]
+    torch.manual_seed(0)
+    model = build_language_model(config, 300)
+    losses = [task.loss(model, part)[0].item() for part in (batch, *pieces)]
+    assert losses[0] == pytest.approx(sum(losses[1:]), rel=1e-5)

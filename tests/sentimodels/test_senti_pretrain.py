@@ -171,7 +171,10 @@ def test_the_file_that_init_writes_is_one_to_train_with(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+)
 def test_a_signal_leaves_a_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
     out = f"stopped-{code}"
     process = subprocess.Popen(

@@ -26,8 +26,8 @@ from .parts import Part
 __all__ = ["NextToken", "Rows", "rows_of"]
 
 
-# Tokens whose states a CPU keeps in its cache: about a megabyte at a width of 256.
-_CACHED = 1024
+# Tokens whose states two cores keep in their caches: about a megabyte each at a width of 256.
+_CACHED = 2048
 
 
 class Rows(NamedTuple):
