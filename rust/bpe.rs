@@ -19,6 +19,7 @@ mod cuts;
 mod few;
 mod last_merge;
 mod merge;
+mod misses;
 mod orders;
 pub mod pairs;
 mod reach;

@@ -1,0 +1,196 @@
+//! `Misses`: what encodes the pieces that a worker's cache does not know.
+//!
+//! Short pieces of models over bytes are asked for together: memory is waited for once,
+//! not once a piece. Long pieces are cut into runs, which have keys of their own, as
+//! they are merged, never taken whole. Not for what is kept (`crate::pretoken_cache`).
+
+use super::Bpe;
+use super::cuts::Run;
+use super::few::{self, Few};
+use super::merge::Symbols;
+use crate::long_pieces::LongPieces;
+use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
+use crate::pre_tokenizer::chunks::Piece;
+use crate::pretoken_cache::{self, PretokenCache};
+use crate::vocab::TokenId;
+
+/// Marks the key of a run inside a piece: it is merged, never taken whole.
+const RUN: Key = 1 << 127;
+
+/// What encodes pieces that the cache does not know.
+pub(super) struct Misses<'a> {
+    pub(super) bpe: &'a Bpe,
+    pub(super) symbols: &'a mut Symbols,
+    pub(super) long: &'a mut LongPieces,
+    pub(super) runs: &'a mut Vec<Run>,
+}
+
+impl pretoken_cache::Misses for Misses<'_> {
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>) {
+        let bytes = (key & !RUN).to_le_bytes();
+        self.bpe.encode_piece(&bytes[..usize::from(bytes[MAX_KEY])], key & RUN != 0, self.symbols);
+        ids.extend_from_slice(&self.symbols.ids);
+    }
+
+    #[inline(always)]
+    fn expect(&self, key: Key) {
+        if let Some(whole) = &self.bpe.whole {
+            whole.prefetch(key);
+        }
+    }
+
+    fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
+        if self.bpe.plain_bytes {
+            self.learn_bytes(cache, n);
+        } else {
+            self.learn_one_by_one(cache, n);
+        }
+    }
+
+    fn keyless(&mut self, text: &[u8], part: Piece, ids: &mut Vec<TokenId>) {
+        self.encode_long(&text[part.range()], true, ids);
+    }
+
+    #[inline(never)]
+    fn long(
+        &mut self,
+        cache: &mut PretokenCache,
+        text: &[u8],
+        Piece { start, end }: Piece,
+        ids: &mut Vec<TokenId>,
+    ) {
+        let piece = &text[start as usize..end as usize];
+        let mut n = if piece.is_ascii() { None } else { self.find_runs(piece, 0) };
+        if n.is_none() || self.runs[0].end as usize == piece.len() {
+            return self.encode_long(piece, false, ids);
+        }
+        let (from, mut done) = (ids.len(), 0);
+        while let Some(n_runs) = n {
+            let runs = std::mem::take(self.runs);
+            match self.bpe.fused_unk() {
+                Some(unk) => {
+                    for run in &runs[..n_runs] {
+                        self.encode_fused(cache, &piece[done..run.end as usize], unk, from, ids);
+                        done = run.end as usize;
+                    }
+                }
+                None => {
+                    let bpe = self.bpe;
+                    let parts = runs[..n_runs].iter().map(|run| {
+                        let part = Piece { start: start + done as u32, end: start + run.end };
+                        done = run.end as usize;
+                        (part, bpe.alone(run.alone))
+                    });
+                    let key_of = |part| key_of_piece(text, part) | RUN;
+                    cache.encode_parts(text, parts, key_of, ids, self);
+                }
+            }
+            *self.runs = runs;
+            n = if done < piece.len() { self.find_runs(piece, done) } else { None };
+        }
+    }
+}
+
+impl Misses<'_> {
+    /// Finds the runs of a piece; `None` if it cannot be cut.
+    #[inline]
+    fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
+        let runs = self.bpe.cuts.as_ref()?.runs(piece, from, self.runs);
+        runs.unwrap_or_else(|error| {
+            self.symbols.missing = Some(error);
+            None
+        })
+    }
+
+    /// Appends the ids of the piece that a key spells, and keeps them.
+    #[inline(never)]
+    pub(super) fn encode_one(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
+        let from = ids.len();
+        match if key & RUN == 0 { self.bpe.whole_token_of(key) } else { None } {
+            Some(id) => ids.push(id),
+            None => pretoken_cache::Misses::short(self, key, ids),
+        }
+        cache.insert(key, &ids[from..]);
+    }
+
+    /// Tells the cache the ids of its first `n` unknown pieces, where symbols are bytes:
+    /// those that are tokens, then the others side by side.
+    fn learn_bytes(&mut self, cache: &mut PretokenCache, n: usize) {
+        let bpe = self.bpe;
+        if let Some(whole) = &bpe.whole {
+            (0..n).for_each(|at| whole.prefetch_token(cache.unknown(at)));
+        }
+        let pieces = &mut self.symbols.side_by_side;
+        let (mut waiting, mut n_waiting) = ([0; few::AT_ONCE], 0);
+        for at in 0..n {
+            let key = cache.unknown(at);
+            match if key & RUN == 0 { bpe.whole_token_of(key) } else { None } {
+                Some(id) => cache.tell(at, &[id]),
+                None => {
+                    let bytes = (key & !RUN).to_le_bytes();
+                    bpe.push_few(&bytes[..usize::from(bytes[MAX_KEY])], &mut pieces[n_waiting]);
+                    waiting[n_waiting] = at;
+                    n_waiting += 1;
+                }
+            }
+            if n_waiting == few::AT_ONCE || (at + 1 == n && n_waiting > 0) {
+                Few::merge_all(&mut pieces[..n_waiting], &bpe.pairs);
+                for (piece, at) in pieces.iter().zip(&waiting[..n_waiting]) {
+                    let mut ids = [0; few::MOST];
+                    let n = piece.write(&mut ids);
+                    cache.tell(*at, &ids[..n]);
+                }
+                n_waiting = 0;
+            }
+        }
+    }
+
+    /// Appends the ids of a piece that is too long for a key, or a run of one.
+    fn encode_long(&mut self, piece: &[u8], is_run: bool, ids: &mut Vec<TokenId>) {
+        let Self { bpe, symbols, long, .. } = self;
+        long.encode(piece, is_run, ids, |ids| {
+            bpe.encode_piece(piece, is_run, symbols);
+            symbols.append_to(ids);
+        });
+    }
+
+    /// Appends the ids of a run of a piece, which the cache does not know.
+    #[inline(never)]
+    fn encode_run(&mut self, cache: &mut PretokenCache, run: &[u8], ids: &mut Vec<TokenId>) {
+        if run.len() > MAX_KEY {
+            self.encode_long(run, true, ids);
+        } else {
+            self.encode_one(cache, key(run, 0, run.len()) | RUN, ids);
+        }
+    }
+
+    /// Appends the ids of a run of a piece, whose ids begin at `from`: unknown
+    /// characters on both sides of a cut are one.
+    fn encode_fused(
+        &mut self,
+        cache: &mut PretokenCache,
+        run: &[u8],
+        unk: TokenId,
+        from: usize,
+        ids: &mut Vec<TokenId>,
+    ) {
+        let before = ids.len();
+        if run.len() > MAX_KEY || !cache.hit(key(run, 0, run.len()) | RUN, ids) {
+            self.encode_run(cache, run, ids);
+        }
+        if before > from && ids[before - 1] == unk && ids.get(before) == Some(&unk) {
+            ids.remove(before);
+        }
+    }
+}
+
+impl Bpe {
+    /// Fills `symbols` with the tokens of a piece, or of a run inside one.
+    fn encode_piece(&self, piece: &[u8], is_run: bool, symbols: &mut Symbols) {
+        if is_run {
+            self.encode_run(piece, symbols, &mut None);
+        } else {
+            self.encode_symbols(piece, symbols, &mut None);
+        }
+    }
+}
