@@ -6,10 +6,13 @@
 //! after the other: keys, then places, then ids; those that are not known are asked for
 //! together, out of line, so that the model can wait for the memory of all at once.
 
+mod misses;
+
+pub(crate) use self::misses::Misses;
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash};
+use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
 use crate::vocab::TokenId;
 
 /// 8 MiB of table, at which a running text is repeated fastest.
@@ -28,60 +31,18 @@ const AT_ONCE: usize = 16;
 /// up, of the others it is known what they are.
 struct Chunk {
     /// Of those that wait: keys, hashes, their numbers, where they lie if they are parts.
-    keys: [Key; CHUNK],
-    hashes: [u64; CHUNK],
-    numbers: [u32; CHUNK],
-    parts: [Piece; CHUNK],
+    keys: [Key; LONG_CHUNK],
+    hashes: [u64; LONG_CHUNK],
+    numbers: [u32; LONG_CHUNK],
+    parts: [Piece; LONG_CHUNK],
     /// Which of those that wait are in no first set; then, which the model is asked for.
-    unknown: [u32; CHUNK],
+    unknown: [u32; LONG_CHUNK],
     /// Which of those that wait have no key.
-    keyless: [u32; CHUNK],
+    keyless: [u32; LONG_CHUNK],
     /// What is known, by number.
-    values: [Value; CHUNK],
+    values: [Value; LONG_CHUNK],
     /// The ids of those that are known, on their way.
-    ids: [TokenId; AT_ONCE * (CHUNK + 1)],
-}
-
-/// What the cache asks when it does not know a piece.
-pub(crate) trait Misses {
-    /// The key of a piece of up to [`MAX_KEY`] bytes.
-    #[inline(always)]
-    fn key(&self, text: &[u8], start: usize, len: usize) -> Key {
-        key(text, start, len)
-    }
-
-    /// Appends the ids of the piece that a key spells.
-    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>);
-
-    /// Says that the piece of a key is not known, and will be asked for soon.
-    #[inline(always)]
-    fn expect(&self, _key: Key) {}
-
-    /// Tells the cache the ids of its first `n` unknown pieces ([`PretokenCache::unknown`]),
-    /// each by [`PretokenCache::tell`].
-    #[inline(always)]
-    fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
-        self.learn_one_by_one(cache, n);
-    }
-
-    /// The same by [`Misses::short`].
-    #[inline(always)]
-    fn learn_one_by_one(&mut self, cache: &mut PretokenCache, n: usize) {
-        let mut ids = std::mem::take(&mut cache.new);
-        for at in 0..n {
-            ids.clear();
-            self.short(cache.unknown(at), &mut ids);
-            cache.tell(at, &ids);
-        }
-        cache.new = ids;
-    }
-
-    /// Appends the ids of a piece that is too long for a key: at once, or by its
-    /// parts ([`PretokenCache::encode_parts`]).
-    fn long(&mut self, cache: &mut PretokenCache, text: &[u8], piece: Piece, ids: &mut Vec<TokenId>);
-
-    /// Appends the ids of a part that has no key.
-    fn keyless(&mut self, text: &[u8], part: Piece, ids: &mut Vec<TokenId>);
+    ids: [TokenId; AT_ONCE * (LONG_CHUNK + 1)],
 }
 
 /// A bounded map from pieces to ids; belongs to one thread and one model.
@@ -101,14 +62,14 @@ pub(crate) struct PretokenCache {
 impl Default for PretokenCache {
     fn default() -> Self {
         let chunk = Chunk {
-            keys: [0; CHUNK],
-            hashes: [0; CHUNK],
-            numbers: [0; CHUNK],
-            parts: [Piece::default(); CHUNK],
-            unknown: [0; CHUNK],
-            keyless: [0; CHUNK],
-            values: [[0; 4]; CHUNK],
-            ids: [0; AT_ONCE * (CHUNK + 1)],
+            keys: [0; LONG_CHUNK],
+            hashes: [0; LONG_CHUNK],
+            numbers: [0; LONG_CHUNK],
+            parts: [Piece::default(); LONG_CHUNK],
+            unknown: [0; LONG_CHUNK],
+            keyless: [0; LONG_CHUNK],
+            values: [[0; 4]; LONG_CHUNK],
+            ids: [0; AT_ONCE * (LONG_CHUNK + 1)],
         };
         Self {
             table: PieceTable::new(MOST_SETS),

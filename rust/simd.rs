@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 
 pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
 pub(crate) use self::classes::{ByLead, Shape, long, long_by_lead};
-pub(crate) use self::fill::{CHUNK, Piece, Places, Starts, Tiles, Words};
+pub(crate) use self::fill::{CHUNK, LONG_CHUNK, Piece, Places, Starts, Tiles, Words};
 pub(crate) use self::prefetch::prefetch;
 
 /// What splits; made only where it can run.
@@ -82,7 +82,7 @@ impl Level {
         family: &F,
         bytes: &[u8],
         at: &mut usize,
-        out: &mut [Piece; CHUNK],
+        out: &mut [Piece],
     ) -> usize {
         match self.0 {
             // SAFETY: an `Avx2` exists only where the processor has what this is compiled for.
@@ -98,7 +98,7 @@ impl Level {
         family: &F,
         bytes: &[u8],
         at: &mut usize,
-        out: &mut [Piece; CHUNK],
+        out: &mut [Piece],
     ) -> usize {
         match self.0 {
             // SAFETY: as above.

@@ -2,7 +2,7 @@
 
     demo.py tokenizer     train, show, save, load elsewhere, compare
     demo.py classifier    split, train, report, classify a sentence
-    demo.py language      pre-train a small language model on two novels
+    demo.py language      pre-train a small language model on two novels, continue a sentence
 
 Every step is a command anyone can type; it is printed before it runs.
 """
@@ -109,7 +109,11 @@ def language() -> int:
         *("--context", "128", "--batch-size", "16", "--tokens", "400K", "--optimizer", "muon"),
         *("--lr", "0.004", "--out", run),
     )
-    # What continues a sentence with the model belongs here.
+    step(
+        "Continue a sentence with it",
+        *("senti", "generate", run, "It is a truth universally acknowledged", "--max-new-tokens", "60"),
+        *("--temperature", "0.7", "--seed", "1"),
+    )
     print(f"\nthe language model took {time.perf_counter() - began:.0f} seconds", flush=True)
     return 0
 

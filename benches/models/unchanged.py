@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
     return found
 
 
-def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[str, str]]:
+def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[str, str] | None]:
     """Returns the hashes of what the code of a checkout makes of rows; in a process of its own."""
     job = json.dumps({"rows": rows, "limit": LIMIT})
     limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -54,7 +55,7 @@ def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[
     )
     if done.returncode:
         raise SystemExit(f"unchanged.py: {package}: {done.stderr[-2000:]}")
-    found: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, dict[str, str] | None] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -76,17 +77,18 @@ def code_of(checkout: Path, arch: str) -> str:
 
 def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str, Any] | None:
     """Returns the entry for an architecture, `None` if a bit differs."""
-    before, after = (weights(checkout / "python", rows) for checkout in (old, ROOT))
+    with ThreadPoolExecutor(2) as pool:
+        before, after = pool.map(lambda checkout: weights(checkout / "python", rows), (old, ROOT))
+    tensors = {}
     for name in rows:
-        equal = before[name] == after[name]
-        print(f"{arch}: {name}: {'equal' if equal else 'differs'}", file=sys.stderr, flush=True)
-    if before != after:
-        return None
-    return {
-        "arch": arch,
-        "rows_each": LIMIT,
-        "tensors": {name: one["tensors"] for name, one in after.items()},
-    }
+        then, now = before[name], after[name]
+        said = "could not be trained then" if then is None else "equal" if then == now else "differs"
+        print(f"{arch}: {name}: {said}", file=sys.stderr, flush=True)
+        if said == "differs":
+            return None
+        if now is not None:
+            tensors[name] = now["tensors"]
+    return {"arch": arch, "rows_each": LIMIT, "tensors": tensors}
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from train_one import configured, trained
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import Table
+from sentimodels.errors import SentiError
 from sentimodels.evaluation.predictions import predict
 
 
@@ -45,12 +46,21 @@ def hashes(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str]:
     }
 
 
+def tried(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str] | None:
+    """The same; `None` of a row that this code cannot train, which has no results then."""
+    try:
+        return hashes(of_set, tree, limit, data)
+    except SentiError as error:
+        print(f"weights_of.py: {error}", file=sys.stderr)
+        return None
+
+
 def main() -> None:
     job = json.loads(sys.argv[1])
     root = Path(__file__).resolve().parent.parent.parent
     data = Path(os.environ.get("SENTITOK_DATA", root.parent / "shared" / "data"))
     rows = job["rows"].items()
-    print(json.dumps({name: hashes(of_set, tree, job["limit"], data) for name, (of_set, tree) in rows}))
+    print(json.dumps({name: tried(of_set, tree, job["limit"], data) for name, (of_set, tree) in rows}))
 
 
 if __name__ == "__main__":

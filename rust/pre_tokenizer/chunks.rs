@@ -11,11 +11,14 @@ use super::{bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
 use crate::error::Error;
 use crate::pattern::Work;
 use crate::simd::Level;
-pub(crate) use crate::simd::{CHUNK, Piece};
+pub(crate) use crate::simd::{CHUNK, LONG_CHUNK, Piece};
+
+/// The bytes of a text whose chunks are short.
+const SHORT_TEXT: usize = 1 << 9;
 
 impl PreTokenizer {
     /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks
-    /// of 1 to [`CHUNK`]; `work` is what patterns may do.
+    /// of 1 to [`LONG_CHUNK`]; `work` is what patterns may do.
     pub(crate) fn for_each_chunk<E: From<Error>>(
         &self,
         text: &str,
@@ -33,23 +36,31 @@ impl PreTokenizer {
         work: &Work,
         mut f: impl FnMut(&[Piece]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut chunk = [Piece::default(); CHUNK];
+        // A short text does not pay for a long chunk.
+        let (mut short, mut long);
+        let chunk: &mut [Piece] = if text.len() <= SHORT_TEXT {
+            short = [Piece::default(); CHUNK];
+            &mut short
+        } else {
+            long = [Piece::default(); LONG_CHUNK];
+            &mut long
+        };
         let Some(splitter) = Splitter::of(self) else {
             let mut n = 0;
             self.walk_by_character(text, work, |piece| {
                 chunk[n] = Piece { start: piece.start as u32, end: piece.end as u32 };
                 n += 1;
-                if n < CHUNK {
+                if n < chunk.len() {
                     return Ok(());
                 }
                 n = 0;
-                f(&chunk)
+                f(chunk)
             })?;
             return if n > 0 { f(&chunk[..n]) } else { Ok(()) };
         };
         let mut at = 0;
         loop {
-            let n = splitter.fill(level, text, &mut at, &mut chunk);
+            let n = splitter.fill(level, text, &mut at, chunk);
             if n == 0 {
                 return Ok(());
             }
@@ -115,7 +126,7 @@ impl Splitter {
     }
 
     /// Fills `out` with the pieces from `at` on and moves `at` behind them.
-    fn fill(&self, level: Level, text: &str, at: &mut usize, out: &mut [Piece; CHUNK]) -> usize {
+    fn fill(&self, level: Level, text: &str, at: &mut usize, out: &mut [Piece]) -> usize {
         let bytes = text.as_bytes();
         match self {
             Self::Gpt2(family) => level.tiles(family, bytes, at, out),

@@ -1,7 +1,7 @@
 //! Chunks against pieces one at a time, and a cache that forgets.
 
 use super::*;
-use crate::piece_table::key_of_piece;
+use crate::piece_table::{key, key_of_piece};
 
 /// The ids of a piece: its bytes, as often as the first says.
 fn ids_of(piece: &[u8]) -> Vec<TokenId> {
@@ -82,7 +82,7 @@ fn chunks_give_what_pieces_give() {
     for round in 0..2 {
         let mut ids = vec![7];
         let mut misses = Cycled { n_missed: 0 };
-        for chunk in pieces.chunks(CHUNK) {
+        for chunk in pieces.chunks(LONG_CHUNK) {
             cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
         }
         assert_eq!(ids[1..], expected, "round {round}");
@@ -102,10 +102,10 @@ fn what_was_forgotten_is_looked_up_again() {
     let expected = words.iter().flat_map(|word| ids_of(word.as_bytes()));
     let mut cache = PretokenCache::default();
     let (mut ids, mut misses) = (Vec::new(), Cycled { n_missed: 0 });
-    for chunk in pieces.chunks(CHUNK) {
+    for chunk in pieces.chunks(LONG_CHUNK) {
         cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
     }
-    assert!(cache.long.len() <= MOST_LONG + 2 * CHUNK * 17, "nothing was forgotten");
+    assert!(cache.long.len() <= MOST_LONG + 2 * LONG_CHUNK * 17, "nothing was forgotten");
     assert!(ids.into_iter().eq(expected));
 }
 

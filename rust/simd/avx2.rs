@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 };
 
 use super::block::{Block, Bytes, Load};
-use super::fill::{self, CHUNK, Piece, Tiles, Words};
+use super::fill::{self, Piece, Tiles, Words};
 
 /// Proves that the processor has AVX2 and the bit instructions of its time.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub(super) fn tiles<F: Tiles>(
     family: &F,
     bytes: &[u8],
     at: &mut usize,
-    out: &mut [Piece; CHUNK],
+    out: &mut [Piece],
 ) -> usize {
     fill::tiles(proof, family, bytes, at, out)
 }
@@ -46,7 +46,7 @@ pub(super) fn words<F: Words>(
     family: &F,
     bytes: &[u8],
     at: &mut usize,
-    out: &mut [Piece; CHUNK],
+    out: &mut [Piece],
 ) -> usize {
     fill::words(proof, family, bytes, at, out)
 }

@@ -10,8 +10,10 @@ use super::classes::Shape;
 use crate::steps::step;
 use crate::unicode::{end_of_run, flag};
 
+/// The pieces of a chunk where there is no reason for more.
+pub(crate) const CHUNK: usize = 128;
 /// The most pieces of a chunk.
-pub(crate) const CHUNK: usize = 512;
+pub(crate) const LONG_CHUNK: usize = 512;
 
 /// Where a piece lies: bytes `start..end` of a text of at most 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +123,7 @@ fn write(out: &mut [Piece; WINDOW], mut bits: u64, base: u32, mut put: impl FnMu
 
 /// Room for the pieces of a window behind the first `n`.
 #[inline(always)]
-fn room(out: &mut [Piece; CHUNK], n: usize) -> Option<&mut [Piece; WINDOW]> {
+fn room(out: &mut [Piece], n: usize) -> Option<&mut [Piece; WINDOW]> {
     out.get_mut(n..).and_then(|rest| rest.first_chunk_mut())
 }
 
@@ -132,7 +134,7 @@ pub(super) fn tiles<L: Load, F: Tiles>(
     family: &F,
     bytes: &[u8],
     at: &mut usize,
-    out: &mut [Piece; CHUNK],
+    out: &mut [Piece],
 ) -> usize {
     // Where the piece in hand starts, and the window: there or further on in it.
     let (mut piece, mut start, mut n) = (*at, *at, 0);
@@ -175,7 +177,7 @@ pub(super) fn words<L: Load, F: Words>(
     family: &F,
     bytes: &[u8],
     at: &mut usize,
-    out: &mut [Piece; CHUNK],
+    out: &mut [Piece],
 ) -> usize {
     // Where the piece in hand starts if there is one, else where the window does.
     let (mut piece, mut start, mut n) = (*at, *at, 0);

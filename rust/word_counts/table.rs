@@ -17,7 +17,7 @@ pub(super) use self::sorted::Sorted;
 use crate::error::Result;
 use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
 use crate::simd::prefetch;
 
 /// Slots of an empty table.
@@ -43,8 +43,8 @@ struct Entry {
 
 /// The pieces of a chunk while they are counted.
 struct Chunk {
-    keys: [Key; CHUNK],
-    hashes: [u64; CHUNK],
+    keys: [Key; LONG_CHUNK],
+    hashes: [u64; LONG_CHUNK],
 }
 
 /// Pieces with their counts, in no order.
@@ -68,7 +68,7 @@ impl Table {
             slots: vec![Slot::default(); FIRST_SLOTS],
             n_short: 0,
             seed: Key::from(hasher.hash_one(0u8)) << 64 | Key::from(hasher.hash_one(1u8)),
-            chunk: Box::new(Chunk { keys: [0; CHUNK], hashes: [0; CHUNK] }),
+            chunk: Box::new(Chunk { keys: [0; LONG_CHUNK], hashes: [0; LONG_CHUNK] }),
             index: vec![0; FIRST_SLOTS],
             entries: Vec::new(),
             arena: Vec::new(),
@@ -301,7 +301,7 @@ mod tests {
         let pieces: Vec<Piece> =
             ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
         let (mut by_chunk, mut one_by_one) = (Table::new(), Table::new());
-        for chunk in pieces.chunks(CHUNK) {
+        for chunk in pieces.chunks(LONG_CHUNK) {
             by_chunk.begin(text.as_bytes(), chunk);
             let mut done = 0;
             while done < chunk.len() {

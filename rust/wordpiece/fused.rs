@@ -15,7 +15,7 @@ use crate::normalizer::bert::{ALONE, BLANK, Table, rewrite, rewrite_word};
 use crate::normalizer::{Aligned, Bert, Plain};
 use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::pre_tokenizer::chunks::Piece;
 use crate::pretoken_cache::{Misses, PretokenCache};
 use crate::simd::{Block, ByLead, Level, Places, Window, Words, long_by_lead};
 use crate::unicode::point_of_long;
@@ -37,7 +37,7 @@ impl RawWords {
 
     /// Writes the next raw words of a text of at most 4 GiB, from `at` on, and moves
     /// `at` behind them; returns how many, none only at the end.
-    pub(crate) fn fill(&self, text: &str, at: &mut usize, out: &mut [Piece; CHUNK]) -> usize {
+    pub(crate) fn fill(&self, text: &str, at: &mut usize, out: &mut [Piece]) -> usize {
         Level::best().words(self, text.as_bytes(), at, out)
     }
 
@@ -221,6 +221,7 @@ impl Stages<'_> {
 mod tests {
     use super::*;
     use crate::normalizer::Normalizer;
+    use crate::pre_tokenizer::chunks::CHUNK;
 
     /// The raw words of a text by what each character is alone.
     fn one_by_one(table: &Table, text: &str) -> Vec<Piece> {

@@ -8,9 +8,9 @@ import pytest
 from labelled_reviews import rows
 from sentimodels.data.batches import batches
 from sentimodels.runs.config import resolve
-from sentimodels.text.encoder import TextEncoder, encoder_for
+from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.vocabulary import Subwords
-from sentitok import Tokenizer, train_bpe, train_wordpiece
+from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 TEXTS = [text for text, _ in rows(40)]
 KINDS = ["words", "bpe", "wordpiece", "unigram"]
@@ -35,6 +35,26 @@ def test_ids_of_tokens(kind: str) -> None:
     real = encoded.ids[: encoded.row_offsets[-2]]
     assert not np.isin(real, [vocabulary.pad_id]).any()
     assert set(encoded.row(len(TEXTS)).tolist()) <= vocabulary.special_ids  # padding, or a template's
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_gives_back_the_tokenizer_it_was_trained_with(kind: str, tmp_path: Path) -> None:
+    config = resolve({"arch": "cnn", "data": {"tokenizer_model": kind, "vocab_size": 300}})
+    made = encoder_for(config, TEXTS)
+    made.save(tmp_path)
+    assert load_encoder(tmp_path, config).fingerprint == made.fingerprint
+
+
+def test_a_model_file_is_read_as_the_run_will_have_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.model"
+    with pytest.warns(UserWarning, match="32 bits"):
+        train_unigram(texts=TEXTS, vocab_size=200, method="sentencepiece").save(path)
+    config = resolve({"arch": "cnn", "data": {"tokenizer": str(path)}})
+    with pytest.warns(UserWarning, match="64 bits|their own text"):
+        made = encoder_for(config, TEXTS)
+    assert made.fingerprint != Tokenizer.from_file(path).fingerprint  # its pieces have kinds
+    made.save(tmp_path)
+    assert load_encoder(tmp_path, config).fingerprint == made.fingerprint
 
 
 @pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])

@@ -18,6 +18,7 @@ from sentitok.datasets import TokenDataset
 from ..config import LanguageConfig
 from ..data.opening import read_small
 from ..errors import ConfigError, DataError
+from ..text.saved import as_saved
 from .blocks import DOCUMENTS, of_shards, of_texts
 from .count import FACTS, Count, Facts, too_small
 from .documents import Documents
@@ -74,7 +75,7 @@ def prepare(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = 
     documents = Documents(config.data)
     if tokenizer is None:
         tokenizer = _tokenizer(config, documents)
-    tokenizer, end = _complete(config, tokenizer)
+    tokenizer, end = _complete(config, as_saved(tokenizer))
     counting = Count(config, folder, tokenizer.vocab_size)
     with TokenWriter(folder, tokenizer, end) as writer, counting as count:
         for block in of_texts(documents, tokenizer, end):
@@ -137,6 +138,7 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None) ->
                 f"{dataset.tokenizer_sha256[:12]}, not {tokenizer.fingerprint[:12]}; name the one that "
                 "encoded it, or encode the texts again"
             )
+        tokenizer = as_saved(tokenizer)
     end = dataset.manifest.get("separator")
     if not isinstance(end, int):
         raise DataError(

@@ -16,6 +16,7 @@ from sentitok import Tokenizer, train_bpe, train_unigram
 
 from ..config import ParallelConfig
 from ..errors import ConfigError
+from ..text.saved import as_saved
 
 __all__ = ["Pairs", "Rows", "encode_rows", "end_of", "joint_tokenizer", "plan"]
 
@@ -73,11 +74,11 @@ class Pairs:
 def joint_tokenizer(config: ParallelConfig, sources: Sequence[str], targets: Sequence[str]) -> Tokenizer:
     """Returns the tokenizer of a run: the one given, or one trained on both sides."""
     if config.tokenizer is not None:
-        return _with_end(Tokenizer.from_file(config.tokenizer), config.end)
+        return as_saved(_with_end(Tokenizer.from_file(config.tokenizer), config.end))
     texts, size = [*sources, *targets], config.vocab_size
     end = config.end or _ENDS[0]
     if config.tokenizer_model == "unigram":
-        return _with_end(train_unigram(texts=texts, vocab_size=size), end)
+        return as_saved(_with_end(train_unigram(texts=texts, vocab_size=size), end))
     return train_bpe(
         texts=texts, vocab_size=size, pre_tokenizer="gpt2-prefix-space", min_frequency=2, special_tokens=[end]
     )

@@ -26,6 +26,7 @@ from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
 from .ngrams import NgramIndex
 from .open_vocabulary import OpenVocabulary
+from .saved import as_saved
 from .vocabulary import Subwords, Vocabulary
 from .words import WordNgrams
 
@@ -172,14 +173,14 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
         return TextEncoder(config.model.features(texts), settled)
     if data.tokenizer is not None:
         settled = data.model_copy(update={"lowercase": bool(data.lowercase)})
-        return TextEncoder(Tokenizer.from_file(data.tokenizer), settled, _char_ngrams(config))
+        return TextEncoder(as_saved(Tokenizer.from_file(data.tokenizer)), settled, _char_ngrams(config))
     lowercase = data.lowercase is not False
     prepared = [text.lower() for text in texts] if lowercase else list(texts)
     trained: Encoder
     if data.tokenizer_model == "words":
         trained = OpenVocabulary.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
     else:
-        trained = _trained(prepared, data, lowercase)
+        trained = as_saved(_trained(prepared, data, lowercase))
     return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}), _char_ngrams(config))
 
 
