@@ -22,10 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from result import ROOT, UNCHANGED, changed, code_hash, git, links
+from result import FILE_OF, ROOT, UNCHANGED, changed, code_hash, git, links
 from rows import SETS, Tree
-
-from sentimodels.runs.config import resolve
 
 # Rows of training and of dev that a row is trained and scored on.
 LIMIT = 800
@@ -34,11 +32,12 @@ CHILD = Path(__file__).with_name("weights_of.py")
 
 
 def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
-    """Returns the rows of each architecture: its set and configuration, by name."""
+    """Returns the rows of each file of architectures by name: set and configuration."""
     found: dict[str, dict[str, tuple[str, Tree]]] = {}
     for of_set, rows in SETS.items():
         for row in rows:
-            found.setdefault(row.tree["arch"], {}).setdefault(row.name, (of_set, row.tree))
+            arch: str = row.tree["arch"]
+            found.setdefault(FILE_OF.get(arch) or arch, {}).setdefault(row.name, (of_set, row.tree))
     return found
 
 
@@ -110,7 +109,6 @@ def main() -> int:
         try:
             shutil.copy(ROOT / EXTENSION, old / EXTENSION)
             for arch, rows in trees().items():
-                arch = resolve(rows[next(iter(rows))][1]).arch
                 before, now = code_of(old, arch), code_hash(arch)
                 if links(before, now, entries):
                     print(f"{arch}: nothing to show", file=sys.stderr)
