@@ -218,6 +218,36 @@ def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
             assert names == ["layers.0.weight", "layers.1.weight"]
 
 
+def test_muon_leaves_tables_and_the_head_to_adamw() -> None:
+    """Whole language models: their table is dense, their head a matrix."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.backbone = nn.ModuleDict({"embedding": nn.Embedding(5, 4), "layer": nn.Linear(4, 4)})
+            self.head = nn.Linear(4, 5)
+
+    model = Model()
+    made = Optimizers(model, OptimConfig(name="muon", muon_lr=0.5, weight_decay=0.1), sparse=())
+    found = {
+        kind: {made.names[id(p)] for group in one.param_groups for p in group["params"]}
+        for kind, one in made.all.items()
+    }
+    assert found["muon"] == {"backbone.layer.weight"}
+    assert found["adamw"] == {name for name, _ in model.named_parameters()} - found["muon"]
+    # It has a rate of its own, and the decay of the section.
+    before = model.backbone["layer"].weight.detach().clone()
+    oracle = nn.Parameter(before.clone())
+    alone = torch.optim.Muon([oracle], lr=0.25, weight_decay=0.1)
+    made.set_rate(0.5)
+    for weight in (model.backbone["layer"].weight, oracle):
+        weight.grad = torch.arange(16.0).reshape(4, 4).cos()
+    made.step()
+    alone.step()
+    assert torch.equal(model.backbone["layer"].weight, oracle)
+    assert not torch.equal(oracle, before)
+
+
 class Tied(Toy):
     """The head uses the table again."""
 
