@@ -4,7 +4,7 @@ For N tokens and V words all logits would be N x V numbers, more than all else t
 the logits of one chunk of tokens exist at a time. `chunked_cross_entropy` has the loss of each token;
 the backward pass makes logits again. `summed_cross_entropy` has their sum alone, of which the gradient is
 known as soon as the logits are, so they are made once (Hsu et al. 2024). Not for classes, of which there
-are few (`training/loss.py`).
+are few (`tasks/loss.py`).
 """
 
 from typing import Any
@@ -46,9 +46,7 @@ def chunked_cross_entropy(
     Raises:
         ValueError: if the shapes do not fit.
     """
-    if states.shape[:-1] != targets.shape:
-        raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
-    flat, aims = states.flatten(0, -2), targets.flatten()
+    flat, aims = _flat(states, targets)
     record = torch.is_grad_enabled() and len(flat) > chunk
     parts = []
     for start in range(0, len(flat), chunk):
@@ -57,6 +55,13 @@ def chunked_cross_entropy(
     if not parts:
         return flat.new_zeros(targets.shape)
     return torch.cat(parts).view(targets.shape)
+
+
+def _flat(states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns states (N, D) and targets (N,); raises `ValueError` where their shapes do not fit."""
+    if states.shape[:-1] != targets.shape:
+        raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
+    return states.flatten(0, -2), targets.flatten()
 
 
 def _losses(
@@ -151,9 +156,6 @@ def summed_cross_entropy(
     Raises:
         ValueError: if the shapes do not fit.
     """
-    if states.shape[:-1] != targets.shape:
-        raise ValueError(f"states {tuple(states.shape)}, but targets {tuple(targets.shape)}")
-    found: Tensor = _Summed.apply(
-        states.flatten(0, -2), weight, bias, targets.flatten(), chunk, label_smoothing
-    )
+    flat, aims = _flat(states, targets)
+    found: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing)
     return found
