@@ -5,7 +5,7 @@ sections `[model]` and `[optim]` are those of classifiers; a corpus, what is pre
 training goes on have sections of their own here.
 """
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, SerializeAsAny
 
@@ -245,9 +245,3 @@ class LanguageConfig(Written):
     task: Annotated[NextTokenConfig | MaskedConfig, Field(discriminator="kind")]
     optim: OptimConfig
     train: PretrainConfig
-
-    def _top(self, *, comments: bool = False) -> dict[str, Any]:
-        top: dict[str, Any] = {"arch": self.arch}
-        if self.preset or comments:
-            top["preset"] = self.preset
-        return top

@@ -28,6 +28,9 @@ SECTIONS = ("data", "model", "task", "optim", "train")
 class Written(Section):
     """A configuration of sections, those of `SECTIONS`, with some keys above them."""
 
+    arch: str
+    preset: str | None = None
+
     def to_toml(self, *, comments: bool = False) -> str:
         """Writes the configuration as TOML, with what each key means if asked."""
         import tomlkit
@@ -48,8 +51,11 @@ class Written(Section):
         return self._top() | sections
 
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
-        """Returns the keys above the sections."""
-        raise NotImplementedError
+        """Returns the keys above the sections; an unset preset only beside comments."""
+        top: dict[str, Any] = {"arch": self.arch}
+        if self.preset or comments:
+            top["preset"] = self.preset
+        return top
 
 
 class RunConfig(Written):
@@ -86,9 +92,7 @@ class RunConfig(Written):
 
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
         """Returns the keys above the sections; what arch auto settled only where it did."""
-        top: dict[str, Any] = {"arch": self.arch}
-        if self.preset or comments:
-            top["preset"] = self.preset
+        top = super()._top(comments=comments)
         if self.estimates:
             top |= {"budget": self.budget, "estimates": self.estimates}
         return top

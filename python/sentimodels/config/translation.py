@@ -4,7 +4,7 @@ Not for classifiers (`run.py`) nor for pre-training (`language.py`). The archite
 encoder and a decoder, or a causal one, which learns to go on from a source and a marker with the target.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -194,9 +194,3 @@ class TranslationConfig(Written):
     task: Seq2SeqConfig
     optim: OptimConfig
     train: TranslationTrainConfig
-
-    def _top(self, *, comments: bool = False) -> dict[str, Any]:
-        top: dict[str, Any] = {"arch": self.arch}
-        if self.preset or comments:
-            top["preset"] = self.preset
-        return top
