@@ -221,13 +221,9 @@ def test_who_moves_what(name: str, kinds: dict[str, set[str]]) -> None:
 def test_muon_leaves_tables_and_the_head_to_adamw() -> None:
     """Whole language models: their table is dense, their head a matrix."""
 
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.backbone = nn.ModuleDict({"embedding": nn.Embedding(5, 4), "layer": nn.Linear(4, 4)})
-            self.head = nn.Linear(4, 5)
-
-    model = Model()
+    layer = nn.Linear(4, 4)
+    backbone = nn.ModuleDict({"embedding": nn.Embedding(5, 4), "layer": layer})
+    model = nn.ModuleDict({"backbone": backbone, "head": nn.Linear(4, 5)})
     made = Optimizers(model, OptimConfig(name="muon", muon_lr=0.5, weight_decay=0.1), sparse=())
     found = {
         kind: {made.names[id(p)] for group in one.param_groups for p in group["params"]}
@@ -236,15 +232,15 @@ def test_muon_leaves_tables_and_the_head_to_adamw() -> None:
     assert found["muon"] == {"backbone.layer.weight"}
     assert found["adamw"] == {name for name, _ in model.named_parameters()} - found["muon"]
     # It has a rate of its own, and the decay of the section.
-    before = model.backbone["layer"].weight.detach().clone()
+    before = layer.weight.detach().clone()
     oracle = nn.Parameter(before.clone())
     alone = torch.optim.Muon([oracle], lr=0.25, weight_decay=0.1)
     made.set_rate(0.5)
-    for weight in (model.backbone["layer"].weight, oracle):
+    for weight in (layer.weight, oracle):
         weight.grad = torch.arange(16.0).reshape(4, 4).cos()
     made.step()
     alone.step()
-    assert torch.equal(model.backbone["layer"].weight, oracle)
+    assert torch.equal(layer.weight, oracle)
     assert not torch.equal(oracle, before)
 
 
