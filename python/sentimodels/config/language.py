@@ -12,7 +12,7 @@ from pydantic import Field, SerializeAsAny
 from .optim import OptimConfig
 from .run import Written
 from .section import Section, flag
-from .train import LoopConfig
+from .train import LoopConfig, StartConfig
 
 __all__ = [
     "LANGUAGE_TASKS",
@@ -137,20 +137,9 @@ class MaskedConfig(Section):
     )
 
 
-class PretrainConfig(LoopConfig):
+class PretrainConfig(LoopConfig, StartConfig):
     """How long and on what: the first budget that is reached ends the run."""
 
-    init_from: str | None = Field(
-        default=None,
-        description="Run directory or safetensors file to initialise the weights from, where name and "
-        "shape fit.",
-        json_schema_extra=flag("--init", "RUN"),
-    )
-    init_map: dict[str, str] = Field(
-        default={},
-        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
-        "them.",
-    )
     tokens: int | None = Field(
         default=None,
         ge=1,

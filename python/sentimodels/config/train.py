@@ -1,7 +1,7 @@
 """`TrainConfig`, the section `[train]`: how long and on what; and the `Course` it gives.
 
-`LoopConfig` is the part of it that the trainer reads, whatever the task.
-Not for the loss or the order of rows: those are the task's (`task.py`).
+`LoopConfig` is the part of it that the trainer reads, whatever the task; `StartConfig` says where the
+weights start. Not for the loss or the order of rows: those are the task's (`task.py`).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from .section import Section, flag
 
-__all__ = ["Course", "LoopConfig", "TrainConfig"]
+__all__ = ["Course", "LoopConfig", "StartConfig", "TrainConfig"]
 
 
 class LoopConfig(Section):
@@ -94,8 +94,8 @@ class LoopConfig(Section):
     )
 
 
-class _Beginning(Section):
-    """Where a classifier begins, and what is trained besides."""
+class StartConfig(Section):
+    """Where the weights start: those of another run, or of a file; `runs/start.py` reads them."""
 
     init_from: str | None = Field(
         default=None,
@@ -108,6 +108,11 @@ class _Beginning(Section):
         description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
         'them, as in {"encoder." = "transformer."}.',
     )
+
+
+class TrainConfig(LoopConfig, StartConfig):
+    """How long and on what."""
+
     baseline: bool = Field(
         default=True,
         description="Train TF-IDF with logistic regression on the same rows, as a baseline. [default: "
@@ -120,10 +125,6 @@ class _Beginning(Section):
         "the temperature that the validation rows chose.",
         json_schema_extra=flag("--refit"),
     )
-
-
-class TrainConfig(LoopConfig, _Beginning):
-    """How long and on what."""
 
     def course(self, n_rows: int, world: int = 1) -> "Course":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.
