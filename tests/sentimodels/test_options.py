@@ -1,31 +1,104 @@
-"""The options of `senti train` are the flagged fields of the configuration, all of them, and nothing else."""
+"""The options of the commands that train are the flagged fields of their configurations, and little else."""
 
+import re
 from typing import Any
 
 import pytest
 
-from sentimodels.cli.options import parameters, tree_of
-from sentimodels.config import TASKS, DataConfig, OptimConfig, RunConfig, TrainConfig
+from sentimodels.cli import pretrain, train, translate_train
+from sentimodels.cli.options import tree_of
+from sentimodels.config import (
+    LANGUAGE_TASKS,
+    TASKS,
+    CorpusConfig,
+    DataConfig,
+    LanguageConfig,
+    OptimConfig,
+    ParallelConfig,
+    PretrainConfig,
+    RunConfig,
+    Section,
+    Seq2SeqConfig,
+    TrainConfig,
+    TranslationConfig,
+    TranslationTrainConfig,
+    Written,
+)
 from sentimodels.errors import ConfigError
+from sentimodels.lm.translation_config import resolve_translation
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import resolve
+from sentimodels.runs.language import resolve_language
 
-SECTIONS: dict[str, type[Any]] = {
-    "": RunConfig, "data.": DataConfig, "optim.": OptimConfig, "train.": TrainConfig,
-    "task.": TASKS["classification"],
+Sections = list[tuple[str, type[Section]]]
+OF_TRAIN: Sections = [
+    ("", RunConfig), ("data.", DataConfig), ("optim.", OptimConfig), ("train.", TrainConfig),
+    ("task.", TASKS["classification"]),
+]  # fmt: skip
+OF_PRETRAIN: Sections = [
+    ("", LanguageConfig), ("data.", CorpusConfig), ("optim.", OptimConfig), ("train.", PretrainConfig),
+    *(("task.", one) for one in LANGUAGE_TASKS.values()),
+]  # fmt: skip
+OF_TRANSLATE: Sections = [
+    ("", TranslationConfig), ("data.", ParallelConfig), ("optim.", OptimConfig), ("task.", Seq2SeqConfig),
+    ("train.", TranslationTrainConfig),
+]  # fmt: skip
+IN_PRETRAIN = {
+    "model.attention", "model.positions", "optim.name", "optim.muon_lr", "optim.schedule", "optim.warmup",
+    "optim.weight_decay", "optim.clip",
 }  # fmt: skip
+# The command, the sections of its configuration, and the options that no flag of theirs makes.
+COMMANDS = [
+    (train, OF_TRAIN, {f"model.{name}" for name in ("pooling", "attention", "positions", "char_ngrams")}),
+    (pretrain, OF_PRETRAIN, IN_PRETRAIN),
+    (translate_train, OF_TRANSLATE, set()),
+]
+# Defaults that are no value.
+WORDS = ("depends on --arch", "that of the preset", "masked of bert and encoder, else next-token")
+IDS = ["train", "pretrain", "translate train"]
 
 
-def test_each_flagged_field_is_an_option_with_its_help() -> None:
-    made = {key: parameter.annotation.__metadata__[0] for key, parameter in parameters()}
-    for prefix, section in SECTIONS.items():
+@pytest.mark.parametrize(("command", "sections", "others"), COMMANDS, ids=IDS)
+def test_each_flagged_field_is_an_option_with_its_help(
+    command: Any, sections: Sections, others: set[str]
+) -> None:
+    made = {key: parameter.annotation.__metadata__[0] for key, parameter in command.options()}
+    flagged = set()
+    for prefix, section in sections:
         for name, extra in section.flags():
-            option = made.pop(f"{prefix}{name}")
+            option = made[f"{prefix}{name}"]
             assert option.default == extra["flag"]  # where typer keeps the name
             assert option.help.startswith(section.model_fields[name].description)
-    assert {key.split(".")[0] for key in made} == {"model"}
+            flagged.add(f"{prefix}{name}")
+    assert set(made) - flagged == others
+    names = [made[key].default for key in made]
+    assert len(set(names)) == len(names)
     of_models = {name for row in ARCHITECTURES.values() for name in row.config.model_fields}
-    assert {key.split(".")[1] for key in made} <= of_models
+    assert {key.split(".")[1] for key in made if key.startswith("model.")} <= of_models
+
+
+@pytest.mark.parametrize(
+    ("command", "settled"),
+    [
+        (train, resolve({"arch": "lstm"})), (pretrain, resolve_language({})),
+        (translate_train, resolve_translation({})),
+    ],
+    ids=IDS,
+)  # fmt: skip
+def test_the_default_in_the_help_is_the_one_of_a_run(command: Any, settled: Written) -> None:
+    """Where the help works it out, rather than the description telling it."""
+    checked = 0
+    for key, parameter in command.options():
+        section, _, name = key.rpartition(".")
+        of = getattr(settled, section) if section else settled
+        field = type(of).model_fields.get(name) if section else None
+        told = re.search(r"\[default: ([^\]]*)\]$", parameter.annotation.__metadata__[0].help)
+        if field is None or told is None or "[default:" in str(field.description):
+            continue
+        if told[1] not in WORDS:
+            assert str(getattr(of, name)) == told[1], key
+            checked += 1
+    assert checked > 5
 
 
 def test_what_is_given_is_a_tree_that_resolves() -> None:

@@ -1,13 +1,15 @@
-"""The options of `senti train` and `senti pretrain` that set a key of the configuration, from its fields.
+"""The options of a command that set a key of its configuration, made from the fields.
 
-Not for options of the command alone (`train.py`). A field with a `flag` (`config/`) is an option here:
+Not for options of the command alone (`train.py`, ...). A field with a `flag` (`config/`) is an option here:
 its name, kind, limits and help come from the field, so nothing is written twice. The keys of models
 differ by architecture; the few that are options are in a table of their own.
 """
 
+import inspect
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import wraps
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -16,12 +18,12 @@ import typer
 from .command import UsageError, size
 
 if TYPE_CHECKING:
-    from ..config import Section
+    from ..config import Section, Written
 
-__all__ = ["parameters", "seconds", "tree_of"]
+__all__ = ["MODEL", "parameters", "seconds", "tree_of", "with_options"]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
-_MODEL = {
+MODEL = {
     "pooling": ("--pooling", "KIND", "Pooling of token states: last, mean, max, mean-max, ..."),
     "attention": ("--attention", "KIND", "Attention: softmax, linear, ..."),
     "positions": ("--positions", "KIND", "Position encoding: none, learned, rotary, alibi, ..."),
@@ -29,24 +31,27 @@ _MODEL = {
         "--char-ngrams", "LOW,HIGH", "Shortest and longest character n-grams, such as 3,5; 0,0 for none.",
     ),
 }  # fmt: skip
+_NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 
 
-# Of these a language model has no use.
-_NO_LANGUAGE = ("pooling", "char_ngrams")
-# Keys of [optim] that `senti pretrain` has as options as well: option and metavar.
-_OPTIM = {
-    "name": ("--optimizer", "NAME"), "muon_lr": ("--muon-lr", "RATE"), "schedule": ("--schedule", "KIND"),
-    "warmup": ("--warmup", "SHARE"), "weight_decay": ("--weight-decay", "RATE"), "clip": ("--clip", "NORM"),
-}  # fmt: skip
-
-
-def parameters(*, language: bool = False) -> Iterator[tuple[str, Parameter]]:
+def parameters(
+    config: "type[Written]",
+    tasks: "Iterable[type[Section]]",
+    *,
+    model: Collection[str] = (),
+    flags: Mapping[str, tuple[str, str]] = _NOTHING,
+    defaults: Mapping[str, object] = _NOTHING,
+) -> Iterator[tuple[str, Parameter]]:
     """Yields the key of each option, as `optim.lr`, and the parameter that typer makes it from.
 
     Args:
-        language: whether of a language model's configuration, or a classifier's.
+        config: what the command reads.
+        tasks: what its `[task]` may be.
+        model: keys of `MODEL` that are options.
+        flags: option and metavar by key, of fields that are no option elsewhere.
+        defaults: by key, what the help calls the default where it is not the field's own.
     """
-    for key, field, extra in _flagged(language):
+    for key, field, extra in _flagged(config, tasks, flags):
         names = [str(extra["flag"])]
         # A size may be written as 512M, a time as 10m, a count as 41M.
         spelled = extra["metavar"] in ("SIZE", "TIME", "COUNT")
@@ -56,52 +61,58 @@ def parameters(*, language: bool = False) -> Iterator[tuple[str, Parameter]]:
             more["min"] = int(least)
         if extra.get("metavar"):
             more["metavar"] = str(extra["metavar"])
-        text = _language_help(key, field) if language else _help(key, field)
-        yield key, _parameter(key, kind, names, text, more)
-    for name, (option, metavar, text) in _MODEL.items():
-        key = f"model.{name}"
-        if language and name in _NO_LANGUAGE:
-            continue
-        yield key, _parameter(key, str, [option], text, {"metavar": metavar})
+        yield key, _parameter(key, kind, names, _help(field, defaults.get(key, field.default)), more)
+    for name in model:
+        option, metavar, text = MODEL[name]
+        yield f"model.{name}", _parameter(f"model.{name}", str, [option], text, {"metavar": metavar})
 
 
-def _flagged(language: bool) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Callable[..., None]:
+    """Returns a command with options in place of its `**given`, right after its first two parameters."""
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        command(**values)
+
+    called.__signature__ = inspect.Signature([*own[:2], *made, *own[2:]])  # type: ignore[attr-defined]
+    return called
+
+
+def _flagged(
+    config: "type[Written]", tasks: "Iterable[type[Section]]", flags: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """Yields the key, the field and the flag of each option."""
-    from ..config import (
-        LANGUAGE_TASKS,
-        TASKS,
-        CorpusConfig,
-        DataConfig,
-        LanguageConfig,
-        OptimConfig,
-        PretrainConfig,
-        RunConfig,
-        Section,
-        TrainConfig,
-    )  # fmt: skip
-
-    if language:
-        of_language: list[tuple[str, type[Section]]] = [("", LanguageConfig), ("data.", CorpusConfig)]
-        of_language += [("task.", section) for section in LANGUAGE_TASKS.values()]
-        of_language += [("optim.", OptimConfig), ("train.", PretrainConfig)]
-        yield from _of(of_language)
-        for name, (option, metavar) in _OPTIM.items():
-            extra = {"flag": option, "metavar": metavar}
-            yield f"optim.{name}", OptimConfig.model_fields[name], extra
-        return
-    sections: list[tuple[str, type[Section]]] = [("", RunConfig), ("data.", DataConfig)]
-    sections += [("task.", section) for section in TASKS.values()]
-    sections += [("optim.", OptimConfig), ("train.", TrainConfig)]
-    yield from _of(sections)
-
-
-def _of(sections: "list[tuple[str, type[Section]]]") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     seen = set()  # tasks may have the same key
-    for prefix, section in sections:
+    for prefix, section in _sections(config, tasks):
         for name, extra in section.flags():
             if f"{prefix}{name}" not in seen:
                 seen.add(f"{prefix}{name}")
                 yield f"{prefix}{name}", section.model_fields[name], extra
+    for key, (option, metavar) in flags.items():
+        name, _, field = key.partition(".")
+        yield key, _section(config, name).model_fields[field], {"flag": option, "metavar": metavar}
+
+
+def _sections(
+    config: "type[Written]", tasks: "Iterable[type[Section]]"
+) -> "Iterator[tuple[str, type[Section]]]":
+    """Yields what keys begin with, and the section they are of, in the order of the file."""
+    yield "", config
+    yield "data.", _section(config, "data")
+    for section in tasks:
+        yield "task.", section
+    for name in ("optim", "train"):
+        yield f"{name}.", _section(config, name)
+
+
+def _section(config: "type[Written]", name: str) -> "type[Section]":
+    section: type[Section] = config.model_fields[name].annotation  # type: ignore[assignment]
+    return section
 
 
 def _parameter(key: str, kind: Any, names: list[str], text: str, more: dict[str, Any]) -> Parameter:
@@ -125,30 +136,11 @@ def _kind(annotation: Any) -> tuple[Any, dict[str, Any]]:
     return (list[str] if several else str), {}
 
 
-def _language_help(key: str, field: Any) -> str:
-    """Returns a field's description, with its default where it is the same for every size."""
-    default = field.default
+def _help(field: Any, default: object) -> str:
+    """Returns a field's description, with its default where it says none itself."""
     if "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool):
         return str(field.description)
-    if key == "task.kind":
-        return f"{field.description} [default: masked of bert and encoder, else next-token]"
-    settled = "that of the preset" if key == "optim.lr" else "0.02" if key == "optim.warmup" else default
-    return f"{field.description} [default: {0.1 if key == 'optim.weight_decay' else settled}]"
-
-
-def _help(key: str, field: Any) -> str:
-    """Returns a field's description, with its default where every architecture has it."""
-    from ..config import DEFAULT_TASK
-    from ..runs.defaults import DEFAULTS
-
-    default = field.default
-    section, _, name = key.rpartition(".")
-    varies = any(
-        name in tree.get(section, {}) for (_, task), tree in DEFAULTS.items() if task == DEFAULT_TASK
-    )
-    if "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool):
-        return str(field.description)
-    return f"{field.description} [default: {'depends on --arch' if varies else default}]"
+    return f"{field.description} [default: {default}]"
 
 
 def tree_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ Not for training, which is one call, nor for the options that set a key (`option
 `--set`, that above `--config`, that above what suits the architecture and the size.
 """
 
-import inspect
-import sys
+from collections.abc import Iterator
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +14,23 @@ import typer
 from sentitok.cli.output import lines, number, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .options import parameters, tree_of
+from .options import parameters, tree_of, with_options
 from .stopping import Stopper
-from .train import trees, watched
+from .train import output_of_first, say_stopped, trees, watched
 
 __all__ = ["register"]
 
-_SCHEMA = "senti.pretrain/1"
+# Keys of [optim] that are no options of `senti train`: option and metavar.
+_FLAGS = {
+    "optim.name": ("--optimizer", "NAME"), "optim.muon_lr": ("--muon-lr", "RATE"),
+    "optim.schedule": ("--schedule", "KIND"), "optim.warmup": ("--warmup", "SHARE"),
+    "optim.weight_decay": ("--weight-decay", "RATE"), "optim.clip": ("--clip", "NORM"),
+}  # fmt: skip
+# What suits a language model, whatever its section says (`runs/language.py`).
+_DEFAULTS = {
+    "task.kind": "masked of bert and encoder, else next-token", "optim.lr": "that of the preset",
+    "optim.warmup": 0.02, "optim.weight_decay": 0.1,
+}  # fmt: skip
 
 
 def pretrain(
@@ -69,9 +79,8 @@ def pretrain(
     """
     from ..lm.pretrain import plan
     from ..runs.language import resolve_language
-    from ..runs.processes import is_first
 
-    output = Output(_SCHEMA, as_json=as_json and is_first(), quiet=quiet or not is_first())
+    output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         if corpus or config or set_ or out or tree_of(given):
             raise UsageError("--resume DIR takes no other settings: the run keeps its own")
@@ -92,17 +101,13 @@ def pretrain(
 def _run(output: Output, folder: Path, config: Any) -> None:
     """Trains, or goes on, and prints the summary."""
     from ..lm.pretrain import pretrain, resume_pretraining
-    from ..runs.processes import is_first
 
     stopper = Stopper()
     with watched(output, stopper) as more:
         about = resume_pretraining(folder, **more) if config is None else pretrain(config, folder, **more)
-    if is_first():
-        text = summary(about, folder) if output.human else ""
-        output.result({"run": str(folder), **about}, text, str(folder))
-    if about["fit"]["stop"] == "stopped":
-        print(f"senti: stopped; resume with senti pretrain --resume {folder}", file=sys.stderr)
-        raise typer.Exit(stopper.code)
+    text = summary(about, folder) if output.human else ""
+    output.result({"run": str(folder), **about}, text, str(folder))
+    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "pretrain")
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
@@ -141,20 +146,18 @@ def _shown(valid: dict[str, float]) -> list[str]:
     ]  # fmt: skip
 
 
-# Its own parameters, without those that the configuration brings.
-_OWN = [
-    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    for parameter in inspect.signature(pretrain).parameters.values()
-    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-]
+def options() -> Iterator[tuple[str, Parameter]]:
+    """Yields the options that a language model's configuration has, by key."""
+    from ..config import LANGUAGE_TASKS, LanguageConfig
+
+    return parameters(
+        LanguageConfig, LANGUAGE_TASKS.values(), model=("attention", "positions"), flags=_FLAGS,
+        defaults=_DEFAULTS,
+    )  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file, with the options that its configuration has."""
-    made = [parameter for _, parameter in parameters(language=True)]
-    pretrain.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*_OWN[:2], *made, *_OWN[2:]]
-    )
     app.command(
         "pretrain",
         cls=Command,
@@ -164,4 +167,4 @@ def register(app: typer.Typer) -> None:
             "senti pretrain books.txt --arch bert --preset nano --next-sentence --epochs 1 --out runs/bert",
             "senti pretrain --resume runs/lm",
         ),
-    )(pretrain)
+    )(with_options(pretrain, (made for _, made in options())))

@@ -4,16 +4,15 @@ Not for the search (`runs/sweep.py`). Options are those of `senti train`, where 
 several values; all runs have the same rows.
 """
 
-import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .options import parameters, seconds, tree_of
+from .options import seconds, tree_of, with_options
 from .stopping import Stopper
-from .train import say_group, settled, trees, watched
+from .train import options, say_group, settled, trees, watched
 
 
 def sweep(
@@ -81,19 +80,13 @@ def sweep(
     say_group(output, out, done, stopper)
 
 
-_OWN = [
-    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    for parameter in inspect.signature(sweep).parameters.values()
-    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-]
 # What a run of a sweep does not have: rows to test on, a budget of its own, a baseline.
 _LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file, with the options that its configuration has."""
-    made = [parameter for key, parameter in parameters() if key not in _LEFT_OUT]
-    sweep.__signature__ = inspect.Signature([*_OWN[:2], *made, *_OWN[2:]])  # type: ignore[attr-defined]
+    made = (parameter for key, parameter in options() if key not in _LEFT_OUT)
     app.command(
         "sweep",
         cls=Command,
@@ -102,4 +95,4 @@ def register(app: typer.Typer) -> None:
             "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
             "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
         ),
-    )(sweep)
+    )(with_options(sweep, made))

@@ -5,10 +5,10 @@ key of the configuration (`options.py`). Flags go above `--set`, that above `--c
 defaults of the architecture.
 """
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from sentitok.cli.output import lines, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
-from .options import parameters, tree_of
+from .options import MODEL, parameters, tree_of, with_options
 from .stopping import Stopper
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from ..runs.group import Done
     from ..runs.tables import Tables
 
-__all__ = ["register", "say_group", "settled", "trees", "watched"]
+__all__ = [
+    "options",
+    "output_of_first",
+    "register",
+    "say_group",
+    "say_stopped",
+    "settled",
+    "trees",
+    "watched",
+]
 
 
 def train(
@@ -79,7 +88,7 @@ def train(
     A validation part, and of 10,000 rows or more a test part, are held out. The best step by
     validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR goes on.
     """
-    output = _output(as_json=as_json, quiet=quiet)
+    output = output_of_first("senti.train/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
         if data or config or set_ or out or tree_of(given):
@@ -109,20 +118,13 @@ class _Unheard(Output):
         """Prints nothing."""
 
 
-def _output(*, as_json: bool, quiet: bool) -> Output:
+def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
+    """Returns the output of a command that `torchrun` may have started several times."""
     from ..runs.processes import is_first
 
     if is_first():
-        return Output("senti.train/1", as_json=as_json, quiet=quiet)
-    return _Unheard("senti.train/1", as_json=False, quiet=True)
-
-
-# Its own parameters, without those that the configuration brings.
-_OWN = [
-    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    for parameter in inspect.signature(train).parameters.values()
-    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-]
+        return Output(schema, as_json=as_json, quiet=quiet)
+    return _Unheard(schema, as_json=False, quiet=True)
 
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
@@ -248,17 +250,30 @@ def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
     say_group(output, folder, done, stopper)
 
 
-def say_stopped(stopped: bool, folder: Path, stopper: Stopper) -> None:
+def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
     """Ends a command that was stopped, with what to type to go on."""
     if stopped:
-        print(f"senti: stopped; resume with senti train --resume {folder}", file=sys.stderr)
+        print(f"senti: stopped; resume with senti {command} --resume {folder}", file=sys.stderr)
         raise typer.Exit(stopper.code)
+
+
+def options() -> Iterator[tuple[str, Parameter]]:
+    """Yields the options that a classifier's configuration has, by key."""
+    from ..config import DEFAULT_TASK, TASKS, RunConfig
+    from ..runs.defaults import DEFAULTS
+
+    varying = {
+        f"{section}.{name}": "depends on --arch"
+        for (_, task), tree in DEFAULTS.items()
+        for section, values in tree.items()
+        for name in values
+        if task == DEFAULT_TASK
+    }
+    return parameters(RunConfig, TASKS.values(), model=MODEL, defaults=varying)
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file, with the options that its configuration has."""
-    made = [parameter for _, parameter in parameters()]
-    train.__signature__ = inspect.Signature([*_OWN[:2], *made, *_OWN[2:]])  # type: ignore[attr-defined]
     app.command(
         "train",
         cls=Command,
@@ -268,4 +283,4 @@ def register(app: typer.Typer) -> None:
             "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
             "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
         ),
-    )(train)
+    )(with_options(train, (made for _, made in options())))

@@ -15,12 +15,19 @@ from sentitok.cli.output import json_line, lines, number
 from sentitok.cli.process import to_stdout
 
 from .command import AsJson, Command, Group, Output, Quiet, Traceback, examples, size
+from .options import with_options
 from .predict import chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
-from .translate_train import SourceColumn, TargetColumn, score_lines, train
+from .translate_train import options, score_lines, train
 
 __all__ = ["register"]
 
+SourceColumn = Annotated[
+    str | None, typer.Option("--source-column", help="Column of the sources, in a table.", metavar="NAME")
+]
+TargetColumn = Annotated[
+    str | None, typer.Option("--target-column", help="Column of the targets, in a table.", metavar="NAME")
+]
 Beam = Annotated[
     int | None,
     typer.Option(
@@ -170,7 +177,7 @@ def register(app: typer.Typer) -> None:
             "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
             "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
         ),
-    )(train)
+    )(with_options(train, (made for _, made in options())))
     group.command(
         "text",
         cls=Command,

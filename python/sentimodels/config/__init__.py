@@ -14,7 +14,7 @@ from .language import (
     PretrainConfig,
 )
 from .optim import OptimConfig
-from .run import SECTIONS, RunConfig
+from .run import SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
 from .train import Course, LoopConfig, TrainConfig
@@ -46,5 +46,6 @@ __all__ = [
     "TrainConfig",
     "TranslationConfig",
     "TranslationTrainConfig",
+    "Written",
     "flag",
 ]

@@ -42,7 +42,10 @@ class ParallelConfig(Section):
         json_schema_extra=flag("--encoding", "NAME"),
     )
     max_line_bytes: int | None = Field(
-        default=None, ge=1, description="Maximum size of a line or row, in bytes. [default: 256M]"
+        default=None,
+        ge=1,
+        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        json_schema_extra=flag("--max-line-bytes", "SIZE"),
     )
     limit: int | None = Field(
         default=None,
@@ -104,8 +107,8 @@ class Seq2SeqConfig(Section):
     )
     monitor: Literal["loss", "bleu"] = Field(
         default="loss",
-        description="Score that decides which weights are kept: validation loss, or BLEU of greedy "
-        "translations.",
+        description="Score that decides which weights are kept: loss, of the validation pairs, or bleu, of "
+        "their greedy translations.",
         json_schema_extra=flag("--monitor", "NAME"),
     )
     beam: int = Field(
@@ -135,7 +138,8 @@ class TranslationTrainConfig(LoopConfig):
 
     init_from: str | None = Field(
         default=None,
-        description="Run directory of a causal language model or of a translation model to start from.",
+        description="Run directory of a causal language model or of a translation model to start from; it "
+        "brings size and tokenizer.",
         json_schema_extra=flag("--init", "RUN"),
     )
     epochs: int = Field(
@@ -155,6 +159,9 @@ class TranslationTrainConfig(LoopConfig):
         ge=1,
         description="Number of places in a batch, of sources and targets together, padding included.",
         json_schema_extra=flag("--batch-tokens", "N"),
+    )
+    batch_size: int | None = Field(
+        default=None, description="Not used: batch_tokens says how much a batch holds."
     )
     patience: int = Field(
         default=0,
@@ -181,7 +188,8 @@ class TranslationConfig(Written):
 
     arch: str = Field(
         default="seq2seq",
-        description="Architecture: seq2seq, an encoder and a decoder, or a causal one: gpt, mamba, lstm.",
+        description="Architecture: seq2seq, an encoder and a decoder, or a causal model that goes on from a "
+        "prompt: gpt, mamba, lstm.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(
