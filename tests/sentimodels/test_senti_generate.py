@@ -70,6 +70,17 @@ def test_prompts_of_arguments_files_and_stdin(folder: Path) -> None:
     assert len(set(expected)) == 4
 
 
+def test_a_file_may_be_of_another_encoding(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompts.txt").write_text("the café\n", "latin-1")
+    call = ("generate", folder / "runs" / "base", "-f", "prompts.txt", "--seed", "1", "--json")
+    done = senti(*call, "--encoding", "latin-1", cwd=tmp_path)
+    assert json.loads(done.out)["prompt"] == "the café", done.err
+    done = senti(*call, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "prompts.txt" in done.err
+    assert "--encoding" in done.err
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".txt"])
 def test_texts_go_to_a_file(suffix: str, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / f"texts{suffix}"

@@ -2,13 +2,17 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from commands import run
+from language_runs import language_run
 from senti_in_process import senti
+from sentimodels.cli.app import build
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
@@ -74,20 +78,50 @@ def test_a_long_line_is_refused(name: str, head: str, row: str, tmp_path: Path) 
     assert len(read_table(path, max_line_bytes=1000).texts) == 2
 
 
-def test_the_option_of_long_lines_is_one_of_all_commands(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text,label\nshort,1\n" + "x" * 3000 + ",0\n")
-    told = "a.csv, line 3: the line is longer than 2048 characters, the most that is held at once"
-    for line in (
-        "data check a.csv --max-line-bytes 2K",
-        "data stats a.csv --max-line-bytes 2K",
-        "data split a.csv -o parts --max-line-bytes 2K",
-        "train a.csv --arch cnn --out runs/x --max-line-bytes 2K",
-    ):
-        code, out, err = run(line, program="senti", cwd=tmp_path)
-        assert (code, out) == (2, ""), err
-        assert told in err, line
+@pytest.mark.parametrize(
+    "line",
+    [
+        "data check a.csv",
+        "data stats a.csv",
+        "data split a.csv -o parts",
+        "train a.csv --arch cnn --out runs/x",
+        "pretrain a.csv --format lines --out runs/x",
+        "translate train a.csv --source-column text --target-column label --out runs/x",
+        "translate evaluate runs/x a.csv --source-column text --target-column label",
+        "generate runs/lm --file a.csv",
+        "generate runs/lm < a.csv",
+    ],
+)
+def test_the_option_of_long_lines_is_one_of_all_commands(line: str, tmp_path: Path) -> None:
+    text = "text,label\nshort,1\n" + "x" * 3000 + ",0\n"
+    (tmp_path / "a.csv").write_text(text)
+    if line.startswith("generate"):
+        language_run(tmp_path / "runs" / "lm", "gpt", 4096)
+    words, _, stdin = line.partition(" < ")
+    done = senti(*words.split(), "--max-line-bytes", "2K", cwd=tmp_path, stdin=text if stdin else "")
+    said = f"{'stdin' if stdin else 'a.csv'}, line 3: the line is longer than 2048 characters"
+    assert (done.code, done.out) == (2, ""), done.err
+    assert f"{said}, the most that is held at once" in done.err
+
+
+def test_a_size_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nshort,1\n")
     code, _, err = run("data stats a.csv --max-line-bytes none", program="senti", cwd=tmp_path)
     assert (code, err) == (2, "senti: --max-line-bytes none: expected a size in bytes, as in 512M or 2G\n")
+
+
+def _commands(group: Any, name: str = "senti") -> Iterator[tuple[str, set[str]]]:
+    """Yields each command with its options."""
+    for key, command in getattr(group, "commands", {}).items():
+        yield f"{name} {key}", {option for parameter in command.params for option in parameter.opts}
+        yield from _commands(command, f"{name} {key}")
+
+
+def test_who_has_an_encoding_limits_lines_too() -> None:
+    found = dict(_commands(get_command(build())))
+    reading = {name for name, options in found.items() if "--encoding" in options}
+    assert {"senti generate", "senti translate text", "senti pretrain", "senti predict"} <= reading
+    assert [name for name in reading if "--max-line-bytes" not in found[name]] == []
 
 
 def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:

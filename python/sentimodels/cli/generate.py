@@ -5,7 +5,6 @@ go through the model together, and come out in their order. On a terminal withou
 asked for, again and again, and each stands alone.
 """
 
-import io
 import sys
 import time
 from collections.abc import Iterator
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sentitok.cli.output import json_line, number
-from sentitok.cli.process import complain, stdin, to_stdout
-from sentitok.rows import MAX_LINE, lines
+from sentitok.cli.process import complain, to_stdout
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .tables import Device
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .predict import lines_of_stdin
+from .tables import Device, Encoding, MaxLineBytes
 
 if TYPE_CHECKING:
     from ..language_model import LanguageModel
@@ -122,6 +121,8 @@ def generate(
             "--out", "-o", metavar="FILE", help="File to write to: .jsonl or .txt. [default: stdout]"
         ),
     ] = None,
+    encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
     device: Device = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -139,16 +140,17 @@ def generate(
     output = Output("senti.generate/1", as_json=as_json, quiet=quiet)
     if out is not None and out.suffix not in (".jsonl", ".txt"):
         raise UsageError(f"--out {out}: writes .jsonl or .txt")
+    longest = size(max_line_bytes, "--max-line-bytes")
     sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
     model = LanguageModel.load(run, device or "cpu")
     stops = tuple(_unescaped(text) for text in stop or ())
     writer = _Writer(output, model, model.limits(max_new_tokens, stops, window=window), sampling)
     writer.options = {"seed": seed, "begin": begin, "batch_size": batch_size}
-    given = _given(prompts or [], file or [])
+    given = _given(prompts or [], file or [], encoding, longest)
     if given is None and out is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
         _ask(writer)
         return
-    asked = _lines_of_stdin() if given is None else iter(given)
+    asked = lines_of_stdin(longest) if given is None else iter(given)
     if out is not None:
         form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
         parts = list(writer.together(asked, n, form))
@@ -223,7 +225,9 @@ class _Writer:
         )
 
 
-def _given(prompts: list[str], files: list[Path]) -> list[str] | None:
+def _given(
+    prompts: list[str], files: list[Path], encoding: str | None, longest: int | None
+) -> list[str] | None:
     """Returns the prompts of the arguments, then those of the files; `None` without either."""
     from ..data.opening import open_text
 
@@ -231,19 +235,9 @@ def _given(prompts: list[str], files: list[Path]) -> list[str] | None:
         return None
     found = list(prompts)
     for path in files:
-        with open_text(path) as opened:
+        with open_text(path, encoding or "utf-8", longest) as opened:
             found += [line.rstrip("\r\n") for line in opened.lines()]
     return found
-
-
-def _lines_of_stdin() -> Iterator[str]:
-    """The lines of stdin, which are UTF-8 whatever the terminal is."""
-    text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
-    try:
-        for line in lines(text, "stdin", MAX_LINE):
-            yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"stdin is not UTF-8 ({error.reason}); give UTF-8 text") from error
 
 
 def _ask(writer: _Writer) -> None:
