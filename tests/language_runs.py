@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from sentimodels.lm.directory import begin_language_run, finish_language_run
+from sentimodels.lm.directory import begin_language_run
 from sentimodels.lm.model import LanguageModule, build_language_model
+from sentimodels.runs.directory import finish_run
 from sentimodels.runs.language import resolve_language
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 
@@ -45,5 +46,5 @@ def language_run(
     tokenizer = tokenizer or tokenizer_of(arch)
     module = moved(build_language_model(config, tokenizer.vocab_size))
     begin_language_run(folder, config, tokenizer, {"sources": []})
-    finish_language_run(folder, module, tokenizer, {"arch": arch})
+    finish_run(folder, module, tokenizer, {"arch": arch})
     return module

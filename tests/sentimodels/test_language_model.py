@@ -8,10 +8,10 @@ import torch
 
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.lm.directory import begin_language_run, finish_language_run, load_language_model
+from sentimodels.lm.directory import begin_language_run, load_language_model
 from sentimodels.lm.model import CausalModel, MaskedModel, build_language_model
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.directory import finish_run, load_config, verify
 from sentimodels.runs.language import PRESETS, resolve_language
 from sentitok import Tokenizer, train_bpe
 
@@ -144,7 +144,7 @@ def test_a_run_is_loaded_as_it_was_saved(arch: str, tokenizer: Tokenizer, tmp_pa
     begin_language_run(folder, config, tokenizer, {"sources": []})
     with pytest.raises(CheckpointError, match=r"no model\.safetensors; the run has not finished"):
         load_language_model(folder)
-    finish_language_run(folder, module, tokenizer, {"arch": arch})
+    finish_run(folder, module, tokenizer, {"arch": arch})
     loaded = load_language_model(folder)
     assert verify(folder) == []
     assert (loaded.config, loaded.tokenizer, loaded.about["arch"]) == (config, tokenizer, arch)
@@ -162,7 +162,7 @@ def test_a_run_is_loaded_as_it_was_saved(arch: str, tokenizer: Tokenizer, tmp_pa
 def test_a_run_that_was_changed_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     config, folder = config_of(), tmp_path / "run"
     begin_language_run(folder, config, tokenizer, {"sources": []})
-    finish_language_run(folder, build_language_model(config, tokenizer.vocab_size), tokenizer, {})
+    finish_run(folder, build_language_model(config, tokenizer.vocab_size), tokenizer, {})
     with pytest.raises(CheckpointError, match="no such folder"):
         load_language_model(tmp_path / "other")
     train_bpe(texts=["another text"], vocab_size=265).save(folder / "tokenizer.json")

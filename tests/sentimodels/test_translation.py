@@ -16,7 +16,7 @@ from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainCo
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.heads.cross_entropy import IGNORED
 from sentimodels.lm.beam import BeamOptions, beam_search
-from sentimodels.lm.directory import begin_language_run, finish_language_run
+from sentimodels.lm.directory import begin_language_run
 from sentimodels.lm.encoder_decoder import EncoderDecoder
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.model import CausalModel, build_language_model
@@ -28,7 +28,7 @@ from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.lm.translation_config import resolve_translation, starting
 from sentimodels.lm.translator import Translator
 from sentimodels.lm.writers import CausalWriter
-from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.directory import finish_run, load_config, verify
 from sentimodels.runs.language import load_language_config, resolve_language
 from sentimodels.text.inputs import Inputs
 
@@ -361,7 +361,7 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
     torch.manual_seed(7)
     base = build_language_model(language, tokenizer.vocab_size)
     begin_language_run(folder / "base", language, tokenizer, {"sources": []})
-    finish_language_run(folder / "base", base, tokenizer, {})
+    finish_run(folder / "base", base, tokenizer, {})
     files = config(folder).tree()["data"]
     tree: dict[str, Any] = {
         "data": {"train": files["train"], "valid": files["valid"]},

@@ -11,25 +11,28 @@
 | `state.safetensors`, `tokens/` | only while unfinished: what `--resume` goes on from |
 | `manifest.json` | size and SHA-256 of every other file |
 
-Not for classifiers (`runs/directory.py`), which the parts that know no labels come from.
+Translation models have the same files, with the hashes of their texts as classifiers have them. Not for
+classifiers (`runs/directory.py`), which the parts that know no labels come from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from torch import nn
 
 from sentitok import SentitokError, Tokenizer
 
-from ..config import LanguageConfig
+from ..config import LanguageConfig, Written
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..runs.directory import (
     MANIFEST,
+    STATE,
     WEIGHTS,
     check_there,
     check_unchanged,
-    finish_run,
     load_weights,
     metadata_of,
     read_json,
@@ -44,13 +47,17 @@ __all__ = [
     "TOKENIZER",
     "LoadedModel",
     "begin_language_run",
-    "finish_language_run",
+    "begin_with",
+    "load_checked",
     "load_language_model",
     "load_tokenizer",
+    "load_unfinished",
 ]
 
 TOKENIZER = "tokenizer.json"
 SOURCES = "training_data.json"
+_Config = TypeVar("_Config", bound=Written)
+_Module = TypeVar("_Module", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -84,18 +91,21 @@ def begin_language_run(
     Raises:
         CheckpointError: if the folder holds another run.
     """
+    begin_with(folder, config, tokenizer, {SOURCES: to_json(sources)})
+
+
+def begin_with(folder: Path, config: Written, tokenizer: Tokenizer, files: Mapping[str, bytes]) -> None:
+    """Writes tokenizer, the files that say what is trained on, and at last the configuration.
+
+    Raises:
+        CheckpointError: if the folder holds another run.
+    """
     refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(folder / TOKENIZER)
-    write_atomically(folder / SOURCES, to_json(sources))
+    for name, content in files.items():
+        write_atomically(folder / name, content)
     write_atomically(folder / "config.toml", config.to_toml().encode())
-
-
-def finish_language_run(
-    folder: Path, module: LanguageModule, tokenizer: Tokenizer, about: Mapping[str, Any]
-) -> None:
-    """Writes the weights and what is known after training, and the manifest over all files."""
-    finish_run(folder, module, tokenizer, about)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
@@ -115,20 +125,53 @@ def load_language_model(folder: Path | str) -> LoadedModel:
 
     Raises:
         CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
-        ConfigError: if the run is a classifier.
+        ConfigError: if the run is of another kind.
     """
-    folder = Path(folder)
-    check_there(folder)
-    if not (folder / "config.toml").is_file():
-        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
-    config = load_language_config(folder)
+    return LoadedModel(*load_checked(Path(folder), load_language_config, build_language_model))
+
+
+def load_checked(
+    folder: Path, read: Callable[[Path], _Config], build: Callable[[_Config, int], _Module]
+) -> tuple[_Config, _Module, Tokenizer, dict[str, Any]]:
+    """Loads a run whose texts a tokenizer reads, after checking its files against the manifest.
+
+    Args:
+        folder: the run directory.
+        read: reads its configuration; refuses a run of another kind.
+        build: builds the module, of the configuration and the size of the vocabulary.
+
+    Returns:
+        Configuration, module in evaluation mode, tokenizer, and what `run.json` holds.
+
+    Raises:
+        CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
+    """
+    config = _read(folder, read)
     metadata = metadata_of(folder)
     files = read_json(folder / MANIFEST).get("files", {})
     check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"), files)
     tokenizer = load_tokenizer(folder)
     if metadata.get("tokenizer_sha256") != tokenizer.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
-    module = build_language_model(config, tokenizer.vocab_size)
+    module = build(config, tokenizer.vocab_size)
     load_weights(module, folder)
-    module.eval()
-    return LoadedModel(config, module, tokenizer, read_json(folder / "run.json"))
+    return config, module.eval(), tokenizer, read_json(folder / "run.json")
+
+
+def load_unfinished(folder: Path, read: Callable[[Path], _Config]) -> _Config:
+    """Returns the configuration of a run that can be resumed, by what reads it.
+
+    Raises:
+        CheckpointError: if there is no run, or nothing is left of it to do.
+    """
+    config = _read(folder, read)
+    if (folder / WEIGHTS).is_file() and not (folder / STATE).is_file():
+        raise CheckpointError(f"{folder}: has finished; nothing to resume")
+    return config
+
+
+def _read(folder: Path, read: Callable[[Path], _Config]) -> _Config:
+    check_there(folder)
+    if not (folder / "config.toml").is_file():
+        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
+    return read(folder)

@@ -26,7 +26,7 @@ from sentitok import Tokenizer
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
-from ..runs.directory import STATE, WEIGHTS, check_there, read_json, refuse_run
+from ..runs.directory import finish_run, read_json, refuse_run
 from ..runs.language import load_language_config
 from ..runs.start import start_from
 from ..training.distributed import Distributed
@@ -37,7 +37,7 @@ from ..training.trainer import Record, Trainer
 from .baselines import bits_per_byte
 from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
-from .directory import SOURCES, begin_language_run, finish_language_run, load_tokenizer
+from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished
 from .masked import MaskedToken
 from .model import LanguageModule, build_language_model
 from .next_token import NextToken
@@ -103,12 +103,7 @@ def resume_pretraining(
     Raises:
         CheckpointError: if there is nothing to resume, or the corpus has changed.
     """
-    check_there(out)
-    if not (out / "config.toml").is_file():
-        raise CheckpointError(f"{out}: no config.toml; not a run directory")
-    config = load_language_config(out)
-    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
-        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    config = load_unfinished(out, load_language_config)
     processes = Distributed.start(config.train.device)
     with _together(processes) as first:
         if first:
@@ -289,7 +284,7 @@ def _fitted(
         "valid": {name.removeprefix("val_"): value for name, value in task.evaluate(module).scores.items()},
         "baselines": _baselines(corpus),
     }
-    finish_language_run(out, module.cpu(), tokenizer, about)
+    finish_run(out, module.cpu(), tokenizer, about)
     if stop not in ("stopped", "not finite"):
         shutil.rmtree(out / TOKENS, ignore_errors=True)
     if failed is not None:  # the best weights so far are a model that answers

@@ -27,15 +27,14 @@ from sentitok import Tokenizer
 from ..config import TranslationConfig
 from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
 from ..data.record import TrainingRecord
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, DataError, TrainingError
 from ..evaluation.translation import can_score, translation_scores
-from ..runs.directory import METRICS, STATE, WEIGHTS, check_there, finish_run, load_weights, refuse_run
+from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from .directory import TOKENIZER, load_tokenizer
+from .directory import begin_with, load_tokenizer, load_unfinished
 from .pairs import Pairs, encode_rows, end_of, joint_tokenizer
 from .seq2seq_task import PairFormat, Seq2Seq
 from .translation_config import load_translation_config
@@ -109,12 +108,7 @@ def resume_translation(
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    check_there(out)
-    if not (out / "config.toml").is_file():
-        raise CheckpointError(f"{out}: no config.toml; not a run directory")
-    config = load_translation_config(out)
-    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
-        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    config = load_unfinished(out, load_translation_config)
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
@@ -215,7 +209,8 @@ def _train(
     if config.train.init_from is not None and not goes_on:
         load_weights(module, Path(config.train.init_from))
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
-        _begin(out, config, tokenizer, TrainingRecord.of(train.table(), valid=valid.table()))
+        record = TrainingRecord.of(train.table(), valid=valid.table())
+        begin_with(out, config, tokenizer, record.files())
     encoded_s = time.perf_counter() - began
     failed = None
     try:
@@ -293,13 +288,3 @@ def _translations(
     """Returns the best translation of each source."""
     best = Translator(config, module, tokenizer, {}).translate(pairs.sources, **given)
     return [found[0].text for found in best]
-
-
-def _begin(out: Path, config: TranslationConfig, tokenizer: Tokenizer, record: TrainingRecord) -> None:
-    """Writes what is known before training, so that a stopped run can be resumed."""
-    refuse_run(out)
-    out.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(out / TOKENIZER)
-    for file, content in record.files().items():
-        write_atomically(out / file, content)
-    write_atomically(out / "config.toml", config.to_toml().encode())

@@ -18,21 +18,12 @@ from torch import nn
 from sentitok import Tokenizer
 
 from ..config import LanguageConfig, NextTokenConfig, Seq2SeqConfig, TranslationConfig
-from ..errors import CheckpointError, ConfigError, DataError
-from ..runs.directory import (
-    MANIFEST,
-    WEIGHTS,
-    check_there,
-    check_unchanged,
-    load_weights,
-    metadata_of,
-    read_json,
-)
+from ..errors import ConfigError, DataError
 from ..runs.language import resolve_language
 from ..text.inputs import Inputs
 from ..training.device import device_of
 from .beam import BeamOptions, Hypothesis, beam_search
-from .directory import TOKENIZER, load_tokenizer
+from .directory import load_checked
 from .encoder_decoder import EncoderDecoder
 from .model import build_language_model
 from .pairs import Rows, encode_rows, end_of
@@ -90,20 +81,10 @@ class Translator:
             CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
             ConfigError: if it is another kind of run.
         """
-        folder = Path(folder)
-        check_there(folder)
-        if not (folder / "config.toml").is_file():
-            raise CheckpointError(f"{folder}: no config.toml; not a run directory")
-        config = load_translation_config(folder)
-        metadata = metadata_of(folder)
-        files = read_json(folder / MANIFEST).get("files", {})
-        check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"), files)
-        tokenizer = load_tokenizer(folder)
-        if metadata.get("tokenizer_sha256") != tokenizer.fingerprint:
-            raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
-        module = build_translation_model(config, tokenizer.vocab_size)
-        load_weights(module, folder)
-        return cls(config, module.to(device_of(device)), tokenizer, read_json(folder / "run.json"))
+        config, module, tokenizer, about = load_checked(
+            Path(folder), load_translation_config, build_translation_model
+        )
+        return cls(config, module.to(device_of(device)), tokenizer, about)
 
     def translate(self, texts: Sequence[str], *, n_best: int = 1, **given: Any) -> list[list[Translation]]:
         """Returns the best translations of each text, best first.

@@ -25,9 +25,9 @@ from sentitok import SentitokError, Tokenizer
 from ...data.opening import read_small
 from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
-from ...runs.directory import to_json
+from ...runs.directory import finish_run, to_json
 from ...runs.language import resolve_language
-from ..directory import LoadedModel, begin_language_run, finish_language_run
+from ..directory import LoadedModel, begin_language_run
 from ..model import build_language_model
 from ..special import known_end
 from . import LAYOUTS, Layout
@@ -139,7 +139,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     _fill(module, ours, folder)
     about = {"arch": layout.arch, "imported": layout.name}
     begin_language_run(out, config, tokenizer, {"sources": [], "imported": layout.name})
-    finish_language_run(out, module, tokenizer, about)
+    finish_run(out, module, tokenizer, about)
     return LoadedModel(config, module.eval(), tokenizer, about), notes
 
 
