@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,19 +204,45 @@ def test_rows_of_ids_that_no_text_has(tmp_path: Path) -> None:
         close(found, theirs(ids).logits[..., :n_words])
 
 
-def test_files_of_tokenizers(tmp_path: Path) -> None:
-    """Of BERT's and GPT-2's own kinds."""
-    saved(tmp_path / "bert", "BertForMaskedLM")
-    (tmp_path / "bert" / "tokenizer.json").unlink()
+def _as_vocab_txt(folder: Path) -> None:
+    """Has a folder hold BERT's own file in place of tokenizer.json."""
+    (folder / "tokenizer.json").unlink()
     vocab = sorted(tokenizer_of("bert").vocab().items(), key=lambda item: item[1])
-    (tmp_path / "bert" / "vocab.txt").write_text("".join(f"{token}\n" for token, _ in vocab), "utf-8")
-    loaded, _ = import_model(tmp_path / "bert", tmp_path / "run")
-    assert (
-        loaded.tokenizer.encode("The cat").ids.tolist() == tokenizer_of("bert").encode("the cat").ids.tolist()
-    )
-    (tmp_path / "bert" / "vocab.txt").unlink()
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token, _ in vocab), "utf-8")
+
+
+def _as_vocab_json(folder: Path) -> None:
+    """Has a folder hold GPT-2's own files in place of tokenizer.json."""
+    model = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]), "utf-8")
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arch", "kind", "written", "text", "end"),
+    [
+        ("bert", "BertForMaskedLM", _as_vocab_txt, "The cat", "[SEP]"),
+        ("gpt", "GPT2LMHeadModel", _as_vocab_json, "the cat sat 日本!", "<|endoftext|>"),
+    ],
+)
+def test_files_of_tokenizers(
+    arch: str, kind: str, written: Callable[[Path], None], text: str, end: str, tmp_path: Path
+) -> None:
+    """Of BERT's and GPT-2's own kinds; the run is loaded with the ids it was written with."""
+    saved(tmp_path / "theirs", kind)
+    written(tmp_path / "theirs")
+    loaded, _ = import_model(tmp_path / "theirs", tmp_path / "run")
+    assert verify(tmp_path / "run") == []
+    again = load_language_model(tmp_path / "run")
+    assert (again.tokenizer, again.config.data.end) == (loaded.tokenizer, end)
+    expected = tokenizer_of(arch).encode(text.lower()).ids.tolist()
+    assert loaded.tokenizer.encode(text).ids.tolist() == expected
+    for name in ("vocab.txt", "vocab.json"):
+        (tmp_path / "theirs" / name).unlink(missing_ok=True)
     with pytest.raises(CheckpointError, match=r"no tokenizer; expected tokenizer\.json, vocab\.json"):
-        import_model(tmp_path / "bert", tmp_path / "other")
+        import_model(tmp_path / "theirs", tmp_path / "other")
 
 
 def test_pickles_are_not_read(tmp_path: Path) -> None:

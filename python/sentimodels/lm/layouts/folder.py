@@ -27,6 +27,7 @@ from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
 from ...runs.directory import finish_run, to_json
 from ...runs.language import resolve_language
+from ...text.saved import as_saved
 from ..directory import LoadedModel, begin_language_run
 from ..model import build_language_model
 from ..special import known_end
@@ -121,7 +122,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
             f"{folder / 'config.json'}: model_type {given.get('model_type')!r}; known are {known}"
         )
     tensors = _named(_weights(folder), layout)
-    tokenizer = _tokenizer(folder)
+    tokenizer = as_saved(_tokenizer(folder))
     sections = layout.from_theirs(given, tensors)
     end = given.get("eos_token_id")
     content = tokenizer.id_to_token(end) if isinstance(end, int) and 0 <= end < tokenizer.vocab_size else None
