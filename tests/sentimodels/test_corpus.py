@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sentimodels.config import CorpusConfig, LanguageConfig
 from sentimodels.data.sst import guard
 from sentimodels.errors import ConfigError, DataError
+from sentimodels.lm.arrays import ArrayFile, mapped
 from sentimodels.lm.batches import RowOrder
 from sentimodels.lm.budget import course
 from sentimodels.lm.corpus import Corpus, open_corpus, prepare
@@ -59,6 +60,32 @@ def documents_of(part: Part, tokenizer: Tokenizer) -> list[str]:
     assert ids[0] == ids[-1] == part.end
     ends = np.flatnonzero(ids == part.end)
     return [tokenizer.decode(ids[a + 1 : b]) for a, b in pairwise(ends.tolist())]
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [3], [1, 0, 40_000]], ids=str)
+def test_an_array_that_grows_is_a_file_of_numpy(lengths: list[int], tmp_path: Path) -> None:
+    parts = [np.arange(n) * (1 << 40) for n in lengths]
+    whole = np.concatenate([np.empty(0, np.int64), *parts])
+    with ArrayFile(tmp_path / "ours.npy") as file:
+        for part in parts:
+            file.add(part)
+        file.close()
+    np.save(tmp_path / "theirs.npy", whole)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+    found = mapped(tmp_path / "ours.npy")
+    assert found.dtype == np.int64
+    assert np.array_equal(found, whole)
+
+
+def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "whole.npy", np.arange(5))
+    data = (tmp_path / "whole.npy").read_bytes()
+    for name, damaged in (("short", data[:-8]), ("head", data[:60]), ("none", b""), ("other", b"x" * 200)):
+        (tmp_path / f"{name}.npy").write_bytes(damaged)
+        with pytest.raises(DataError, match=rf"{name}\.npy: unreadable: "):
+            mapped(tmp_path / f"{name}.npy")
+    with pytest.raises(DataError, match="missing"):
+        mapped(tmp_path / "missing.npy")
 
 
 def test_documents_are_divided_and_none_is_lost(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`ArrayFile`: an array of int64 that grows on the disk, then is memory-mapped.
 
 For what is as long as a corpus has documents or rows: it is written piece by piece and read where it is
-needed. The file is numpy's, with the header that token shards have.
+needed. The file is numpy's .npy, whose header has room for a length that grows.
 """
 
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayFile", "mapped"]
+from ..errors import DataError
 
-_HEADER_BYTES = 128
+__all__ = ["ArrayFile", "mapped"]
 
 
 class ArrayFile:
@@ -26,7 +26,7 @@ class ArrayFile:
         self.path = path
         self.length = 0
         self._file = path.open("wb")
-        self._file.write(bytes(_HEADER_BYTES))
+        self._write_header()
 
     def add(self, values: NDArray[np.int64]) -> None:
         """Adds numbers at the end."""
@@ -35,11 +35,13 @@ class ArrayFile:
 
     def close(self) -> None:
         """Ends the array: the file is whole."""
-        shape = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({self.length},), }}"
         self._file.seek(0)
-        self._file.write(b"\x93NUMPY\x01\x00\x76\x00")
-        self._file.write(shape.encode().ljust(_HEADER_BYTES - 11) + b"\n")
+        self._write_header()
         self._file.close()
+
+    def _write_header(self) -> None:
+        about = {"descr": "<i8", "fortran_order": False, "shape": (self.length,)}
+        np.lib.format.write_array_header_1_0(self._file, about)
 
     def __enter__(self) -> Self:
         return self
@@ -49,8 +51,13 @@ class ArrayFile:
 
 
 def mapped(path: Path) -> NDArray[np.int64]:
-    """Maps an array that `ArrayFile` wrote."""
-    if path.stat().st_size == _HEADER_BYTES:  # nothing to map
-        return np.empty(0, np.int64)
-    array: NDArray[np.int64] = np.memmap(path, "<i8", "r", offset=_HEADER_BYTES)
+    """Maps an array that `ArrayFile` wrote.
+
+    Raises:
+        DataError: if it is not there, or damaged.
+    """
+    try:
+        array: NDArray[np.int64] = np.load(path, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: unreadable: {error}") from error
     return array
