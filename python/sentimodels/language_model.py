@@ -20,7 +20,7 @@ from .lm.generate import Limits, Piece, check_prompts, generate
 from .lm.matrix_order import order_for_decoding
 from .lm.model import CausalModel
 from .lm.sampling import Sampling
-from .lm.scoring import Pooling, TextScore, pooled_states, token_log_probs
+from .lm.scoring import Pooling, TextScore, pooled_states, row_log_probs
 from .lm.special import known_end, masked_tokens
 from .training.device import device_of
 
@@ -237,7 +237,7 @@ class LanguageModel:
         ahead = self._ahead(begin=begin and self.end is not None)
         encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
         rows = [[*ahead, *one.ids.tolist()] for one in encoded]
-        found = token_log_probs(model, rows, self.context)
+        found = row_log_probs(model, rows, self.context)
         scores = []
         for text, one, log_probs in zip(texts, encoded, found, strict=True):
             ids = one.ids.astype(np.int64)

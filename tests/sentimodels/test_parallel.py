@@ -15,6 +15,7 @@ from sentimodels.heads.cross_entropy import IGNORED
 from sentimodels.lm.encoder_decoder import EncoderDecoder
 from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer, plan
 from sentimodels.lm.prompted import Prompted
+from sentimodels.lm.special import known_end
 from sentitok import train_bpe
 
 
@@ -169,6 +170,21 @@ def test_a_tokenizer_that_is_given_gets_an_end_where_it_has_none(tmp_path: Path)
         ParallelConfig(vocab_size=257, tokenizer_model="unigram"), ["ab cd"] * 9, ["ef gh"] * 9
     )
     assert unigram.decode(unigram.encode("ab gh").ids) == "ab gh"
+
+
+def test_the_end_is_that_of_pre_training(tmp_path: Path) -> None:
+    """So a model that learned where documents end knows where a translation does."""
+    both = train_bpe(texts=["a b"], vocab_size=260, special_tokens=["</s>", "<|endoftext|>"])
+    both.save(tmp_path / "both.json")
+    made = joint_tokenizer(ParallelConfig(tokenizer=str(tmp_path / "both.json")), [], [])
+    assert made.vocab_size == both.vocab_size
+    assert end_of(made)[0] == known_end(made, None, {}) == "<|endoftext|>"
+    # A piece of text that is spelled like an end is none, unless it is named.
+    spelled = train_bpe(texts=["a </s> b"] * 50, vocab_size=275, pre_tokenizer="whitespace-split")
+    assert spelled.token_to_id("</s>") is not None
+    with pytest.raises(ConfigError, match=r"none of <\|endoftext\|>, .*</s>, .* to end a text"):
+        end_of(spelled)
+    assert end_of(spelled, "</s>")[1] == spelled.token_to_id("</s>")
 
 
 def test_the_end_in_a_text_is_text() -> None:

@@ -69,7 +69,7 @@ class ParallelConfig(Section):
     )
     end: str | None = Field(
         default=None,
-        description="Special token that begins and ends a text. [default: </s>, <|endoftext|>, [SEP], ... "
+        description="Special token that begins and ends a text. [default: <|endoftext|>, </s>, [SEP], ... "
         "if the tokenizer has one; else </s> is added]",
     )
     max_tokens: int = Field(

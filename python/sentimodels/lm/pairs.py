@@ -17,11 +17,12 @@ from sentitok import Tokenizer, train_bpe, train_unigram
 from ..config import ParallelConfig
 from ..errors import ConfigError
 from ..text.saved import as_saved
+from .special import ENDS, known_end
 
 __all__ = ["Pairs", "Rows", "encode_rows", "end_of", "joint_tokenizer", "plan"]
 
-# What ends a text, in the order they are looked for; the first is added where there is none.
-_ENDS = ("</s>", "<|endoftext|>", "<eos>", "<|end_of_text|>", "[SEP]")
+# What ends a text where the tokenizer has nothing that does.
+_ADDED = "</s>"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def joint_tokenizer(config: ParallelConfig, sources: Sequence[str], targets: Seq
     if config.tokenizer is not None:
         return as_saved(_with_end(Tokenizer.from_file(config.tokenizer), config.end))
     texts, size = [*sources, *targets], config.vocab_size
-    end = config.end or _ENDS[0]
+    end = config.end or _ADDED
     if config.tokenizer_model == "unigram":
         return as_saved(_with_end(train_unigram(texts=texts, vocab_size=size), end))
     return train_bpe(
@@ -85,22 +86,23 @@ def joint_tokenizer(config: ParallelConfig, sources: Sequence[str], targets: Seq
 
 
 def _with_end(tokenizer: Tokenizer, asked: str | None) -> Tokenizer:
-    if any(tokenizer.token_to_id(end) is not None for end in ([asked] if asked else _ENDS)):
+    end = known_end(tokenizer, None, {}) if asked is None else asked
+    if end is not None and tokenizer.token_to_id(end) is not None:
         return tokenizer
-    return tokenizer.with_specials([asked or _ENDS[0]])
+    return tokenizer.with_specials([asked or _ADDED])
 
 
 def end_of(tokenizer: Tokenizer, asked: str | None = None) -> tuple[str, int]:
-    """Returns the special token that begins and ends a text, and its id.
+    """Returns the token that begins and ends a text, and its id: the one asked for, or the special one.
 
     Raises:
         ConfigError: if the tokenizer has none.
     """
-    for end in [asked] if asked else _ENDS:
-        id = tokenizer.token_to_id(end)
-        if id is not None:
-            return end, id
-    raise ConfigError(f"the tokenizer has none of {asked or ', '.join(_ENDS)} to end a text: set data.end")
+    end = known_end(tokenizer, None, {}) if asked is None else asked
+    id = None if end is None else tokenizer.token_to_id(end)
+    if end is None or id is None:
+        raise ConfigError(f"the tokenizer has none of {asked or ', '.join(ENDS)} to end a text: set data.end")
+    return end, id
 
 
 def encode_rows(tokenizer: Tokenizer, texts: Sequence[str]) -> Rows:

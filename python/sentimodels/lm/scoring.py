@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..heads.cross_entropy import IGNORED
 from .model import CausalModel
 
-__all__ = ["Pooling", "TextScore", "pooled_states", "token_log_probs"]
+__all__ = ["Pooling", "TextScore", "pooled_states", "row_log_probs"]
 
 Pooling = Literal["mean", "first", "last"]
 # Tokens, padding included, that go through a model at once.
@@ -71,7 +71,7 @@ class _Window:
 
 
 @torch.inference_mode()
-def token_log_probs(
+def row_log_probs(
     model: CausalModel, rows: Sequence[Sequence[int]], context: int | None
 ) -> list[NDArray[np.float64]]:
     """Returns the log-probability of each token but the first of each row.

@@ -12,9 +12,10 @@ from sentitok import Tokenizer
 
 from ..errors import DataError
 
-__all__ = ["MaskedTokens", "end_of_document", "known_end", "masked_tokens"]
+__all__ = ["ENDS", "MaskedTokens", "end_of_document", "known_end", "masked_tokens"]
 
-_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "[SEP]", "[EOS]")
+# What ends a document, in the order that they are looked for.
+ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "[SEP]", "[EOS]")
 _CLS = ("[CLS]", "<s>", "<cls>", "<bos>")
 _SEP = ("[SEP]", "</s>", "<sep>", "<eos>")
 _MASK = ("[MASK]", "<mask>", "<|mask|>")
@@ -57,12 +58,12 @@ def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer,
         DataError: if the tokenizer has no such token.
     """
     if named is None:
-        return _with(tokenizer, _ENDS)
+        return _with(tokenizer, ENDS)
     there = _special(tokenizer)
     if named not in there:
         raise DataError(
             f"--end {named}: no special token of the tokenizer; it has {', '.join(there) or 'none'}; "
-            f"without --end, {_ENDS[0]} is added"
+            f"without --end, {ENDS[0]} is added"
         )
     return tokenizer, there[named]
 
@@ -80,7 +81,7 @@ def known_end(tokenizer: Tokenizer, named: str | None, about: Mapping[str, Any])
     if isinstance(id, int) and 0 <= id < tokenizer.vocab_size:
         return tokenizer.id_to_token(id)
     there = _special(tokenizer)
-    return next((name for name in (_ENDS if named is None else (named,)) if name in there), None)
+    return next((name for name in (ENDS if named is None else (named,)) if name in there), None)
 
 
 def masked_tokens(tokenizer: Tokenizer) -> tuple[Tokenizer, MaskedTokens]:

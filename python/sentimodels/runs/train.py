@@ -7,7 +7,7 @@
     save     the run directory
 
 No branch on the architecture. Not for printing: what happens is told through `on_record`. A run that
-is trained twice, the second time on its validation rows too, is `twice.py`.
+is trained twice, the second time on its validation rows too, is `refit.py`.
 """
 
 import random
