@@ -6,9 +6,7 @@ where the second half goes on in half of the rows and is of another document in 
 so it is the same when a run is resumed. Special tokens are never chosen.
 """
 
-import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +17,10 @@ from torch import Tensor, nn
 from ..config import Course, MaskedConfig
 from ..errors import ConfigError
 from ..heads.cross_entropy import IGNORED
-from ..training.task import Evaluation, NotFiniteError
+from ..training.task import Evaluation
 from .batches import RowOrder
 from .corpus import Corpus
+from .evaluating import evaluating, loss_scores
 from .model import MaskedModel
 from .parts import Part
 from .special import MaskedTokens
@@ -214,31 +213,22 @@ class MaskedToken:
         right = int((logits.argmax(-1) == follows).sum()) if not model.training else 0
         return loss, nn.functional.cross_entropy(logits, follows), right
 
-    @torch.no_grad()
     def evaluate(self, model: nn.Module) -> Evaluation:
         """Scores the validation part, masked the same way each time."""
-        was_training = model.training
-        model.eval()
-        device = next(model.parameters()).device
         total = halves = 0.0
         n_tokens = n_rows = n_right = 0
-        bfloat16 = torch.autocast(device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
-        with bfloat16:
+        with evaluating(model, bfloat16=self.bfloat16):
             for place, numbers in enumerate(self.order.in_order(self.corpus.valid.n_rows)):
                 batch = self.rows(self.corpus.valid, numbers, _VALID, place)
                 loss, of_halves, right = self._losses(model, batch)
                 total, n_tokens = total + float(loss), n_tokens + batch.n_targets
                 halves, n_rows = halves + float(of_halves) * len(numbers), n_rows + len(numbers)
                 n_right += right
-        model.train(was_training)
-        if not math.isfinite(total + halves):
-            raise NotFiniteError(f"the validation loss is {total + halves}")
-        mean = total / max(1, n_tokens)
-        scores = {"val_loss": mean, "val_perplexity": math.exp(min(mean, 700.0))}
+        scores = loss_scores(total, n_tokens)
         if self.config.next_sentence:
             scores |= {
-                "val_loss": mean + halves / n_rows,
-                "val_masked_loss": mean,
+                "val_loss": scores["val_loss"] + halves / n_rows,
+                "val_masked_loss": scores["val_loss"],
                 "val_next_sentence": n_right / n_rows,
             }
         return Evaluation(scores, "val_loss", higher_is_better=False)

@@ -5,9 +5,7 @@ one that follows; of a validation row only tokens that no row before it has had 
 that of the whole text, each token once.
 """
 
-import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +14,11 @@ from torch import Tensor, nn
 
 from ..config import Course
 from ..heads.cross_entropy import IGNORED
-from ..training.task import Evaluation, NotFiniteError
+from ..training.task import Evaluation
 from .baselines import bits_per_byte
 from .batches import RowOrder
 from .corpus import Corpus
+from .evaluating import evaluating, loss_scores
 from .model import CausalModel
 from .parts import Part
 
@@ -96,22 +95,17 @@ class NextToken:
         whole = _causal(model)
         return whole.head.summed_loss(states, targets, whole.backbone), batch.n_targets
 
-    @torch.no_grad()
     def evaluate(self, model: nn.Module) -> Evaluation:
         """Scores the validation part: loss of a token, perplexity, bits per byte of the text."""
-        was_training = model.training
-        model.eval()
-        device = next(model.parameters()).device
         total, n_tokens = torch.zeros((), dtype=torch.float64), 0
-        bfloat16 = torch.autocast(device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
-        with bfloat16:
+        with evaluating(model, bfloat16=self.bfloat16):
             for numbers in self.order.in_order(self.corpus.valid.n_rows):
-                batch = rows_of(self.corpus.valid, numbers, once=True)
-                loss, n = self.loss(model, batch)
+                loss, n = self.loss(model, rows_of(self.corpus.valid, numbers, once=True))
                 total += loss.double().cpu()
                 n_tokens += n
-        model.train(was_training)
-        return scored(float(total), n_tokens, self.corpus.facts.valid_bytes)
+        scores = loss_scores(float(total), n_tokens)
+        scores["val_bits_per_byte"] = bits_per_byte(float(total), self.corpus.facts.valid_bytes)
+        return Evaluation(scores, "val_loss", higher_is_better=False)
 
 
 def _causal(model: nn.Module) -> CausalModel:
@@ -119,20 +113,3 @@ def _causal(model: nn.Module) -> CausalModel:
     whole = getattr(model, "_orig_mod", model)
     assert isinstance(whole, CausalModel)
     return whole
-
-
-def scored(loss: float, n_tokens: int, n_bytes: int) -> Evaluation:
-    """Returns the scores of a loss in nats, summed over tokens.
-
-    Raises:
-        NotFiniteError: if it is not finite.
-    """
-    if not math.isfinite(loss):
-        raise NotFiniteError(f"the validation loss is {loss}")
-    mean = loss / max(1, n_tokens)
-    scores = {
-        "val_loss": mean,
-        "val_perplexity": math.exp(min(mean, 700.0)),
-        "val_bits_per_byte": bits_per_byte(loss, n_bytes),
-    }
-    return Evaluation(scores, "val_loss", higher_is_better=False)

@@ -5,7 +5,6 @@ Cross entropy of each token of the targets and of their end, smoothed in trainin
 causal model: the `PairFormat` knows how each reads pairs. Not for search (`beam.py`).
 """
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -17,7 +16,8 @@ from torch import Tensor, nn
 from ..config import Course, Seq2SeqConfig, TranslationTrainConfig
 from ..heads.cross_entropy import IGNORED, summed_cross_entropy
 from ..training.device import use_bfloat16
-from ..training.task import Evaluation, NotFiniteError
+from ..training.task import Evaluation
+from .evaluating import evaluating, loss_scores
 from .pairs import Pairs, Rows, plan
 from .writers import Writer
 
@@ -122,24 +122,15 @@ class Seq2Seq:
         """Scores the validation pairs, if there are any."""
         if self.valid is None:
             return None
-        device = next(model.parameters()).device
-        was_training = model.training
-        model.eval()
         total, count = 0.0, 0
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16(self.train, device)),
-        ):
+        device = next(model.parameters()).device
+        with evaluating(model, bfloat16=use_bfloat16(self.train, device)):
             for rows in plan(self.format.widths(self.valid), _PLACES):
                 loss, n = self._loss(model, self.format.batch(self.valid, rows), 0.0)
                 total, count = total + float(loss), count + n
-            mean = total / max(1, count)
-            if not math.isfinite(mean):
-                raise NotFiniteError(f"the validation loss is {mean}")
-            scores = {"val_loss": mean, "val_perplexity": math.exp(min(mean, 700.0))}
+            scores = loss_scores(total, count)
             if self.config.monitor == "bleu" and self.bleu is not None:
                 scores["val_bleu"] = self.bleu(model)
-        model.train(was_training)
         if "val_bleu" in scores:
             return Evaluation(scores, "val_bleu", higher_is_better=True)
         return Evaluation(scores, "val_loss", higher_is_better=False)
