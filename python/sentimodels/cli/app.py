@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "start"]
 
+_HELP = "Train, evaluate and run text classifiers, language models and translation models."
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
 # The files that hold commands, in the order of `senti --help`.
@@ -57,7 +58,7 @@ def build() -> "typer.Typer":
         rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
         epilog=examples("senti train reviews.csv --out runs/first", "senti archs"),
-        help="Train, evaluate and run text classifiers.",
+        help=_HELP,
     )
 
     def version(wanted: bool) -> None:
@@ -73,7 +74,7 @@ def build() -> "typer.Typer":
             False, "--version", help="Print the version.", callback=version, is_eager=True
         ),
     ) -> None:
-        """Train, evaluate and run text classifiers."""
+        """Prints the version where it is asked for; the commands do the rest."""
 
     for name in _GROUPS:
         if find_spec(f"{__package__}.{name}") is not None:
