@@ -200,6 +200,6 @@ def test_a_terminal_is_asked_for_prompts(folder: Path) -> None:
     model = model_of(folder)
     assert out.decode() == "".join(f"{text}{model.generate(text, seed=3)}\n" for text in ("the cat", "a dog"))
     said = err.decode()
-    assert "Type a text to go on from" in said
+    assert "Type a text to continue" in said
     assert said.count("tokens/s") == 2
     assert "prompt 1 has" in said

@@ -48,7 +48,7 @@ def import_(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Read a GPT-2 or BERT of transformers, and write it as a run directory.
+    """Read a GPT-2 or BERT of transformers into a run directory.
 
     Only safetensors are read, never pickles (.bin).
     """

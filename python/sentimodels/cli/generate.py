@@ -37,8 +37,8 @@ def generate(
     prompts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROMPT]...",
-            help="Texts to go on from. [default: lines of stdin; on a terminal, what is typed]",
+            metavar="PROMPT",
+            help="Texts to continue. [default: lines of stdin; on a terminal, what is typed]",
         ),
     ] = None,
     file: Annotated[
@@ -53,8 +53,8 @@ def generate(
         typer.Option(
             "--temperature",
             metavar="T",
-            help="What logits are divided by: below 1 likelier tokens, above 1 more variety, 0 always the "
-            "likeliest token.",
+            help="What logits are divided by: below 1 for likelier tokens, above 1 for more variety; 0 "
+            "always takes the likeliest token.",
         ),
     ] = 1.0,
     top_k: Annotated[
@@ -82,7 +82,7 @@ def generate(
         typer.Option(
             "--repetition-penalty",
             metavar="R",
-            help="Make tokens of the text so far less likely: above 1; 1 for none.",
+            help="Make tokens of the text so far less likely, if above 1; 1 for no penalty.",
         ),
     ] = 1.0,
     stop: Annotated[
@@ -103,7 +103,12 @@ def generate(
         ),
     ] = None,
     begin: Annotated[
-        bool, typer.Option("--begin", help="Put the token that documents begin after before each prompt.")
+        bool,
+        typer.Option(
+            "--begin",
+            help="Begin each prompt as a document begins, after the token that ends documents; a prompt "
+            "may then be empty.",
+        ),
     ] = False,
     window: Annotated[
         bool,
@@ -128,7 +133,7 @@ def generate(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Go on with texts, by a language model.
+    """Continue texts with a language model.
 
     Each text is written with its prompt before it; --quiet leaves the prompt out, --json prints one
     object a text. The speed is told on stderr.
@@ -247,7 +252,7 @@ def _ask(writer: _Writer) -> None:
     from ..errors import SentiError
 
     console = Console(stderr=True)
-    console.print("Type a text to go on from; Ctrl-D ends.", style="dim", highlight=False)
+    console.print("Type a text to continue; Ctrl-D ends.", style="dim", highlight=False)
     while True:
         try:
             prompt = console.input("[bold]> [/bold]")

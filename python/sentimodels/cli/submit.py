@@ -11,7 +11,7 @@ import typer
 from sentitok.cli.output import number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .evaluate import Memory, Run, answers
+from .evaluate import Run, answers
 from .tables import Format, MaxLineBytes, TextColumn, Where, read
 
 
@@ -27,7 +27,12 @@ def submit(
             metavar="NAME",
         ),
     ] = "movie-reviews",
-    memory: Memory = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            "--memory", metavar="TRAIN", help="Give phrases of this training file the labels it has for them."
+        ),
+    ] = None,
     text_column: TextColumn = None,
     format: Format = None,
     where: Where = None,

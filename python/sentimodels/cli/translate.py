@@ -31,7 +31,10 @@ TargetColumn = Annotated[
 Beam = Annotated[
     int | None,
     typer.Option(
-        "--beam", min=1, help="Live texts of the search; 1 for greedy. [default: task.beam]", metavar="K"
+        "--beam",
+        min=1,
+        help="Live texts of the search; 1 for greedy. [default: that of the run]",
+        metavar="K",
     ),
 ]
 Alpha = Annotated[
@@ -39,7 +42,7 @@ Alpha = Annotated[
     typer.Option(
         "--alpha",
         min=0.0,
-        help="Power of the length norm; more favours longer texts. [default: task.alpha]",
+        help="Power of the length norm; more favours longer texts. [default: that of the run]",
         metavar="A",
     ),
 ]
@@ -137,7 +140,8 @@ def evaluate(
 ) -> None:
     """Score a translation model with BLEU and chrF, by sacrebleu.
 
-    Pairs that were trained on are refused. The signatures say how the scores were worked out.
+    A file that was trained on is refused; single training pairs in another one are counted. The
+    signatures say how the scores were worked out.
     """
     from ..data.parallel import read_parallel
     from ..data.writers import write_atomically
