@@ -102,6 +102,12 @@ def test_without_sacrebleu_it_says_what_to_install(folder: Path) -> None:
         assert done.code == 0, done.err
         assert "no BLEU of the validation pairs without sacrebleu" in done.err
         assert "BLEU" not in done.out
+        # What BLEU is to choose is not begun.
+        args = ["train.en", "train.de", "-o", "runs/chosen", "--monitor", "bleu", *TINY]
+        done = senti("translate", "train", *args, cwd=folder)
+        assert (done.code, done.out) == (2, "")
+        assert "BLEU and chrF need sacrebleu" in done.err
+        assert not (folder / "runs" / "chosen").exists()
 
 
 def test_a_table_and_a_causal_model(folder: Path) -> None:

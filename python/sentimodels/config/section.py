@@ -1,10 +1,9 @@
 """`Section`: the base of every configuration: frozen, and an unknown key is an error.
 
 Not for reading files (`runs/config.py`). Each field of a section carries a description
-with its unit; `senti init` writes them as comments. A field with a `flag` is an option of
-`senti train` as well (`cli/options.py`). Validators check and never
-rewrite; what follows from other fields is a property. Beside it are the kinds of values that
-several sections have.
+with its unit; `senti init` writes them as comments. A field with a `flag` is also an option of the command
+that reads the section (`cli/options.py`). Validators check and never rewrite; what follows from other
+fields is a property. Beside it are the kinds of values that several sections have.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +32,7 @@ CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 
 
 def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
-    """Makes a field an option of `senti train`: `Field(..., json_schema_extra=flag("--lr"))`."""
+    """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`."""
     return {"flag": name, "metavar": metavar}
 
 

@@ -28,7 +28,7 @@ from ..config import TranslationConfig
 from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError, DataError, TrainingError
-from ..evaluation.translation import can_score, translation_scores
+from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
@@ -77,7 +77,7 @@ def train_translation(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
-    check_tracker(config.train.track)
+    _check_installed(config)
     processes = Distributed.start(config.train.device)
     if processes.main:  # others may come here once the first has begun the run
         refuse_run(out)  # before minutes are spent on it
@@ -109,6 +109,7 @@ def resume_translation(
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
     config = load_unfinished(out, load_translation_config)
+    _check_installed(config)
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
@@ -120,6 +121,13 @@ def resume_translation(
         return _train(config, out, train, valid, load_tokenizer(out), processes, told, resumed=True)
     finally:
         processes.end()
+
+
+def _check_installed(config: TranslationConfig) -> None:
+    """Refuses what needs an extra that is not there, before minutes are spent on it."""
+    check_tracker(config.train.track)
+    if config.task.monitor == "bleu":
+        check_scorable()
 
 
 def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
