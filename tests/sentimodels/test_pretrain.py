@@ -230,6 +230,7 @@ def test_recomputing_changes_nothing_but_memory(corpus: Path, tmp_path: Path) ->
         assert one.read_bytes() == two.read_bytes()
     with pytest.raises(ConfigError, match="lstm has no blocks to compute again"):
         pretrain(config_of(corpus, "lstm", train={"recompute": True}), tmp_path / "lstm")
+    assert not (tmp_path / "lstm").exists()
     model = build_language_model(config_of(corpus), 300)
     held = [held_by(model, on) for on in (False, True)]
     assert held[1] < 0.5 * held[0]
@@ -262,6 +263,18 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_remedy(corpus: Path, tmp_
     config = config_of(corpus, optim={"lr": 1e30, "clip": 0.0})
     with pytest.raises(TrainingError, match=r"lower optim.lr"):
         pretrain(config, tmp_path / "run")
+
+
+def test_what_cannot_be_trained_is_refused_before_the_corpus_is_read(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.txt"
+    for arch, sections, said in (
+        ("gpt", {"optim": {"freeze": ["nothing"]}}, "optim.freeze 'nothing': no parameter begins so"),
+        ("encoder", {"task": {"next_sentence": True}}, "encoder has no segments"),
+        ("lstm", {"train": {"recompute": True}}, "lstm has no blocks"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            pretrain(config_of(missing, arch, **sections), tmp_path / "run")
+        assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.4])

@@ -30,6 +30,7 @@ from ..runs.directory import finish_run, read_json, refuse_run
 from ..runs.language import load_language_config
 from ..runs.start import start_from
 from ..training.distributed import Distributed
+from ..training.possible import check_possible
 from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from ..training.trackers import check_tracker, tracking
@@ -81,7 +82,7 @@ def pretrain(
         if first:
             refuse_run(out)  # before minutes are spent on it
             check_tracker(config.train.track)
-            check_possible(config)
+            _refuse_impossible(config)
             with _nothing_left(out):
                 tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
                 sources = open_corpus(out / TOKENS).facts.sources
@@ -137,10 +138,13 @@ def _nothing_left(out: Path) -> Iterator[None]:
         raise
 
 
-def check_possible(config: LanguageConfig) -> None:
-    """Refuses a model that cannot do the task, before the corpus is read."""
+def _refuse_impossible(config: LanguageConfig) -> None:
+    """Refuses a model that cannot do the task or be trained so, before the corpus is read."""
     with torch.device("meta"):
-        build_language_model(config, 8)
+        module = build_language_model(config, 8)
+    check_possible(module, config.optim)
+    if config.train.recompute and not set_recompute(module, True):
+        raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
 
 
 def _from_anywhere(config: LanguageConfig) -> LanguageConfig:
@@ -210,8 +214,7 @@ def _go(
     _say_corpus(corpus, tokenizer, say)
     torch.manual_seed(config.train.seed)
     module = build_language_model(config, tokenizer.vocab_size)
-    if config.train.recompute and not set_recompute(module, True):
-        raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
+    set_recompute(module, config.train.recompute)
     if config.train.init_from is not None and not resumed:
         for note in start_from(module, config, tokenizer):
             say(note)
