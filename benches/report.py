@@ -21,6 +21,7 @@ from pathlib import Path
 import corpora
 import decoding
 import encoding
+import front_page
 import hostile_files
 import page
 import subwords
@@ -321,6 +322,7 @@ def main(wanted: Sequence[str]) -> None:
             else:
                 print(f"\n{text}")
     if to_page:
+        front_page.write()
         print(path)
 
 

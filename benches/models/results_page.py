@@ -1,4 +1,4 @@
-"""docs/results.md and the README's tables, from result files alone.
+"""docs/results.md and the table of docs/senti.md, from result files alone.
 
 Not for running anything (`run_all.py`), nor for bars and claims (`bars.py`, `claims.py`). Every number
 comes from a result; what has none is called "not measured", with the command that measures it.
@@ -16,7 +16,7 @@ from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SE
 from sentimodels.evaluation.joint_intervals import Joint
 
 PAGE = ROOT / "docs" / "results.md"
-README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "senti.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 COMMAND = "python benches/models/run_all.py"
 TITLES = {"tweets": "tweets", "imdb": "IMDB", "yelp": "Yelp sentences, 10 folds", "mr": "MR, 10 folds"}
@@ -327,7 +327,7 @@ def short(of_row: list[Result], place: str) -> str:
     return f"{mean(of_row, place, 'accuracy'):.3f} / {mean(of_row, place, 'macro_f1'):.3f}"
 
 
-# Rows of the README's table.
+# Rows of the guide's table.
 SHOWN = (
     "tfidf",
     "tfidf, characters",
@@ -344,24 +344,24 @@ SHOWN = (
 )
 
 
-def readme_table(found: Results) -> str:
-    """Returns the README's table, and the sentences with numbers beside it."""
+def guide_table(found: Results) -> str:
+    """Returns the guide's table, and the sentences with numbers beside it."""
     lines = ["| | sealed | Kaggle | CPU seconds |", "|---|---:|---:|---:|"]
     for name in (*SHOWN, MIXTURE):
         of_row = found.get(("kaggle", name), [])
         seconds = f"{min(float(one['cost']['cpu_seconds']) for one in of_row):.0f}" if of_row else ""
         shown = f"`{name}`" if name in SHOWN else f"{name} chosen on dev"
         lines.append(f"| {shown} | {short(of_row, 'sealed')} | {short(of_row, 'kaggle')} | {seconds} |")
-    lines += ["", f"Bars ([docs/results.md](docs/results.md)): {bars_count(found)}"]
+    lines += ["", f"Bars ([results.md](results.md)): {bars_count(found)}"]
     return "\n".join(lines)
 
 
 def between(text: str, table: str) -> str:
-    """Returns the README with another table between its marks."""
+    """Returns the guide with another table between its marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{README}: no marks {BEGIN} and {END}")
+        raise SystemExit(f"{GUIDE}: no marks {BEGIN} and {END}")
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
@@ -370,5 +370,5 @@ def write(found: Results, chosen: str | None) -> list[Path]:
     if not found:
         raise SystemExit(f"nothing that counts was run yet; type {COMMAND}")
     PAGE.write_text(page(found, chosen), encoding="utf-8")
-    README.write_text(between(README.read_text("utf-8"), readme_table(found)), encoding="utf-8")
-    return [PAGE, README]
+    GUIDE.write_text(between(GUIDE.read_text("utf-8"), guide_table(found)), encoding="utf-8")
+    return [PAGE, GUIDE]

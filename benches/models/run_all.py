@@ -3,7 +3,7 @@
     python benches/models/run_all.py --list                 # what is measured, what is not, minutes
     python benches/models/run_all.py kaggle:bow tweets      # a row, or all rows of a set, all seeds
     python benches/models/run_all.py                        # all that is missing or stale: hours
-    python benches/models/run_all.py --pages                # docs/results.md and the README's tables
+    python benches/models/run_all.py --pages                # docs/results.md and the table of docs/senti.md
     python benches/models/run_all.py --small                # two minutes: few rows, small sizes
 
 Each run is a process of its own on one thread (`--jobs 2` has two at a time); its result is a file in

@@ -342,7 +342,7 @@ def test_counts_survive_packing(bench: Any) -> None:
 
 
 def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
-    """Every number of docs/results.md and of the README's table comes from a file that is there."""
+    """Every number of docs/results.md and of the guide's table comes from a file that is there."""
     found: dict[tuple[str, str], list[Any]] = {}
     for path in sorted((FOLDER / "results").glob("*/*.json")):
         one = bench.result.read(path)
@@ -352,5 +352,5 @@ def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
         results.sort(key=lambda one: one["seed"])
     chosen = bench.run_all.chosen_for_mr(found)
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert bench.results_page.between(readme, bench.results_page.readme_table(found)) == readme
+    guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
+    assert bench.results_page.between(guide, bench.results_page.guide_table(found)) == guide

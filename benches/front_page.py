@@ -1,0 +1,162 @@
+"""The table of the README, from the tables of docs/benchmarks.md alone.
+
+    python benches/front_page.py      # writes it; `report.py` does so as well
+
+Not for measuring, and no figure is typed: each row names its table on that page, and takes from it
+sentitok, tokenizers, and the fastest of all others, whoever that is.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+OURS, THEIRS = "sentitok 0", "tokenizers 0"
+# Per cent of the reference's tokens.
+SAME = 99.0
+# Title in the README: section and table of the page.
+TRAINING = {
+    "BPE": ("Training", "English (IMDB reviews)"),
+    "BPE, Chinese": ("Training", "Chinese (news)"),
+    "WordPiece": ("Training WordPiece", "English (IMDB reviews)"),
+    "Unigram": ("Training Unigram", "English (IMDB reviews)"),
+}
+ENCODING = {
+    "GPT-2, English": "gpt2, English (IMDB reviews), 16 MB",
+    "GPT-2, code": "gpt2, code (Python's library), 16 MB",
+    "GPT-2, Chinese": "gpt2, Chinese (news)",
+    "GPT-2, many scripts": "gpt2, many scripts (UDHR)",
+    "o200k, English": "o200k, English (IMDB reviews), 16 MB",
+    "o200k, code": "o200k, code (Python's library), 16 MB",
+    "BERT, English": "bert, English (IMDB reviews), 16 MB",
+    "T5, English": "t5 .model, English (IMDB reviews), 16 MB",
+    "Mistral, English": "mistral .model, English (IMDB reviews), 16 MB",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page: what follows its title, and its rows by column."""
+
+    title: str
+    rows: list[dict[str, str]]
+
+    def of(self, library: str) -> dict[str, str] | None:
+        """Returns the first row of a library that measured something."""
+        named = (row for row in self.rows if row["library"].startswith(library) and "-" not in row.values())
+        return next(named, None)
+
+
+def section(page: str, title: str) -> str:
+    """Returns a section of the page.
+
+    Raises:
+        ValueError: there is none of this title.
+    """
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+    if found is None:
+        raise ValueError(f"{PAGE.name} has no section {title!r}; type make bench")
+    return found[1]
+
+
+def table(text: str, title: str) -> Table:
+    """Returns the table below a title that begins so.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = re.search(rf"^### ({re.escape(title)}.*)\n\n((?:\|.*\n)+)", text, re.M)
+    if found is None:
+        raise ValueError(f"{PAGE.name} has no table {title!r}; type make bench")
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[2].splitlines()]
+    return Table(found[1], [dict(zip(lines[0], line, strict=True)) for line in lines[2:]])
+
+
+def commit(text: str) -> str:
+    """Returns when and of what a section was measured, in words."""
+    found = re.search(r"(\d{4}-\d\d-\d\d), commit (\w+)", text)
+    return f"{found[1]}, commit {found[2]}" if found else "an earlier commit"
+
+
+def training(page: str) -> list[str]:
+    """Returns the lines of the table of training."""
+    lines = [
+        "| training, 2 threads | sentitok | tokenizers | fastest other with the same tokens |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, (title, text) in TRAINING.items():
+        found = table(section(page, title), text)
+        size = found.title.partition(": ")[2]
+        others = [row for row in found.rows if not row["library"].startswith((OURS, THEIRS)) and _shared(row)]
+        fastest = min(others, key=lambda row: float(row["seconds"]), default=None)
+        cells = [_spent(found.of(OURS)), _spent(found.of(THEIRS))]
+        cells.append(f"{fastest['library'].split()[0]} {_spent(fastest)}" if fastest else "-")
+        lines.append(f"| {name}: {size} | {' | '.join(cells)} |")
+    return lines
+
+
+def _shared(row: dict[str, str]) -> bool:
+    """Whether a library found the tokens of the reference: below, it solved another problem."""
+    (share,) = (value for column, value in row.items() if column.startswith("tokens shared"))
+    return float(share.rstrip("%")) >= SAME
+
+
+def _spent(row: dict[str, str] | None) -> str:
+    return f"{row['seconds']} s, {row['peak memory']}" if row else "-"
+
+
+def encoding(page: str) -> list[str]:
+    """Returns the lines of the table of encoding; a rival whose ids differ does not count."""
+    lines = [
+        "| encoding, 1 thread, MB/s: first pass / the same text again | sentitok | tokenizers | "
+        "fastest other, first pass | fastest other, again |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    text = section(page, "Encoding")
+    for name, title in ENCODING.items():
+        found = table(text, title)
+        equal = [row for row in found.rows if row["ids"] == "equal" and "-" not in row.values()]
+        others = [row for row in equal if not row["library"].startswith((OURS, THEIRS))]
+        cells = [_speeds(found.of(OURS)), _speeds(found.of(THEIRS))]
+        for column in ("first pass MB/s", "repeat MB/s"):
+            speed, library = max((float(row[column]), row["library"]) for row in others)
+            cells.append(f"{library} {speed:.0f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def _speeds(row: dict[str, str] | None) -> str:
+    if row is None:
+        return "-"
+    first, repeat = (float(row[column]) for column in ("first pass MB/s", "repeat MB/s"))
+    return f"{first:.0f} / {repeat:.0f}" if first >= 10 else f"{first:.1f} / {repeat:.1f}"
+
+
+def figures(page: str) -> str:
+    """Returns both tables, and of what they are."""
+    of_training, of_encoding = (commit(section(page, title)) for title in ("Training", "Encoding"))
+    said = f"Training: {of_training}. Encoding: {of_encoding}. Medians on 2 CPUs."
+    return "\n".join([*training(page), "", *encoding(page), "", said])
+
+
+def written(readme: str, page: str) -> str:
+    """Returns the README with these tables between its marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{README.name} has no marks {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{figures(page)}\n{END}{after}"
+
+
+def write() -> None:
+    """Writes the README anew."""
+    text = written(README.read_text("utf-8"), PAGE.read_text("utf-8"))
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
