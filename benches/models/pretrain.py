@@ -73,7 +73,8 @@ def gpt2() -> nn.Module:
 
     config = GPT2Config(
         vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=WIDTH, n_layer=LAYERS, n_head=HEADS,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, bos_token_id=None,
+        eos_token_id=None,
     )  # fmt: skip
     made: nn.Module = GPT2LMHeadModel(config)
     return made

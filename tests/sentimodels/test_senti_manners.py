@@ -110,6 +110,25 @@ def test_a_size_that_is_none_is_refused(tmp_path: Path) -> None:
     assert (code, err) == (2, "senti: --max-line-bytes none: expected a size in bytes, as in 512M or 2G\n")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate runs/x a.csv",
+        "errors runs/x a.csv",
+        "submit runs/x a.csv -o s.csv",
+        "compare runs/x runs/y --data a.csv",
+        "ensemble runs/x runs/y --dev a.csv -o both",
+        "plot runs/x --kind confusion --data a.csv -o a.svg",
+    ],
+)
+def test_a_file_to_score_on_may_be_of_another_encoding(line: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\ncafé,1\n", "latin-1")
+    done = senti(*line.split(), cwd=tmp_path)
+    assert (done.code, "a.csv" in done.err, "--encoding" in done.err) == (2, True, True), done.err
+    done = senti(*line.split(), "--encoding", "latin-1", cwd=tmp_path)  # it is read; next is the run
+    assert (done.code, "runs/x: no such folder" in done.err) == (2, True), done.err
+
+
 def _commands(group: Any, name: str = "senti") -> Iterator[tuple[str, set[str]]]:
     """Yields each command with its options."""
     for key, command in getattr(group, "commands", {}).items():
@@ -118,10 +137,11 @@ def _commands(group: Any, name: str = "senti") -> Iterator[tuple[str, set[str]]]
 
 
 def test_who_has_an_encoding_limits_lines_too() -> None:
-    found = dict(_commands(get_command(build())))
-    reading = {name for name, options in found.items() if "--encoding" in options}
+    read = {"--encoding", "--max-line-bytes"}
+    found = {name: options & read for name, options in _commands(get_command(build()))}
+    assert {name for name, options in found.items() if options not in (set(), read)} == set()
+    reading = {name for name, options in found.items() if options}
     assert {"senti generate", "senti translate text", "senti pretrain", "senti predict"} <= reading
-    assert [name for name in reading if "--max-line-bytes" not in found[name]] == []
 
 
 def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:

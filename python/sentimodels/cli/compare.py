@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .evaluate import SCORES, EvenIfTrained, Replicates, Seed, answers
-from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
+from .evaluate import SCORES, EvenIfTrained, Seed, answers
+from .tables import (
+    Encoding,
+    Format,
+    GroupColumn,
+    LabelColumn,
+    MaxLineBytes,
+    TextColumn,
+    Where,
+    grid,
+    page,
+    read,
+    shown,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.predictions import Predictions
@@ -57,7 +69,14 @@ def _name(run: Path, runs: list[Path]) -> str:
 def compare(
     runs: Runs,
     data: Data = None,
-    bootstrap: Replicates = 1000,
+    bootstrap: Annotated[
+        int,
+        typer.Option(
+            "--bootstrap",
+            metavar="N",
+            help="Number of bootstrap replicates for the intervals of differences; at least 100.",
+        ),
+    ] = 1000,
     seed: Seed = 0,
     even_if_trained: EvenIfTrained = False,
     text_column: TextColumn = None,
@@ -65,6 +84,7 @@ def compare(
     group_column: GroupColumn = None,
     format: Format = None,
     where: Where = None,
+    encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -88,7 +108,7 @@ def compare(
     found = predictions_of(
         output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
         label_column=label_column, group_column=group_column, format=format, where=where,
-        max_line_bytes=max_line_bytes,
+        encoding=encoding, max_line_bytes=max_line_bytes,
     )  # fmt: skip
     names = list(found)
     value: dict[str, Any] = {

@@ -12,7 +12,19 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import EvenIfTrained
-from .tables import Format, GroupColumn, LabelColumn, MaxLineBytes, TextColumn, Where, grid, page, read, shown
+from .tables import (
+    Encoding,
+    Format,
+    GroupColumn,
+    LabelColumn,
+    MaxLineBytes,
+    TextColumn,
+    Where,
+    grid,
+    page,
+    read,
+    shown,
+)
 
 if TYPE_CHECKING:
     from ..data import Table
@@ -57,6 +69,7 @@ def ensemble(
     group_column: GroupColumn = None,
     format: Format = None,
     where: Where = None,
+    encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -81,7 +94,7 @@ def ensemble(
     output = Output("senti.ensemble/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
-        "format": format, "max_line_bytes": max_line_bytes, "blank_labels": "drop",
+        "format": format, "encoding": encoding, "max_line_bytes": max_line_bytes, "blank_labels": "drop",
     }  # fmt: skip
     choosing, judging = _rows(output, runs, dev, test, where, flags)
     members = [load_predictor(run) for run in runs]

@@ -313,6 +313,7 @@ def errors(
     label_column: LabelColumn = None,
     format: Format = None,
     where: Where = None,
+    encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     as_json: AsJson = False,
@@ -328,7 +329,7 @@ def errors(
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
-        max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
+        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
     )  # fmt: skip
     table.labelled()
     found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()

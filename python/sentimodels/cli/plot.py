@@ -12,7 +12,7 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
-from .tables import Format, LabelColumn, MaxLineBytes, TextColumn, Where, read
+from .tables import Encoding, Format, LabelColumn, MaxLineBytes, TextColumn, Where, read
 
 KINDS = {
     "curves": "loss and a validation score against the step, one axis for all runs",
@@ -67,6 +67,7 @@ def plot(
     label_column: LabelColumn = None,
     format: Format = None,
     where: Where = None,
+    encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -85,6 +86,7 @@ def plot(
         "label_column": label_column,
         "format": format,
         "where": where,
+        "encoding": encoding,
         "max_line_bytes": max_line_bytes,
     }
     names = {_name(source, sources): source for source in sources}

@@ -12,7 +12,7 @@ from sentitok.cli.output import number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import Run, answers
-from .tables import Format, MaxLineBytes, TextColumn, Where, read
+from .tables import Encoding, Format, MaxLineBytes, TextColumn, Where, read
 
 
 def submit(
@@ -36,6 +36,7 @@ def submit(
     text_column: TextColumn = None,
     format: Format = None,
     where: Where = None,
+    encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -54,6 +55,7 @@ def submit(
         text_column=text_column,
         format=format,
         where=where,
+        encoding=encoding,
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )
