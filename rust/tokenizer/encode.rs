@@ -228,7 +228,7 @@ impl Tokenizer {
     ) -> Walk {
         let mut repeats = Repeats::of(text, self.model.dropout().is_some());
         let walk = for_each_few(text, |stretches| {
-            repeats.expect(stretches);
+            repeats.announce(stretches);
             for &(base, stretch) in stretches {
                 let key = repeats.key(base, stretch.len());
                 if let Some(key) = key
