@@ -243,6 +243,15 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether the pieces that follow are worth a look in a memo, which those are not whose
+    /// ids the caller keeps.
+    pub(crate) fn set_learning(&mut self, learns: bool) {
+        match self {
+            Self::Unigram(worker) => worker.set_learning(learns),
+            Self::Bpe(_) | Self::WordPiece(_) => {}
+        }
+    }
+
     /// Appends the ids of the piece `text[start..end]`.
     #[inline]
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {

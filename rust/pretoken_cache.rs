@@ -245,7 +245,7 @@ impl PretokenCache {
             } else {
                 unknown[n_left] = at as u32;
                 n_left += 1;
-                misses.expect(keys[at]);
+                misses.announce(keys[at]);
             }
         }
         misses.learn(self, n_left);

@@ -6,7 +6,8 @@
 //! are compared one by one: vectors would wait for what was just written.
 //!
 //! Each merge asks for the pairs around its result and waits for the memory, so
-//! several pieces are merged side by side, a merge of each in turn.
+//! several pieces are merged side by side, a merge of each in turn; where one ends,
+//! the next begins.
 
 use super::Bpe;
 use super::pairs::{Merged, PairTable};
@@ -35,11 +36,30 @@ pub(super) struct Few {
     left_over: u32,
     /// Where the last merge was.
     merged: usize,
+    /// What its caller knows it by.
+    pub(super) number: usize,
+}
+
+/// The pieces that are merged side by side.
+pub(super) trait Pieces {
+    /// Puts the next one in a place; `false` if there is none left.
+    fn next(&mut self, place: &mut Few) -> bool;
+
+    /// Takes what a piece became.
+    fn done(&mut self, merged: &Few);
 }
 
 impl Default for Few {
     fn default() -> Self {
-        Self { ids: [0; MOST], keys: [u64::MAX; MOST], into: [0; MOST], len: 0, left_over: 0, merged: 0 }
+        Self {
+            ids: [0; MOST],
+            keys: [u64::MAX; MOST],
+            into: [0; MOST],
+            len: 0,
+            left_over: 0,
+            merged: 0,
+            number: 0,
+        }
     }
 }
 
@@ -68,28 +88,45 @@ impl Few {
         self.left_over
     }
 
-    /// The same of several pieces.
+    /// Merges pieces side by side until there is none left.
     #[inline]
-    pub(super) fn merge_all(pieces: &mut [Self], pairs: &PairTable) {
-        let mut unfinished = 0_u32;
-        for (at, piece) in pieces.iter_mut().enumerate() {
-            piece.begin(pairs);
-            unfinished |= 1 << at;
+    pub(super) fn merge_each(places: &mut [Self; AT_ONCE], pairs: &PairTable, pieces: &mut impl Pieces) {
+        let mut n = 0;
+        while n < AT_ONCE && places[n].start(pairs, pieces) {
+            n += 1;
         }
-        while unfinished != 0 {
-            let mut each = unfinished;
-            while each != 0 {
-                let bit = each & each.wrapping_neg();
-                each ^= bit;
-                let goes_on = pieces[bit.trailing_zeros() as usize].merge_least(pairs);
-                unfinished ^= if goes_on { 0 } else { bit };
-            }
-            each = unfinished;
-            while each != 0 {
-                pieces[each.trailing_zeros() as usize].look_around(pairs);
-                each &= each - 1;
+        while n > 0 {
+            let mut at = 0;
+            while at < n {
+                let place = &mut places[at];
+                place.look_around(pairs);
+                if place.merge_least(pairs) {
+                    at += 1;
+                    continue;
+                }
+                pieces.done(place);
+                if place.start(pairs, pieces) {
+                    at += 1;
+                } else {
+                    n -= 1;
+                    places.swap(at, n);
+                }
             }
         }
+    }
+
+    /// Takes the next piece in which something merges, and does its first merge; `false` if
+    /// there is none left.
+    #[inline(always)]
+    fn start(&mut self, pairs: &PairTable, pieces: &mut impl Pieces) -> bool {
+        while pieces.next(self) {
+            self.begin(pairs);
+            if self.merge_least(pairs) {
+                return true;
+            }
+            pieces.done(self);
+        }
+        false
     }
 
     /// Looks up all pairs.
@@ -190,5 +227,75 @@ impl Bpe {
     pub(super) fn push_few(&self, piece: &[u8], few: &mut Few) {
         few.clear();
         self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces, and what became of each.
+    struct Listed {
+        left: std::ops::Range<usize>,
+        symbols: Vec<Vec<TokenId>>,
+        merged: Vec<Vec<TokenId>>,
+    }
+
+    fn written(few: &Few) -> Vec<TokenId> {
+        let mut ids = [0; MOST];
+        let n = few.write(&mut ids);
+        ids[..n].to_vec()
+    }
+
+    fn filled(place: &mut Few, symbols: &[TokenId]) {
+        place.clear();
+        symbols.iter().for_each(|&id| place.push(id));
+    }
+
+    impl Pieces for Listed {
+        fn next(&mut self, place: &mut Few) -> bool {
+            let Some(number) = self.left.next() else { return false };
+            filled(place, &self.symbols[number]);
+            place.number = number;
+            true
+        }
+
+        fn done(&mut self, merged: &Few) {
+            assert!(self.merged[merged.number].is_empty(), "done twice");
+            self.merged[merged.number] = written(merged);
+        }
+    }
+
+    #[test]
+    fn side_by_side_is_one_by_one() {
+        let mut state = 7_u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut pairs = PairTable::with_capacity(0);
+        for rank in 0..400 {
+            let (left, right) = (random(300), random(300));
+            pairs.insert(left, right, Merged { rank, id: 250 + random(300) });
+        }
+        for n_pieces in (0..40).chain([500]) {
+            let symbols: Vec<Vec<TokenId>> = (0..n_pieces)
+                .map(|_| (0..=random(MOST as u32 - 1)).map(|_| 240 + random(40)).collect())
+                .collect();
+            let mut listed =
+                Listed { left: 0..n_pieces, merged: vec![Vec::new(); n_pieces], symbols: symbols.clone() };
+            let mut places = [Few::default(); AT_ONCE];
+            Few::merge_each(&mut places, &pairs, &mut listed);
+            let one_by_one: Vec<Vec<TokenId>> = symbols
+                .iter()
+                .map(|symbols| {
+                    filled(&mut places[0], symbols);
+                    places[0].merge(&pairs);
+                    written(&places[0])
+                })
+                .collect();
+            assert_eq!(listed.merged, one_by_one);
+            assert!(n_pieces < 500 || one_by_one.iter().zip(&symbols).any(|(a, b)| a.len() + 3 < b.len()));
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! not once a piece. Long pieces are cut into runs, which have keys of their own, as
 //! they are merged, never taken whole. Not for what is kept (`crate::pretoken_cache`).
 
+use std::ops::Range;
+
 use super::Bpe;
 use super::cuts::Run;
 use super::few::{self, Few};
@@ -14,7 +16,8 @@ use crate::pre_tokenizer::chunks::Piece;
 use crate::pretoken_cache::{self, PretokenCache};
 use crate::vocab::TokenId;
 
-/// Marks the key of a run inside a piece: it is merged, never taken whole.
+/// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
+/// has this bit.
 const RUN: Key = 1 << 127;
 
 /// What encodes pieces that the cache does not know.
@@ -33,7 +36,7 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 
     #[inline(always)]
-    fn expect(&self, key: Key) {
+    fn announce(&self, key: Key) {
         if let Some(whole) = &self.bpe.whole {
             whole.prefetch(key);
         }
@@ -91,6 +94,39 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 }
 
+/// The unknown pieces of a chunk that are no tokens, by their numbers.
+struct Unknown<'a> {
+    bpe: &'a Bpe,
+    cache: &'a mut PretokenCache,
+    left: Range<usize>,
+}
+
+impl few::Pieces for Unknown<'_> {
+    #[inline(always)]
+    fn next(&mut self, place: &mut Few) -> bool {
+        for at in self.left.by_ref() {
+            let key = self.cache.unknown(at);
+            match self.bpe.whole_token_of(key) {
+                Some(id) => self.cache.tell(at, &[id]),
+                None => {
+                    let bytes = (key & !RUN).to_le_bytes();
+                    self.bpe.push_few(&bytes[..usize::from(bytes[MAX_KEY])], place);
+                    place.number = at;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn done(&mut self, merged: &Few) {
+        let mut ids = [0; few::MOST];
+        let n = merged.write(&mut ids);
+        self.cache.tell(merged.number, &ids[..n]);
+    }
+}
+
 impl Misses<'_> {
     /// Finds the runs of a piece; `None` if it cannot be cut.
     #[inline]
@@ -106,7 +142,7 @@ impl Misses<'_> {
     #[inline(never)]
     pub(super) fn encode_one(&mut self, cache: &mut PretokenCache, key: Key, ids: &mut Vec<TokenId>) {
         let from = ids.len();
-        match if key & RUN == 0 { self.bpe.whole_token_of(key) } else { None } {
+        match self.bpe.whole_token_of(key) {
             Some(id) => ids.push(id),
             None => pretoken_cache::Misses::short(self, key, ids),
         }
@@ -120,29 +156,8 @@ impl Misses<'_> {
         if let Some(whole) = &bpe.whole {
             (0..n).for_each(|at| whole.prefetch_token(cache.unknown(at)));
         }
-        let pieces = &mut self.symbols.side_by_side;
-        let (mut waiting, mut n_waiting) = ([0; few::AT_ONCE], 0);
-        for at in 0..n {
-            let key = cache.unknown(at);
-            match if key & RUN == 0 { bpe.whole_token_of(key) } else { None } {
-                Some(id) => cache.tell(at, &[id]),
-                None => {
-                    let bytes = (key & !RUN).to_le_bytes();
-                    bpe.push_few(&bytes[..usize::from(bytes[MAX_KEY])], &mut pieces[n_waiting]);
-                    waiting[n_waiting] = at;
-                    n_waiting += 1;
-                }
-            }
-            if n_waiting == few::AT_ONCE || (at + 1 == n && n_waiting > 0) {
-                Few::merge_all(&mut pieces[..n_waiting], &bpe.pairs);
-                for (piece, at) in pieces.iter().zip(&waiting[..n_waiting]) {
-                    let mut ids = [0; few::MOST];
-                    let n = piece.write(&mut ids);
-                    cache.tell(*at, &ids[..n]);
-                }
-                n_waiting = 0;
-            }
-        }
+        let mut pieces = Unknown { bpe, cache, left: 0..n };
+        Few::merge_each(&mut self.symbols.side_by_side, &bpe.pairs, &mut pieces);
     }
 
     /// Appends the ids of a piece that is too long for a key, or a run of one.

@@ -18,7 +18,7 @@ pub(crate) trait Misses {
 
     /// Says that the piece of a key is not known, and will be asked for soon.
     #[inline(always)]
-    fn expect(&self, _key: Key) {}
+    fn announce(&self, _key: Key) {}
 
     /// Tells the cache the ids of its first `n` unknown pieces ([`PretokenCache::unknown`]),
     /// each by [`PretokenCache::tell`].

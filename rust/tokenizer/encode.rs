@@ -18,6 +18,10 @@ use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_few};
 use crate::template::Part;
 
+/// Encoding a stretch of so few bytes takes less than the wait for a model's memo, which is in
+/// slow memory. Only among stretches that are kept by [`Repeats`].
+const CHEAP_BYTES: usize = 4;
+
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
     /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
@@ -223,8 +227,8 @@ impl Tokenizer {
         output: &mut Output,
     ) -> Walk {
         let mut repeats = Repeats::of(text, self.model.dropout().is_some());
-        for_each_few(text, |stretches| {
-            repeats.expect(stretches);
+        let walk = for_each_few(text, |stretches| {
+            repeats.announce(stretches);
             for &(base, stretch) in stretches {
                 let key = repeats.key(base, stretch.len());
                 if let Some(key) = key
@@ -233,6 +237,7 @@ impl Tokenizer {
                     output.room_left()?;
                     continue;
                 }
+                worker.set_learning(key.is_none() || stretch.len() > CHEAP_BYTES);
                 let place = output.place();
                 match stretch {
                     Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
@@ -249,7 +254,9 @@ impl Tokenizer {
                 output.room_left()?;
             }
             Ok(())
-        })
+        });
+        worker.set_learning(true);
+        walk
     }
 
     fn encode_str(

@@ -38,7 +38,7 @@ impl<'a> Repeats<'a> {
     }
 
     /// Says that these stretches come next: what is known of them is fetched together.
-    pub(super) fn expect(&self, stretches: &[(usize, Stretch<'_>)]) {
+    pub(super) fn announce(&self, stretches: &[(usize, Stretch<'_>)]) {
         if let Some(table) = &self.table {
             for &(start, stretch) in stretches {
                 if let Some(key) = self.key(start, stretch.len()) {

@@ -55,6 +55,8 @@ pub(crate) struct Scratch {
     pub(super) viterbi: Viterbi,
     pub(super) memo: PieceTable,
     waiting: [WaitingUnit; WAITING],
+    /// Whether units are looked for in the memo, and kept there.
+    learns: bool,
     /// The ids of kept paths of more than three.
     pub(super) long: Vec<TokenId>,
     /// Memory for the next draft, while there are drafts.
@@ -69,6 +71,7 @@ impl Default for Scratch {
             viterbi: Viterbi::default(),
             memo: PieceTable::new(MOST_SETS),
             waiting: [WaitingUnit::default(); WAITING],
+            learns: true,
             long: Vec::new(),
             spare: Draft::default(),
             missing: None,
@@ -100,7 +103,14 @@ impl Worker<'_> {
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.viterbi.rest();
         self.scratch.spare = Draft::default();
+        self.scratch.learns = true;
         self.scratch
+    }
+
+    /// Whether the pieces that follow are worth a look in the memo: not those whose ids the
+    /// caller keeps, for whom it is a wait for slow memory in vain.
+    pub(crate) fn set_learning(&mut self, learns: bool) {
+        self.scratch.learns = learns;
     }
 
     /// Appends the ids of the piece `text[start..end]`.
@@ -219,7 +229,7 @@ impl Scratch {
                 break;
             }
             unit.end = model.unit_end(text, at, end);
-            unit.key = key(text, at, unit.end).unwrap_or(NO_KEY);
+            unit.key = if self.learns { key(text, at, unit.end).unwrap_or(NO_KEY) } else { NO_KEY };
             unit.hash = hash(unit.key);
             self.memo.prefetch(unit.hash);
             at = unit.end;
