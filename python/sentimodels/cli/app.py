@@ -21,6 +21,7 @@ _NEEDED = ("torch", "pydantic", "safetensors")
 _GROUPS = (
     "train",
     "pretrain",
+    "align",
     "sweep",
     "runs",
     "evaluate",

@@ -1,4 +1,4 @@
-"""The options of `senti train` and `senti pretrain` that set a key of the configuration, from its fields.
+"""The options of `senti train`, `pretrain` and `align` that set a key of the configuration, from its fields.
 
 Not for options of the command alone (`train.py`). A field with a `flag` (`config/`) is an option here:
 its name, kind, limits and help come from the field, so nothing is written twice. The keys of models
@@ -18,7 +18,7 @@ from .command import UsageError, size
 if TYPE_CHECKING:
     from ..config import Section
 
-__all__ = ["parameters", "seconds", "tree_of"]
+__all__ = ["alignment_parameters", "parameters", "seconds", "tree_of"]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 _MODEL = {
@@ -47,22 +47,27 @@ def parameters(*, language: bool = False) -> Iterator[tuple[str, Parameter]]:
         language: whether of a language model's configuration, or a classifier's.
     """
     for key, field, extra in _flagged(language):
-        names = [str(extra["flag"])]
-        # A size may be written as 512M, a time as 10m, a count as 41M.
-        spelled = extra["metavar"] in ("SIZE", "TIME", "COUNT")
-        kind, more = (str, {}) if spelled else _kind(field.annotation)
-        least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
-        if kind is int and least is not None:
-            more["min"] = int(least)
-        if extra.get("metavar"):
-            more["metavar"] = str(extra["metavar"])
-        text = _language_help(key, field) if language else _help(key, field)
-        yield key, _parameter(key, kind, names, text, more)
+        yield key, _option(key, field, extra, _language_help(key, field) if language else _help(key, field))
     for name, (option, metavar, text) in _MODEL.items():
         key = f"model.{name}"
         if language and name in _NO_LANGUAGE:
             continue
         yield key, _parameter(key, str, [option], text, {"metavar": metavar})
+
+
+def alignment_parameters() -> Iterator[tuple[str, Parameter]]:
+    """Yields what `parameters` yields, of the configuration of an alignment."""
+    from ..config import ALIGN_OPTIM, ALIGN_TASKS, AlignDataConfig, AlignTrainConfig, OptimConfig, Section
+
+    sections: list[tuple[str, type[Section]]] = [("data.", AlignDataConfig)]
+    sections += [("task.", section) for section in ALIGN_TASKS.values()]
+    sections += [("optim.", OptimConfig), ("train.", AlignTrainConfig)]
+    for key, field, extra in _of(sections):
+        section, _, name = key.partition(".")
+        default = ALIGN_OPTIM.get(name, field.default) if section == "optim" else field.default
+        plain = "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool)
+        text = str(field.description) if plain else f"{field.description} [default: {default}]"
+        yield key, _option(key, field, extra, text)
 
 
 def _flagged(language: bool) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
@@ -102,6 +107,19 @@ def _of(sections: "list[tuple[str, type[Section]]]") -> Iterator[tuple[str, Any,
             if f"{prefix}{name}" not in seen:
                 seen.add(f"{prefix}{name}")
                 yield f"{prefix}{name}", section.model_fields[name], extra
+
+
+def _option(key: str, field: Any, extra: Mapping[str, Any], text: str) -> Parameter:
+    """Returns the option of a field that has a flag."""
+    # A size may be written as 512M, a time as 10m, a count as 41M.
+    spelled = extra["metavar"] in ("SIZE", "TIME", "COUNT")
+    kind, more = (str, {}) if spelled else _kind(field.annotation)
+    least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
+    if kind is int and least is not None:
+        more["min"] = int(least)
+    if extra.get("metavar"):
+        more["metavar"] = str(extra["metavar"])
+    return _parameter(key, kind, [str(extra["flag"])], text, more)
 
 
 def _parameter(key: str, kind: Any, names: list[str], text: str, more: dict[str, Any]) -> Parameter:

@@ -34,7 +34,7 @@ class Written(Section):
 
         made = tomlkit.document()
         _fill(made, self, self._top(comments=comments), comments)
-        for name in SECTIONS:
+        for name in self._sections():
             section: Section = getattr(self, name)
             table = tomlkit.table()
             _fill(table, section, section.model_dump(mode="json"), comments)
@@ -44,8 +44,12 @@ class Written(Section):
 
     def tree(self) -> dict[str, Any]:
         """Returns the configuration as plain values, without unset ones."""
-        sections = {name: getattr(self, name).plain() for name in SECTIONS}
+        sections = {name: getattr(self, name).plain() for name in self._sections()}
         return self._top() | sections
+
+    def _sections(self) -> list[str]:
+        """Returns those of `SECTIONS` that it has."""
+        return [name for name in SECTIONS if name in type(self).model_fields]
 
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
         """Returns the keys above the sections."""

@@ -27,7 +27,7 @@ from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
 from ..runs.directory import STATE, WEIGHTS, check_there, read_json, refuse_run
-from ..runs.language import load_language_config
+from ..runs.language import is_alignment, load_language_config
 from ..runs.start import start_from
 from ..training.distributed import Distributed
 from ..training.task import Task
@@ -107,6 +107,8 @@ def resume_pretraining(
     if not (out / "config.toml").is_file():
         raise CheckpointError(f"{out}: no config.toml; not a run directory")
     config = load_language_config(out)
+    if is_alignment(out):
+        raise CheckpointError(f"{out}: a run of senti align; senti align --resume {out} goes on with it")
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     processes = Distributed.start(config.train.device)
