@@ -60,10 +60,12 @@ def make(folder: Path) -> Path:
 
 def config_of(made: Path, method: str = "ppo", **sections: dict[str, Any]) -> AlignConfig:
     tree: dict[str, Any] = {"base": str(made / "base"), **QUICK}
+    task: dict[str, Any]
     if method == "ppo":
         data = {"train": str(made / "openings.txt")}
         task = {"reward_run": str(made / "reward"), "reward": "pos"}
     else:
         tree = {**tree, "data": {"n_held_out": 12}, "task": {"kind": "dpo", "max_new_tokens": 8}}
-        data, task = {"train": str(made / "pairs.jsonl")}, {"ends": False, "beta": 0.5}
+        data = {"train": str(made / "pairs.jsonl")}
+        task = {"ends": False, "beta": 0.5}
     return resolve_alignment(tree, {"data": data, "task": task}, sections)

@@ -71,6 +71,7 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "layers", "heads", "models", "training", "evaluation", "runs",
     },
     "language_model": {"errors", "config", "training", "lm"},
+    "continuation": {"errors", "evaluation", "language_model"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "alignment": {

@@ -159,8 +159,8 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("runs/align"))
     parser.add_argument("--name", default="ppo", help="of the alignment's folder in --out")
-    parser.add_argument("--preset", default="micro", help="size of the base")
-    parser.add_argument("--epochs", type=int, default=4, help="of the base")
+    parser.add_argument("--preset", default="nano", help="size of the base")
+    parser.add_argument("--epochs", type=int, default=2, help="of the base")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     for name in ("again", "test"):

@@ -110,13 +110,15 @@ def test_a_configuration_is_printed_and_read(folder: Path) -> None:
 
 def test_options_are_the_flagged_fields() -> None:
     from sentimodels.cli.options import alignment_parameters
-    from sentimodels.config import ALIGN_TASKS, AlignDataConfig, AlignTrainConfig, OptimConfig
+    from sentimodels.config import ALIGN_TASKS, AlignDataConfig, AlignTrainConfig, OptimConfig, Section
 
     made = {key: parameter.annotation.__metadata__[0] for key, parameter in alignment_parameters()}
-    sections = {"data.": [AlignDataConfig], "task.": [*ALIGN_TASKS.values()], "optim.": [OptimConfig],
-                "train.": [AlignTrainConfig]}  # fmt: skip
+    sections: dict[str, list[type[Section]]] = {
+        "data.": [AlignDataConfig], "task.": [*ALIGN_TASKS.values()], "optim.": [OptimConfig],
+        "train.": [AlignTrainConfig],
+    }  # fmt: skip
     expected = {
-        f"{prefix}{name}": (extra["flag"], section.model_fields[name].description)
+        f"{prefix}{name}": (extra["flag"], str(section.model_fields[name].description))
         for prefix, some in sections.items()
         for section in some
         for name, extra in section.flags()

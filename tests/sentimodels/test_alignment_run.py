@@ -209,7 +209,8 @@ class FakeClassifier:
 
     def predict_proba(self, some: list[str]) -> NDArray[np.float32]:
         shares = np.array([[len(text), *range(2, len(self.labels) + 1)] for text in some], np.float32)
-        return shares / shares.sum(1, keepdims=True)
+        probs: NDArray[np.float32] = shares / shares.sum(1, keepdims=True)
+        return probs
 
 
 def test_rewards_are_weighted_sums() -> None:
