@@ -1,6 +1,9 @@
 """Continuations after the first tokens of texts, and their scores."""
 
+import importlib
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from sentimodels.errors import DataError
 from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.evaluation.translation import can_score, text_bleu
 
+ROOT = Path(__file__).resolve().parents[2]
 SOME = [*TEXTS, "the cat", "a dog saw a cat and the cat sat on a mat 日本 and the dog"]
 needs_sacrebleu = pytest.mark.skipif(not can_score(), reason="BLEU is sacrebleu's")
 
@@ -78,8 +82,24 @@ def test_what_cannot_be_continued(model: LanguageModel) -> None:
         continue_texts(model, [" ".join(SOME * 9)], prompt_tokens=80)
 
 
+@needs_sacrebleu
+def test_the_page(model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs what docs/senti-lm.md shows of style transfer."""
+    page = (ROOT / "docs" / "senti-lm.md").read_text("utf-8")
+    chapter = re.search(r"^## Style transfer\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+    assert chapter is not None
+    (block,) = re.findall(r"^```python\n(.*?)^```$", chapter[1], re.M | re.S)
+    language_run(tmp_path / "runs" / "plays", "gpt", 256)
+    language_run(tmp_path / "runs" / "sonnets", "gpt", 256)
+    texts = [" ".join(TEXTS * 3), " ".join(TEXTS[::-1] * 3)]
+    (tmp_path / "new-sonnets.txt").write_text("\n\n".join(texts), "utf-8")
+    (tmp_path / "sonnets.txt").write_text("\n\n".join(TEXTS), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "senti-lm.md", "exec"), {})
+
+
 def test_sonnets_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benches" / "models")
+    monkeypatch.syspath_prepend(ROOT / "benches" / "models")
     style = importlib.import_module("style")
     text = "Sonnets\nby one\n\n\n1\n\nFrom fairest\nThat thereby\n\n2\n\nWhen forty\n  And dig\n"
     assert style.sonnets_of(text) == ["From fairest\nThat thereby", "When forty\nAnd dig"]
