@@ -91,7 +91,7 @@ def test_the_page(model: LanguageModel, tmp_path: Path, monkeypatch: pytest.Monk
     (block,) = re.findall(r"^```python\n(.*?)^```$", chapter[1], re.M | re.S)
     language_run(tmp_path / "runs" / "plays", "gpt", 256)
     language_run(tmp_path / "runs" / "sonnets", "gpt", 256)
-    texts = [" ".join(TEXTS * 3), " ".join(TEXTS[::-1] * 3)]
+    texts = [" ".join(TEXTS * 8), " ".join(TEXTS[::-1] * 8)]
     (tmp_path / "new-sonnets.txt").write_text("\n\n".join(texts), "utf-8")
     (tmp_path / "sonnets.txt").write_text("\n\n".join(TEXTS), "utf-8")
     monkeypatch.chdir(tmp_path)
