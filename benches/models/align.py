@@ -141,9 +141,9 @@ def judged(run: Path, file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
     table = read_openings(Path(data.train), data, data.where)
     tables = divide(table, read_openings(file, data, None), seen, data, print)
     end = known_end(base.tokenizer, base.config.data.end, base.about)
-    assert end is not None
+    end_id = None if end is None else base.tokenizer.token_to_id(end)
+    assert end_id is not None
     openings = encode(tables, base.tokenizer, data, end=end, most=None, say=print).judge
-    (end_id,) = base.tokenizer.encode(end).ids.tolist()
     limits = Limits(config.task.max_new_tokens, (), frozenset({end_id}), base.config.data.context)
     drawing = Drawing(base.tokenizer, limits, int(data.begin))
     reward = load_reward(config.task, "cpu")

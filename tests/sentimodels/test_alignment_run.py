@@ -143,7 +143,8 @@ def test_the_divergence_is_summed_over_the_tokens_of_an_answer(made: Path) -> No
     openings = [
         words.encode(text).ids.tolist()[:n] for text, n in zip(texts(5, 3), (1, 2, 3, 4, 5), strict=True)
     ]
-    (end,) = words.encode("<|endoftext|>").ids.tolist()
+    end = words.token_to_id("<|endoftext|>")
+    assert end is not None
     drawing = Drawing(words, Limits(6, (), frozenset({end}), CONTEXT))
     found = judge(other, base, openings, drawing, None, 0)
     answers = found.answers
