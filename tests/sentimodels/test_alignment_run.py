@@ -69,6 +69,25 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: P
         resume_alignment(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("method", ["ppo", "dpo"])
+def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: Path, tmp_path: Path) -> None:
+    def cut(record: dict[str, Any]) -> None:
+        if record["step"] == 5:  # the last state is that of step 4
+            raise KeyboardInterrupt
+
+    config = config_of(made, method, train={"save_every": 4})
+    align(config, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        align(config, tmp_path / "parts", on_record=cut)
+    with pytest.raises(CheckpointError, match="senti align --resume"):
+        load_language_model(tmp_path / "parts")
+    resume_alignment(tmp_path / "parts")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
+    assert weights[0] == weights[1]
+    lines = (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
     about = align(config_of(made), tmp_path / "run", on_record=records.append)

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -46,6 +46,9 @@ from .reward import load_reward
 from .rollout import Drawing
 from .settings import from_anywhere, load_alignment_config
 from .sources import sources_of
+
+if TYPE_CHECKING:
+    from ..config import LanguageConfig
 
 __all__ = ["SAMPLES", "align", "resume_alignment"]
 
@@ -184,7 +187,8 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         (out / METRICS).unlink(missing_ok=True)
     failed = None
     try:
-        with tracking(config, out, told.on_record) as hear:
+        # Trackers read what every configuration has: `train.track`, and how it is written.
+        with tracking(cast("LanguageConfig", config), out, told.on_record) as hear:
             fit = method.fit(out, hear, told.should_stop, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:

@@ -14,12 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
+from ..config import LanguageConfig, RunConfig, TranslationConfig
 from ..errors import ConfigError
 
 __all__ = ["check_tracker", "tracking"]
 
-AnyConfig = RunConfig | LanguageConfig | TranslationConfig | AlignConfig
+AnyConfig = RunConfig | LanguageConfig | TranslationConfig
 OnRecord = Callable[[dict[str, Any]], None]
 
 # Fields of `metrics.jsonl` by the name that trackers show; scores of a task, `val_x`, are `valid/x`.
