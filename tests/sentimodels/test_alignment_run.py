@@ -120,6 +120,9 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     write_lines(tmp_path / "new.txt", texts(20, 77))
     held_out = {"data": {"held_out": str(tmp_path / "new.txt")}, "train": {"max_steps": 1}}
     assert align(resolve_alignment(config_of(made).tree(), again, held_out), tmp_path / "again")
+    # What judged before may judge again.
+    again = {"base": str(tmp_path / "again")}
+    assert align(resolve_alignment(config_of(made).tree(), again, held_out), tmp_path / "thrice")
 
 
 def test_the_report_is_what_the_samples_say(made: Path, tmp_path: Path) -> None:

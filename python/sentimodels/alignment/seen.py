@@ -31,7 +31,9 @@ class Seen:
         self.base, self.reward = base, reward
         self._records = [] if reward is None else records_of(reward)
         sources = read_json(base / SOURCES).get("sources", [])
-        self._files = {str(source.get("sha256")): str(source.get("source")) for source in sources}
+        # What judged an alignment before this one was not trained on.
+        trained = [source for source in sources if source.get("role") != "judge"]
+        self._files = {str(source.get("sha256")) for source in trained}
 
     def by_row(self, table: Table) -> tuple[NDArray[np.bool_], str]:
         """Returns the rows of a table that a run was trained on, and which run it was."""

@@ -202,6 +202,12 @@ class DPOConfig(JudgedConfig):
 class AlignTrainConfig(LoopConfig):
     """How long, and in what pieces."""
 
+    seed: int = Field(
+        default=0,
+        ge=0,
+        description="Random seed of the order of openings or pairs, and of the answers that are drawn.",
+        json_schema_extra=flag("--seed", "N"),
+    )
     epochs: int | None = Field(
         default=None,
         ge=1,
