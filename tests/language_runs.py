@@ -44,6 +44,7 @@ def language_run(
     model = {**_SMALL[arch], **sections.pop("model", {})}
     config = resolve_language({"arch": arch, "data": {"context": context}, "model": model}, sections)
     tokenizer = tokenizer or tokenizer_of(arch)
+    torch.manual_seed(0)
     module = moved(build_language_model(config, tokenizer.vocab_size))
     begin_language_run(folder, config, tokenizer, {"sources": []})
     finish_run(folder, module, tokenizer, {"arch": arch})

@@ -71,11 +71,15 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "layers", "heads", "models", "training", "evaluation", "runs",
     },
     "language_model": {"errors", "config", "training", "lm"},
+    "continuation": {"errors", "evaluation", "language_model"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
+    "alignment": {
+        "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
+    },  # a language model that learns, and a classifier that rewards
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "predictor",
+        "language_model", "predictor", "alignment",
     },
     "__main__": {"cli"},
 }  # fmt: skip

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
-from sentimodels.cli import pretrain, train, translate_train
+from sentimodels.alignment.settings import resolve_alignment
+from sentimodels.cli import align, pretrain, train, translate_train
 from sentimodels.cli.options import tree_of
 from sentimodels.config import (
+    ALIGN_TASKS,
     LANGUAGE_TASKS,
     TASKS,
+    AlignDataConfig,
+    AlignTrainConfig,
     CorpusConfig,
     DataConfig,
     LanguageConfig,
@@ -43,6 +47,10 @@ OF_TRANSLATE: Sections = [
     ("", TranslationConfig), ("data.", ParallelConfig), ("optim.", OptimConfig), ("task.", Seq2SeqConfig),
     ("train.", TranslationTrainConfig),
 ]  # fmt: skip
+OF_ALIGN: Sections = [
+    ("data.", AlignDataConfig), ("optim.", OptimConfig), ("train.", AlignTrainConfig),
+    *(("task.", one) for one in ALIGN_TASKS.values()),
+]  # fmt: skip
 IN_PRETRAIN = {
     "model.attention", "model.positions", "optim.name", "optim.muon_lr", "optim.schedule", "optim.warmup",
     "optim.weight_decay", "optim.clip",
@@ -52,10 +60,11 @@ COMMANDS = [
     (train, OF_TRAIN, {f"model.{name}" for name in ("pooling", "attention", "positions", "char_ngrams")}),
     (pretrain, OF_PRETRAIN, IN_PRETRAIN),
     (translate_train, OF_TRANSLATE, set()),
+    (align, OF_ALIGN, set()),
 ]
 # Defaults that are no value.
 WORDS = ("depends on --arch", "that of the preset", "masked of bert and encoder, else next-token")
-IDS = ["train", "pretrain", "translate train"]
+IDS = ["train", "pretrain", "translate train", "align"]
 
 
 @pytest.mark.parametrize(("command", "sections", "others"), COMMANDS, ids=IDS)
@@ -82,6 +91,7 @@ def test_each_flagged_field_is_an_option_with_its_help(
     [
         (train, resolve({"arch": "lstm"})), (pretrain, resolve_language({})),
         (translate_train, resolve_translation({})),
+        (align, resolve_alignment({"task": {"reward_run": "runs/reviews"}})),
     ],
     ids=IDS,
 )  # fmt: skip

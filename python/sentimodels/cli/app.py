@@ -22,6 +22,7 @@ _NEEDED = ("torch", "pydantic", "safetensors")
 _GROUPS = (
     "train",
     "pretrain",
+    "align",
     "sweep",
     "runs",
     "evaluate",

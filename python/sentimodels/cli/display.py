@@ -59,6 +59,8 @@ def logged(write: Callable[[str], None], clock: Callable[[], float] = time.monot
 
 
 def _loss(record: dict[str, Any]) -> str:
+    if "reward_mean" in record:  # of answers that were drawn; never without the divergence
+        return f"reward {record['reward_mean']:.3f} kl {record['kl']:.2f} lr {record['lr']:.1e}"
     return f"loss {record['loss']:.4f} lr {record['lr']:.1e}"
 
 

@@ -68,7 +68,7 @@ def parameters(
 
 
 def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Callable[..., None]:
-    """Returns a command with options in place of its `**given`, right after its first two parameters."""
+    """Returns a command with options in place of its `**given`, right after `out`."""
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for parameter in inspect.signature(command).parameters.values()
@@ -79,7 +79,8 @@ def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Cal
     def called(**values: Any) -> None:
         command(**values)
 
-    called.__signature__ = inspect.Signature([*own[:2], *made, *own[2:]])  # type: ignore[attr-defined]
+    first = 1 + [parameter.name for parameter in own].index("out")
+    called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
     return called
 
 

@@ -4,6 +4,16 @@ On the ground: they know values, neither files nor architectures nor training. `
 reads and merges them.
 """
 
+from .align import (
+    ALIGN_OPTIM,
+    ALIGN_TASKS,
+    AlignConfig,
+    AlignDataConfig,
+    AlignTrainConfig,
+    DPOConfig,
+    JudgedConfig,
+    PPOConfig,
+)
 from .data import DataConfig, Long
 from .language import (
     LANGUAGE_TASKS,
@@ -21,15 +31,22 @@ from .train import Course, LoopConfig, TrainConfig
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [
+    "ALIGN_OPTIM",
+    "ALIGN_TASKS",
     "DEFAULT_TASK",
     "LANGUAGE_TASKS",
     "SECTIONS",
     "TASKS",
+    "AlignConfig",
+    "AlignDataConfig",
+    "AlignTrainConfig",
     "CharNgrams",
     "ClassificationConfig",
     "CorpusConfig",
     "Course",
+    "DPOConfig",
     "DataConfig",
+    "JudgedConfig",
     "LanguageConfig",
     "Long",
     "LoopConfig",
@@ -37,6 +54,7 @@ __all__ = [
     "NextTokenConfig",
     "NgramRange",
     "OptimConfig",
+    "PPOConfig",
     "ParallelConfig",
     "PretrainConfig",
     "RunConfig",

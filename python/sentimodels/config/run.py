@@ -28,16 +28,13 @@ SECTIONS = ("data", "model", "task", "optim", "train")
 class Written(Section):
     """A configuration of sections, those of `SECTIONS`, with some keys above them."""
 
-    arch: str
-    preset: str | None = None
-
     def to_toml(self, *, comments: bool = False) -> str:
         """Writes the configuration as TOML, with what each key means if asked."""
         import tomlkit
 
         made = tomlkit.document()
         _fill(made, self, self._top(comments=comments), comments)
-        for name in SECTIONS:
+        for name in self._sections():
             section: Section = getattr(self, name)
             table = tomlkit.table()
             _fill(table, section, section.model_dump(mode="json"), comments)
@@ -47,15 +44,17 @@ class Written(Section):
 
     def tree(self) -> dict[str, Any]:
         """Returns the configuration as plain values, without unset ones."""
-        sections = {name: getattr(self, name).plain() for name in SECTIONS}
+        sections = {name: getattr(self, name).plain() for name in self._sections()}
         return self._top() | sections
 
+    def _sections(self) -> list[str]:
+        """Returns those of `SECTIONS` that it has."""
+        return [name for name in SECTIONS if name in type(self).model_fields]
+
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
-        """Returns the keys above the sections; an unset preset only beside comments."""
-        top: dict[str, Any] = {"arch": self.arch}
-        if self.preset or comments:
-            top["preset"] = self.preset
-        return top
+        """Returns the keys above the sections; an unset one only beside comments."""
+        keys = {name: getattr(self, name) for name in type(self).model_fields if name not in SECTIONS}
+        return keys if comments else {name: value for name, value in keys.items() if value}
 
 
 class RunConfig(Written):
@@ -93,9 +92,7 @@ class RunConfig(Written):
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
         """Returns the keys above the sections; what arch auto settled only where it did."""
         top = super()._top(comments=comments)
-        if self.estimates:
-            top |= {"budget": self.budget, "estimates": self.estimates}
-        return top
+        return top if self.estimates else {name: top[name] for name in ("arch", "preset") if name in top}
 
 
 def _fill(table: "TOMLDocument | Table", section: Section, values: Mapping[str, Any], comments: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError, DataError
 
-__all__ = ["can_score", "check_scorable", "translation_scores"]
+__all__ = ["can_score", "check_scorable", "text_bleu", "translation_scores"]
 
 
 def can_score() -> bool:
@@ -52,3 +52,20 @@ def translation_scores(translations: Sequence[str], references: Sequence[str]) -
         found[name] = float(metric.corpus_score(list(translations), [list(references)]).score)
         signatures[name] = str(metric.get_signature())
     return {**found, "signatures": signatures}
+
+
+def text_bleu(translations: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Returns the BLEU of each text alone, 0 to 100; of a short one, of the orders that it has.
+
+    Raises:
+        ConfigError: if sacrebleu is not installed.
+        DataError: if there are not as many references.
+    """
+    if len(translations) != len(references):
+        raise DataError(f"{len(translations):,} translations, but {len(references):,} references")
+    check_scorable()
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(effective_order=True)
+    pairs = zip(translations, references, strict=True)
+    return [float(metric.sentence_score(one, [other]).score) for one, other in pairs]

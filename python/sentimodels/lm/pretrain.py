@@ -27,7 +27,7 @@ from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
 from ..runs.directory import finish_run, read_json, refuse_run
-from ..runs.language import load_language_config
+from ..runs.language import is_alignment, load_language_config
 from ..runs.start import start_from
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
@@ -104,6 +104,8 @@ def resume_pretraining(
     Raises:
         CheckpointError: if there is nothing to resume, or the corpus has changed.
     """
+    if is_alignment(out):
+        raise CheckpointError(f"{out}: a run of senti align; senti align --resume {out} goes on with it")
     config = load_unfinished(out, load_language_config)
     processes = Distributed.start(config.train.device)
     with _together(processes) as first:

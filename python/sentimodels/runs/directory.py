@@ -43,7 +43,7 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
-from .language import is_language, is_translation
+from .language import is_language, is_translation, training_command
 from .pretrained import from_anywhere as of_anywhere
 
 __all__ = [
@@ -238,8 +238,7 @@ def _without(path: Path) -> str:
     folder = path.parent
     if not (folder / "config.toml").is_file():
         return f"{folder}: no {path.name}; not a run directory"
-    tree = read_toml(folder / "config.toml")
-    command = "translate train" if is_translation(tree) else "pretrain" if is_language(tree) else "train"
+    command = training_command(folder)
     return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
 
 

@@ -15,7 +15,19 @@ from ..layers.backbone import Backbone
 from ..models import ARCHITECTURES, Architecture, architecture
 from .config import checked, merge, read_toml
 
-__all__ = ["PRESETS", "is_language", "is_translation", "load_language_config", "resolve_language"]
+__all__ = [
+    "ALIGNMENT",
+    "PRESETS",
+    "is_alignment",
+    "is_language",
+    "is_translation",
+    "load_language_config",
+    "resolve_language",
+    "training_command",
+]
+
+# What a run directory of an aligned language model holds beside `config.toml`: how it was aligned.
+ALIGNMENT = "alignment.toml"
 
 # Of each size: rows of a batch, highest rate, tokens to train on.
 PRESETS: dict[str, tuple[int, float, int]] = {
@@ -64,6 +76,19 @@ def is_translation(tree: Mapping[str, Any]) -> bool:
     """Whether a configuration is that of a translation model, which `lm/translation_config.py` reads."""
     task = tree.get("task", {})
     return isinstance(task, Mapping) and task.get("kind") == "seq2seq"
+
+
+def is_alignment(folder: Path) -> bool:
+    """Whether a run directory is that of a language model that was aligned, or is being aligned."""
+    return (folder / ALIGNMENT).is_file()
+
+
+def training_command(folder: Path) -> str:
+    """Returns the command that trains the run of a folder."""
+    if is_alignment(folder):
+        return "align"
+    tree = read_toml(folder / "config.toml")
+    return "translate train" if is_translation(tree) else "pretrain" if is_language(tree) else "train"
 
 
 def load_language_config(folder: Path) -> LanguageConfig:

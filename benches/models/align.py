@@ -1,0 +1,197 @@
+"""PPO on openings of IMDB reviews: what reward is won, how far the policy goes, and what it repeats.
+
+    python benches/models/align.py --out runs/align             # half an hour on one core; judged on dev
+    python benches/models/align.py --out runs/align --again     # aligns again, from the same base
+    python benches/models/align.py --out runs/align --test      # once, when nothing is left to choose
+
+The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` classifier trained on the
+same ones; openings to train on are theirs as well. A tenth of the training reviews, which neither has
+seen, judges while settings are chosen. `--test` judges on openings of the test reviews, which no choice has
+seen, and writes a result file. The bars: mean reward up by 1.5 standard deviations of the start, at less
+than 10 nats of KL, distinct-2 not under 0.8 of the start. Needs the data of `SENTITOK_DATA`.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from result import RESULTS, ROOT, digest, git, load, write
+
+from sentimodels.alignment.judge import compare, judge, samples_of
+from sentimodels.alignment.openings import divide, encode, read_openings
+from sentimodels.alignment.reward import load_reward
+from sentimodels.alignment.rollout import Drawing
+from sentimodels.alignment.run import align
+from sentimodels.alignment.seen import Seen
+from sentimodels.alignment.settings import load_alignment_config, resolve_alignment
+from sentimodels.data.readers import read_table
+from sentimodels.data.split import split
+from sentimodels.data.writers import write_table
+from sentimodels.lm.directory import load_language_model
+from sentimodels.lm.generate import Limits
+from sentimodels.lm.model import CausalModel
+from sentimodels.lm.pretrain import pretrain
+from sentimodels.lm.special import known_end
+from sentimodels.runs.config import resolve, set_value
+from sentimodels.runs.directory import versions
+from sentimodels.runs.language import resolve_language
+from sentimodels.runs.run import train
+
+TARGET = RESULTS / "alignment.json"
+# The bars of the project: deviations of the start, nats, share of the start.
+GAIN, KL, DISTINCT = 1.5, 10.0, 0.8
+N_JUDGED = 512
+# Of openings of the test reviews, answers are drawn by a seed that nothing else uses.
+SEED = 20_000_000
+
+
+def parts(folder: Path) -> None:
+    """Writes train.csv, dev.csv and test.csv, the first two of the training reviews."""
+    source = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")) / "imdb"
+    given: dict[str, Any] = {"text_column": "text", "label_column": "label", "clean": True}
+    reviews = read_table(source / "imdb_40k.csv.xz", where="split=train", **given)
+    # By the text, so that a review that is there twice is on one side.
+    for name, table in split(reviews, {"train": 0.9, "dev": 0.1}, by="hash").items():
+        write_table(table, folder / f"{name}.csv")
+    write_table(read_table(source / "imdb_40k.csv.xz", where="split=test", **given), folder / "test.csv")
+
+
+def said(record: dict[str, Any]) -> None:
+    """Prints the course of a run, now and then."""
+    if "reward_mean" in record and record["step"] % 10 == 0:
+        names = ("reward_mean", "kl", "kl_coefficient", "entropy", "clip_share", "distinct_2", "length")
+        shown = ", ".join(f"{name} {record[name]:.3f}" for name in names)
+        print(f"step {record['step']}, {record['seconds']:.0f} s: {shown}", flush=True)
+    elif "val_loss" in record:
+        print(f"step {record['step']}, {record['seconds']:.0f} s: loss {record['val_loss']:.4f}", flush=True)
+
+
+def prepare(folder: Path, asked: argparse.Namespace) -> None:
+    """Trains base and reward, where they are not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "test.csv").is_file():
+        parts(folder)
+    reviews = folder / "train.csv"
+    if not (folder / "base").is_dir():
+        tree = {
+            "arch": "gpt", "preset": asked.preset,
+            "data": {"corpus": [str(reviews)], "format": "csv:text", "context": 128, "vocab_size": 4000},
+            "optim": {"name": "muon", "lr": 2e-3},
+            "train": {"epochs": asked.epochs, "threads": asked.threads},
+        }  # fmt: skip
+        about = pretrain(resolve_language(tree), folder / "base", on_record=said, on_note=print)
+        print(json.dumps({"base": about["valid"], "seconds": about["seconds"]}, indent=1), flush=True)
+    if not (folder / "reward").is_dir():
+        tree = {"arch": "bow", "data": {"train": str(reviews)}, "train": {"threads": asked.threads}}
+        about = train(resolve(tree), folder / "reward", on_note=print)
+        print(json.dumps({"reward": about.get("test", about["valid"])["accuracy"]}), flush=True)
+
+
+def configured(folder: Path, asked: argparse.Namespace) -> Any:
+    """Returns the recipe, with what is set above it."""
+    more: dict[str, Any] = {}
+    for assignment in asked.set:
+        set_value(more, assignment)
+    recipe = {
+        "base": str(folder / "base"),
+        "data": {
+            "train": str(folder / "train.csv"), "held_out": str(folder / "dev.csv"), "begin": True,
+            "opening_tokens": 16, "n_held_out": N_JUDGED,
+        },
+        "task": {"reward_run": str(folder / "reward"), "reward": "1", "max_new_tokens": 32, "max_kl": KL},
+        "train": {"max_steps": 150, "batch_size": 64, "threads": asked.threads, "save_every": 25},
+        "optim": {"lr": 3e-4},
+    }  # fmt: skip
+    return resolve_alignment(recipe, more)
+
+
+def bars(found: dict[str, Any]) -> dict[str, bool]:
+    """Returns which bars are met."""
+    before, after = found["before"], found["after"]
+    return {
+        f"mean reward up by {GAIN:g} deviations of the start": (found["gain_in_std"] or 0.0) >= GAIN,
+        f"KL under {KL:g} nats": after["kl"] < KL,
+        f"distinct-2 at least {DISTINCT:g} of the start": (
+            after["distinct_2"] >= DISTINCT * before["distinct_2"]
+        ),
+    }
+
+
+def tell(found: dict[str, Any]) -> None:
+    print(json.dumps(found, indent=1))
+    for bar, met in bars(found).items():
+        print(f"{'met' if met else 'missed'}: {bar}")
+
+
+def judged(run: Path, file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Judges a run on openings of another file; the guards of alignment hold."""
+    config = load_alignment_config(run)
+    base, aligned = load_language_model(Path(config.base)), load_language_model(run)
+    before, after = base.module, aligned.module
+    assert isinstance(before, CausalModel)
+    assert isinstance(after, CausalModel)
+    assert config.task.reward_run is not None
+    seen = Seen(Path(config.base), Path(config.task.reward_run))
+    data = config.data
+    table = read_openings(Path(data.train), data, data.where)
+    tables = divide(table, read_openings(file, data, None), seen, data, print)
+    end = known_end(base.tokenizer, base.config.data.end, base.about)
+    end_id = None if end is None else base.tokenizer.token_to_id(end)
+    assert end_id is not None
+    openings = encode(tables, base.tokenizer, data, end=end, most=None, say=print).judge
+    limits = Limits(config.task.max_new_tokens, (), frozenset({end_id}), base.config.data.context)
+    drawing = Drawing(base.tokenizer, limits, int(data.begin))
+    reward = load_reward(config.task, "cpu")
+    one = judge(before, None, openings, drawing, reward, SEED)
+    two = judge(after, before, openings, drawing, reward, SEED)
+    samples = [json.loads(line) for line in samples_of(one, two).decode().split("\n")[:8]]
+    return compare(one, two, config.task), samples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/align"))
+    parser.add_argument("--name", default="ppo", help="of the alignment's folder in --out")
+    parser.add_argument("--preset", default="nano", help="size of the base")
+    parser.add_argument("--epochs", type=int, default=2, help="of the base")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    for name in ("again", "test"):
+        parser.add_argument(f"--{name}", action="store_true")
+    asked = parser.parse_args()
+    before, run = load(), asked.out / asked.name
+    torch.set_num_threads(asked.threads)
+    if asked.test:
+        found, samples = judged(run, asked.out / "test.csv")
+        tell(found)
+        tree = load_alignment_config(run).tree()
+        about = {
+            name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
+            for name in (asked.name, "base", "reward")
+        }
+        write(TARGET, {
+            "set": "imdb-openings", "row": "ppo", "config": tree, "config_sha256": digest(tree),
+            "test": found, "dev": about[asked.name]["alignment"], "bars": bars(found), "samples": samples,
+            "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
+            "git": git("rev-parse", "HEAD"), "versions": versions(), "load": [before, load()],
+            "command": f"python benches/models/align.py --out {asked.out} --name {asked.name} --test",
+        })  # fmt: skip
+        return
+    prepare(asked.out, asked)
+    if asked.again:
+        shutil.rmtree(run, ignore_errors=True)
+    began = time.perf_counter()
+    about = align(configured(asked.out, asked), run, on_record=said, on_note=print)
+    tell(about["alignment"])
+    print(f"{time.perf_counter() - began:.0f} s of alignment")
+
+
+if __name__ == "__main__":
+    main()

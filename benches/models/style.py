@@ -1,0 +1,153 @@
+"""Style transfer: a model of Shakespeare's plays goes on with his sonnets, before and after it has read some.
+
+    python benches/models/style.py --out runs/style           # minutes on one core; scores of dev sonnets
+    python benches/models/style.py --out runs/style --test    # once, when nothing is left to choose
+
+The base is a `gpt` that is pre-trained on plays, the tuned one the same model trained on 124 of the 154
+sonnets. Both go on with other sonnets after their first 100 tokens, by the same seeds. BLEU against the rest
+of a sonnet is what reports of style transfer give; perplexity of the rests, distinct n-grams and the share of
+words that were copied from training stand beside it. Needs the data of `SENTITOK_DATA` and sacrebleu.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from result import RESULTS, ROOT, digest, git, load, write
+
+from sentimodels import LanguageModel
+from sentimodels.continuation import Continued, continue_texts
+from sentimodels.lm.pretrain import pretrain
+from sentimodels.runs.directory import versions
+from sentimodels.runs.language import resolve_language
+
+TARGET = RESULTS / "style.json"
+SEEDS = range(5)
+# Tokens of a beginning, and of what is made of it.
+PROMPT, NEW = 100, 100
+
+
+def text_of(name: str) -> str:
+    folder = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")) / "corpora"
+    return lzma.decompress((folder / f"{name}.txt.xz").read_bytes()).decode("utf-8")
+
+
+def sonnets_of(text: str) -> list[str]:
+    """Returns the sonnets of the file, which stand under their numbers."""
+    parts = re.split(r"^\d+\s*$", text, flags=re.M)[1:]
+    return ["\n".join(line.strip() for line in part.strip().splitlines()) for part in parts]
+
+
+def parted(sonnets: list[str]) -> dict[str, list[str]]:
+    """Returns the sonnets to train on, to choose by, and to judge by."""
+    order = np.random.default_rng(42).permutation(len(sonnets))
+    n = len(sonnets) // 10
+    rows = {"test": order[:n], "dev": order[n : 2 * n], "train": order[2 * n :]}
+    return {name: [sonnets[row] for row in sorted(some.tolist())] for name, some in rows.items()}
+
+
+def write_texts(path: Path, texts: list[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    return path
+
+
+def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: argparse.Namespace) -> None:
+    """Trains base and tuned model, where they are not there yet."""
+    shared: dict[str, Any] = {"arch": "gpt", "preset": asked.preset}
+    data = {"context": 256, "vocab_size": 2000}
+    train = {"threads": asked.threads}
+    if not (folder / "base").is_dir():
+        corpus = [str(write_texts(folder / "plays.jsonl", plays))]
+        tree = {
+            **shared, "data": {**data, "corpus": corpus}, "train": {**train, "epochs": asked.epochs},
+            "optim": {"name": "muon", "lr": 2e-3},
+        }  # fmt: skip
+        print(json.dumps(pretrain(resolve_language(tree), folder / "base")["valid"]), flush=True)
+    if not (folder / "tuned").is_dir():
+        corpus = [str(write_texts(folder / "sonnets.jsonl", parts["train"]))]
+        tree = {
+            **shared, "data": {**data, "corpus": corpus, "valid_share": 0.1}, "optim": {"lr": 5e-4},
+            "train": {
+                **train, "init_from": str(folder / "base"), "epochs": 20, "evaluate_every": 10, "patience": 5,
+                "batch_size": 8,
+            },
+        }  # fmt: skip
+        print(json.dumps(pretrain(resolve_language(tree), folder / "tuned")["valid"]), flush=True)
+
+
+def mean(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the mean and the deviation over seeds of each number."""
+    out: dict[str, Any] = {}
+    for name, value in found[0].items():
+        if isinstance(value, dict):
+            out[name] = mean([one[name] for one in found])
+        elif isinstance(value, float):
+            values = [one[name] for one in found]
+            out[name] = {"mean": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}
+        else:
+            out[name] = value
+    return out
+
+
+def compared(folder: Path, texts: list[str], training: list[str]) -> dict[str, Any]:
+    """Returns the scores of both models on texts that neither has read, over all seeds."""
+    given = {"prompt_tokens": PROMPT, "new_tokens": NEW}
+    made: dict[str, list[Continued]] = {}
+    for name in ("base", "tuned"):
+        model = LanguageModel.load(folder / name)
+        made[name] = [continue_texts(model, texts, seed=seed, **given) for seed in SEEDS]
+    found: dict[str, Any] = {
+        name: mean([one.scores(training) for one in some]) for name, some in made.items()
+    }
+    better = [tuned.better_than(base) for base, tuned in zip(made["base"], made["tuned"], strict=True)]
+    found["better"] = {"of": len(made["base"][0].rests), "by_seed": better}
+    first, then = made["base"][0], made["tuned"][0]
+    found["samples"] = [
+        {"prompt": first.prompts[row][-80:], "base": first.answers[row], "tuned": then.answers[row],
+         "rest": first.rests[row]}
+        for row in range(min(3, len(first.prompts)))
+    ]  # fmt: skip
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/style"))
+    parser.add_argument("--preset", default="nano")
+    parser.add_argument("--epochs", type=int, default=12, help="of the base")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--test", action="store_true")
+    asked = parser.parse_args()
+    before = load()
+    torch.set_num_threads(asked.threads)
+    parts = parted(sonnets_of(text_of("shakespeare-sonnets")))
+    # A document is some lines of a play, as a scene has no mark.
+    lines = text_of("tinyshakespeare").split("\n\n")
+    plays = ["\n\n".join(lines[start : start + 20]) for start in range(0, len(lines), 20)]
+    train(asked.out, parts, plays, asked)
+    found = compared(asked.out, parts["test" if asked.test else "dev"], [*parts["train"], *plays])
+    print(json.dumps(found, indent=1, ensure_ascii=False))
+    if asked.test:
+        about = {
+            name: json.loads((asked.out / name / "run.json").read_text("utf-8")) for name in ("base", "tuned")
+        }
+        tree = {"preset": asked.preset, "epochs": asked.epochs, "prompt": PROMPT, "new": NEW}
+        write(TARGET, {
+            "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree), "test": found,
+            "valid": {name: one["valid"] for name, one in about.items()}, "git": git("rev-parse", "HEAD"),
+            "versions": versions(), "load": [before, load()],
+            "command": f"python benches/models/style.py --out {asked.out} --test",
+        })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

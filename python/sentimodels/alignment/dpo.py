@@ -1,0 +1,101 @@
+"""`Preferences`: the task of preferring the chosen answer of a pair; see `training.task.Task`.
+
+What the reference says of each pair is asked once, before training. Scores are of pairs that are not
+trained on, once training has ended: the loss, how often the chosen answer has the greater implicit reward
+(beta (log p - log q)), and by how much. Not for the formula of the loss (`lm/dpo.py`).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..config import AlignTrainConfig, Course, DPOConfig
+from ..lm.dpo import dpo_loss, dpo_rewards
+from ..lm.model import CausalModel
+from ..lm.ppo import token_log_probs
+from .preferences import PairBatch, PairRows
+
+__all__ = ["Preferences"]
+
+
+class Preferences:
+    """See the module.
+
+    Args:
+        task: `[task]`.
+        train: `[train]`.
+        pairs: to train on.
+        judge: pairs that judge.
+        reference: what the policy began as, on the device of training.
+    """
+
+    def __init__(
+        self,
+        task: DPOConfig,
+        train: AlignTrainConfig,
+        pairs: PairRows,
+        judge: PairRows,
+        reference: CausalModel,
+    ) -> None:
+        self.task, self.train, self.pairs, self.judge = task, train, pairs, judge
+        size = train.batch_size
+        # (2, n): of the chosen and of the rejected answers.
+        self._reference, self._of_judge = (_all(reference, rows, size) for rows in (pairs, judge))
+
+    def course(self, world: int) -> Course:
+        """Returns the batches of an epoch and the steps in all."""
+        n_batches = -(-len(self.pairs) // (self.train.batch_size * world))
+        most = self.train.max_steps
+        steps = -(-n_batches // self.train.accumulate) * self.train.epochs if self.train.epochs else most or 0
+        return Course(self.train.batch_size, n_batches, min(steps, most or steps))
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[PairBatch]:
+        """Yields this process's pairs of each batch: every `world`-th of the batch of all."""
+        order = np.random.default_rng([self.train.seed, epoch]).permutation(len(self.pairs))
+        size = self.train.batch_size * world
+        for start in range(position * size, len(self.pairs), size):
+            yield self.pairs.batch(order[start : start + size][rank::world].tolist())
+
+    def loss(self, model: nn.Module, batch: PairBatch) -> tuple[Tensor, int]:
+        """Returns the loss summed over pairs, and how many there are."""
+        chosen, rejected = answer_log_probs(model, batch)
+        ref = self._reference[:, batch.rows].to(chosen.device)
+        return dpo_loss(chosen, rejected, ref[0], ref[1], beta=self.task.beta).sum(), len(batch.rows)
+
+    def evaluate(self, model: nn.Module) -> None:
+        """Returns nothing: the last weights are kept, as pairs that judge choose none."""
+
+    def scores(self, model: nn.Module) -> dict[str, float]:
+        """Returns loss, accuracy, margin, and the implicit rewards of both answers of pairs that judge."""
+        told = _all(model.eval(), self.judge, self.train.batch_size)
+        ref = self._of_judge
+        losses = dpo_loss(told[0], told[1], ref[0], ref[1], beta=self.task.beta)
+        chosen, rejected = (dpo_rewards(told[side], ref[side], beta=self.task.beta) for side in (0, 1))
+        margins = chosen - rejected
+        # Equal rewards, as before the first step, are a coin's answer.
+        right = (margins > 0).double() + (margins == 0).double() / 2
+        return {
+            "loss": float(losses.mean()), "accuracy": float(right.mean()), "margin": float(margins.mean()),
+            "reward_chosen": float(chosen.mean()), "reward_rejected": float(rejected.mean()),
+        }  # fmt: skip
+
+
+def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor]:
+    """Returns the log-probabilities (n,) of the chosen and of the rejected answers, summed over tokens."""
+    assert isinstance(model, CausalModel)
+    device = next(model.parameters()).device
+    ids, mask = batch.ids.to(device), batch.mask.to(device)
+    logits = model.logits(model(ids[:, :-1])[mask])
+    found = token_log_probs(logits, ids[:, 1:][mask])
+    rows = torch.zeros(mask.shape, device=device).masked_scatter(mask, found).sum(1)
+    chosen, rejected = rows.chunk(2)
+    return chosen, rejected
+
+
+@torch.no_grad()
+def _all(model: nn.Module, pairs: PairRows, size: int) -> Tensor:
+    """Returns the log-probabilities (2, n) of all answers."""
+    found = [torch.stack(answer_log_probs(model, batch)) for batch in pairs.batches(size)]
+    return torch.cat(found, 1).cpu()

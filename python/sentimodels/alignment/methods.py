@@ -1,0 +1,190 @@
+"""`Method`: what PPO and DPO are to a run: data that is read, training, and scores of their own.
+
+Not for the run itself (`run.py`), which is the same for both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..config import AlignConfig, DPOConfig, PPOConfig
+from ..data.folding import fold
+from ..data.table import Table
+from ..errors import ConfigError, DataError
+from ..lm.directory import LoadedModel
+from ..lm.model import CausalModel
+from ..training.progress import Fit
+from ..training.trainer import Record, Trainer
+from .dpo import Preferences
+from .openings import Parts, divide, encode, read_openings, trainable
+from .ppo import PPO
+from .preferences import encode_pairs, read_preferences, texts_of
+from .reward import Reward
+from .rollout import Drawing
+from .seen import Seen
+
+__all__ = ["METHODS", "Method", "Setup"]
+
+_Hear = Callable[[Record], None] | None
+_Ask = Callable[[], bool] | None
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What both methods begin with.
+
+    Attributes:
+        config: of the alignment.
+        loaded: the base; its module is the policy.
+        reference: a copy of it that stays as it is.
+        drawing: how answers are drawn.
+        reward: what texts are worth, if that is known.
+        end: the token that ends a document, if the base has one.
+        context: tokens that the model reads at most; `None`: any number.
+        say: told what the user should know.
+    """
+
+    config: AlignConfig
+    loaded: LoadedModel
+    reference: CausalModel
+    drawing: Drawing
+    reward: Reward | None
+    end: str | None
+    context: int | None
+    say: Callable[[str], None]
+
+    @property
+    def policy(self) -> CausalModel:
+        """The model that learns."""
+        assert isinstance(self.loaded.module, CausalModel)
+        return self.loaded.module
+
+    @property
+    def seen(self) -> Seen:
+        """What the runs behind the alignment were trained on."""
+        reward = self.config.task.reward_run
+        return Seen(Path(self.config.base), None if reward is None else Path(reward))
+
+    @property
+    def held_out(self) -> tuple[Path, str | None] | None:
+        """The file and the part that judge, if they are named."""
+        data = self.config.data
+        if data.held_out is None and data.held_out_where is None:
+            return None
+        return Path(data.held_out or data.train), data.held_out_where
+
+    @property
+    def room(self) -> int | None:
+        """Tokens that the context leaves for what an answer goes on from; the last one is not read."""
+        return None if self.context is None else self.context + 1 - self.config.task.max_new_tokens
+
+
+class Method(Protocol):
+    """How a policy is trained.
+
+    Attributes:
+        tables: what was read, by role.
+        judged: ids of the openings that judge.
+    """
+
+    tables: dict[str, Table]
+    judged: list[list[int]]
+
+    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
+        """Trains the policy in place."""
+
+    def scores(self) -> dict[str, Any]:
+        """Returns what the method alone can say of the policy."""
+
+
+class FollowReward:
+    """Openings, and PPO; see `Method`."""
+
+    def __init__(self, setup: Setup) -> None:
+        data, say = setup.config.data, setup.say
+        if setup.room is not None and setup.room < 1:
+            raise ConfigError(
+                f"task.max_new_tokens {setup.config.task.max_new_tokens}: the model's context is "
+                f"{setup.context} tokens, which leaves none for an opening; lower --max-new-tokens"
+            )
+        table = read_openings(Path(data.train), data, data.where)
+        table = trainable(table, [(text,) for text in table.texts], say)
+        named = setup.held_out
+        judge = None if named is None else read_openings(named[0], data, named[1])
+        parts = divide(table, judge, setup.seen, data, say)
+        tokenizer = setup.loaded.tokenizer
+        openings = encode(parts, tokenizer, data, end=setup.end, most=setup.room, say=say)
+        self.tables = {"train": parts.train, "judge": parts.judge}
+        self.judged = openings.judge
+        self._setup, self._openings = setup, openings.train
+
+    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
+        """Trains the policy in place."""
+        setup, config = self._setup, self._setup.config
+        assert isinstance(config.task, PPOConfig)
+        assert setup.reward is not None  # the configuration names it
+        loop = PPO(
+            setup.policy, setup.reference, self._openings, setup.drawing, setup.reward, config.task,
+            config.optim, config.train, folder=folder, on_record=hear, should_stop=ask,
+        )  # fmt: skip
+        return loop.fit(resume=resume)
+
+    def scores(self) -> dict[str, Any]:
+        """Returns nothing: what a policy is worth are its rewards."""
+        return {}
+
+
+class PreferAnswers:
+    """Pairs of answers, and DPO; see `Method`."""
+
+    def __init__(self, setup: Setup) -> None:
+        config, data = setup.config, setup.config.data
+        assert isinstance(config.task, DPOConfig)
+        pairs, table = read_preferences(Path(data.train), data)
+        table = trainable(table, [texts_of(pair) for pair in pairs.values()], setup.say)
+        named = setup.held_out
+        of_judge, judge = (pairs, None) if named is None else read_preferences(named[0], data)
+        parts = _apart(divide(table, judge, setup.seen, data, setup.say), setup.say)
+        train, judges = (
+            encode_pairs(
+                known, part, setup.loaded.tokenizer, data, end=setup.end, ends=config.task.ends,
+                context=setup.context,
+            )
+            for known, part in ((pairs, parts.train), (of_judge, parts.judge))
+        )  # fmt: skip
+        self.tables = {"train": parts.train, "judge": parts.judge}
+        # Of a long prompt the end is what an answer goes on from.
+        room = setup.room
+        self.judged = [ids if room is None else ids[-max(1, room) :] for ids in judges.prompts]
+        self._setup = setup
+        self._task = Preferences(config.task, config.train, train, judges, setup.reference)
+
+    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
+        """Trains the policy in place."""
+        config = self._setup.config
+        trainer = Trainer(config.optim, config.train, on_record=hear, should_stop=ask)
+        return trainer.fit(self._setup.policy, self._task, folder=folder, resume=resume)
+
+    def scores(self) -> dict[str, Any]:
+        """Returns loss, accuracy and implicit rewards of the pairs that judge."""
+        return {"pairs": len(self._task.judge), "preferences": self._task.scores(self._setup.policy)}
+
+
+def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
+    """Leaves out pairs whose prompt is one that judges.
+
+    Raises:
+        DataError: if none is left.
+    """
+    judged = set(map(fold, parts.judge.texts))
+    kept = [row for row, prompt in enumerate(parts.train.texts) if fold(prompt) not in judged]
+    if not kept:
+        raise DataError(f"{parts.train.source}: every prompt is one that judges; give other pairs to judge")
+    if len(kept) < len(parts.train):
+        say(f"{len(parts.train) - len(kept):,} pairs are left out: their prompt is one that judges")
+    return replace(parts, train=parts.train.take(kept))
+
+
+# By the kind of `[task]`.
+METHODS: dict[str, Callable[[Setup], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}

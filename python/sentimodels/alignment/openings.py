@@ -1,0 +1,236 @@
+"""Openings: the beginnings of texts that a policy goes on from, to train on and to judge on.
+
+The guards of pre-training and of classifiers hold: files that nothing may train on are refused, lines and
+rows among others are left out (`lm/held_out.py`); nothing judges that a run behind the alignment was
+trained on (`seen.py`). Not for pairs of answers (`preferences.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import Tokenizer
+
+from ..config import AlignDataConfig
+from ..data.opening import open_text, plain_suffix
+from ..data.readers import read_table
+from ..data.rules import check_trainable, guarded
+from ..data.table import Table
+from ..errors import ConfigError, DataError
+from ..lm.held_out import HeldOutLines
+from .seen import Seen
+
+__all__ = ["Openings", "Parts", "divide", "encode", "read_openings", "trainable"]
+
+_Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Tables of texts: those to train on and those that judge."""
+
+    train: Table
+    judge: Table
+
+
+@dataclass(frozen=True)
+class Openings:
+    """The ids of openings: those to train on and those that judge."""
+
+    train: list[list[int]]
+    judge: list[list[int]]
+
+
+def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table:
+    """Reads texts: the lines of a .txt file, else a column of a table.
+
+    Raises:
+        DataError: if the file is not what it should be.
+        FileNotFoundError: if there is none.
+    """
+    if plain_suffix(path) == ".txt" and not path.is_dir():
+        if where is not None or data.text_column is not None:
+            raise ConfigError(f"{path}: a file of lines has no columns; leave out --where and --text-column")
+        return _read_lines(path, data)
+    return read_table(
+        path, data.text_column, where=where, limit=data.limit, encoding=data.encoding,
+        max_line_bytes=data.max_line_bytes, clean=data.clean, blank_labels="keep",
+    )  # fmt: skip
+
+
+def _read_lines(path: Path, data: AlignDataConfig) -> Table:
+    texts: list[str] = []
+    with open_text(path, data.encoding or "utf-8", data.max_line_bytes) as file:
+        for line in file.lines():
+            if data.limit is not None and len(texts) >= data.limit:
+                break
+            texts.append(line)
+        sha256 = file.sha256()
+    numbers = list(range(len(texts)))
+    return guarded(Table(texts, None, None, None, path, sha256, format="lines", numbers=numbers))
+
+
+def trainable(table: Table, texts: Sequence[Sequence[str]], say: _Say) -> Table:
+    """Returns the rows that may be trained on.
+
+    Args:
+        table: the rows.
+        texts: of each row all that is trained on.
+        say: told what is left out.
+
+    Raises:
+        DataError: if the file is one that nothing may train on.
+    """
+    check_trainable(table, "align")
+    watch = HeldOutLines()
+    watch.begin(table.source)
+    kept = []
+    for row, some in enumerate(texts):
+        # Each line counts, so that all are looked at.
+        if not sum(watch.holds(line) for text in some for line in text.split("\n")):
+            kept.append(row)
+    watch.end(table.sha256)
+    if len(kept) < len(texts):
+        say(
+            f"{len(texts) - len(kept):,} rows of {table.source} are left out: they hold sentences of SST dev "
+            "or test, which nothing may train on"
+        )
+    return table if len(kept) == len(texts) else table.take(kept)
+
+
+def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig, say: _Say) -> Parts:
+    """Returns what is trained on and what judges.
+
+    Args:
+        train: rows to train on, which may be trained on.
+        judge: rows of another file, or part, to judge on; `None`: some of the first ones.
+        seen: what the runs behind the alignment were trained on.
+        data: how many judge.
+        say: told what is left out.
+
+    Raises:
+        DataError: if nothing is left to judge or to train on, or rows to judge on were trained on.
+    """
+    if judge is None:
+        judged = _held_out_rows(train, seen, data)
+        part = train.take(judged)
+        train = train.take(sorted(set(range(len(train))) - set(judged)))
+    else:
+        part = _not_trained_on(judge, train, seen, data, say)
+    sealed = seen.sealed(train)
+    if sealed.any():
+        train = train.take(np.flatnonzero(~sealed).tolist())
+        say(
+            f"{int(sealed.sum()):,} rows are left out: they are test rows of {seen.reward}, which nothing is "
+            "trained on"
+        )
+    if not len(train):
+        raise DataError(f"{train.source}: no row is left to train on; give more rows, or another file")
+    return Parts(train, part)
+
+
+def _held_out_rows(train: Table, seen: Seen, data: AlignDataConfig) -> list[int]:
+    """Returns rows that judge: some of those that no run was trained on."""
+    by_row, by = seen.by_row(train)
+    fresh = np.flatnonzero(~(by_row | seen.by_text(train)))
+    wanted = min(data.n_held_out, max(2, round(data.held_out_share * len(train))))
+    if len(fresh) < 2:
+        raise DataError(
+            f"{train.source}: {by if by_row.any() else seen.reward} was trained on all of it, so none of it "
+            "can judge; name rows that no run was trained on: --held-out FILE, or --held-out-where"
+        )
+    if len(train) < 4:
+        raise DataError(f"{train.source}: {len(train)} rows, too few to hold some out; give --held-out FILE")
+    return _some(fresh, min(wanted, len(train) // 2), data.split_seed)
+
+
+def _not_trained_on(judge: Table, train: Table, seen: Seen, data: AlignDataConfig, say: _Say) -> Table:
+    """Returns some rows that judge, none of which was trained on."""
+    by_row, by = seen.by_row(judge)
+    if by_row.any():
+        raise DataError(
+            f"{judge.source}: {by} was trained on {int(by_row.sum()):,} of these {len(judge):,} rows, so "
+            "they cannot judge; give others with --held-out or --held-out-where"
+        )
+    if judge.sha256 == train.sha256:
+        both = set(train.numbers or ()) & set(judge.numbers or ())
+        if both or train.numbers is None or judge.numbers is None:
+            raise DataError(
+                f"{judge.source}: {len(both) or len(judge):,} of these rows are trained on, so they cannot "
+                "judge; tell the two parts apart with --where and --held-out-where"
+            )
+    copies = seen.by_text(judge)
+    if copies.any():
+        say(
+            f"{int(copies.sum()):,} of {len(judge):,} rows are left out of those that judge: {seen.reward} "
+            "was trained on their texts"
+        )
+    fresh = np.flatnonzero(~copies)
+    if len(fresh) < 2:
+        raise DataError(f"{judge.source}: {len(fresh)} rows that judge, at least 2 are needed; give more")
+    return judge.take(_some(fresh, data.n_held_out, data.split_seed))
+
+
+def _some(rows: NDArray[np.intp], most: int, seed: int) -> list[int]:
+    chosen: list[int] = np.sort(np.random.default_rng(seed).permutation(rows)[:most]).tolist()
+    return chosen
+
+
+def encode(
+    parts: Parts, tokenizer: Tokenizer, data: AlignDataConfig, *, end: str | None, most: int | None, say: _Say
+) -> Openings:
+    """Returns the ids of openings.
+
+    Args:
+        parts: the texts.
+        tokenizer: of the base.
+        data: how long an opening is.
+        end: the token that documents begin after, if the base has one.
+        most: tokens that an opening may have; `None`: any number.
+        say: told what is left out.
+
+    Raises:
+        DataError: if one is empty or too long.
+        ConfigError: if there is no token that documents begin after.
+    """
+    ahead = begin_ids(tokenizer, data, end)
+    judge, train = (_rows(part, tokenizer, data, ahead, most) for part in (parts.judge, parts.train))
+    judged = set(map(tuple, judge))
+    kept = [row for row in train if tuple(row) not in judged]
+    if len(kept) < len(train):
+        say(f"{len(train) - len(kept):,} openings are left out: one that judges begins alike")
+    if not kept:
+        raise DataError(f"{parts.train.source}: every opening is one that judges; raise --opening-tokens")
+    return Openings(kept, judge)
+
+
+def begin_ids(tokenizer: Tokenizer, data: AlignDataConfig, end: str | None) -> list[int]:
+    """Returns the ids before each opening."""
+    id = tokenizer.token_to_id(end) if data.begin and end is not None else None
+    if data.begin and id is None:
+        raise ConfigError("data.begin: the base has no special token that documents begin after")
+    return [] if id is None else [id]
+
+
+def _rows(
+    table: Table, tokenizer: Tokenizer, data: AlignDataConfig, ahead: list[int], most: int | None
+) -> list[list[int]]:
+    rows = tokenizer.encode_batch(table.texts, add_special_tokens=False).to_list()
+    out = []
+    for row, ids in enumerate(rows):
+        cut = [*ahead, *(ids[: data.opening_tokens] if data.opening_tokens else ids)]
+        place = row if table.numbers is None else table.numbers[row]
+        if not ids:
+            raise DataError(
+                f"{table.source}: row {place + 1} is empty: there is nothing to go on from; take it out"
+            )
+        if most is not None and len(cut) > most:
+            raise DataError(
+                f"{table.source}: the opening of row {place + 1} has {len(cut)} tokens, but the model's "
+                f"context leaves {most} beside an answer; lower --opening-tokens or --max-new-tokens"
+            )
+        out.append(cut)
+    return out

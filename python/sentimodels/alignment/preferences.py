@@ -1,0 +1,186 @@
+"""Preferences: pairs of answers to a prompt, one chosen and one rejected, as texts and as rows of ids.
+
+A file is JSON lines with `prompt`, `chosen` and `rejected`. The guards of openings hold (`openings.py`),
+of each of the three texts. Not for the loss (`lm/dpo.py`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sentitok import Tokenizer
+
+from ..config import AlignDataConfig
+from ..data.opening import open_text
+from ..data.rules import guarded
+from ..data.table import Table
+from ..errors import DataError
+from .openings import begin_ids
+
+__all__ = ["PairRows", "Preference", "encode_pairs", "read_preferences", "texts_of"]
+
+_FIELDS = ("prompt", "chosen", "rejected")
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A prompt with two answers."""
+
+    prompt: str
+    chosen: str
+    rejected: str
+
+
+def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Preference], Table]:
+    """Reads pairs by their line, and the table of their prompts, whose numbers are these lines.
+
+    Raises:
+        DataError: if a line is no pair, a text is empty, or both answers are the same.
+        FileNotFoundError: if there is none.
+    """
+    pairs: dict[int, Preference] = {}
+    with open_text(path, data.encoding or "utf-8", data.max_line_bytes) as file:
+        for number, line in enumerate(file.lines()):
+            if data.limit is not None and len(pairs) >= data.limit:
+                break
+            if line.strip():
+                pairs[number] = _pair(line, f"{path}, line {number + 1}")
+        sha256 = file.sha256()
+    if not pairs:
+        raise DataError(f"{path}: no pairs; expected JSON lines with {', '.join(_FIELDS)}")
+    prompts = [pair.prompt for pair in pairs.values()]
+    table = Table(prompts, None, None, None, path, sha256, format="pairs-of-answers", numbers=list(pairs))
+    return pairs, guarded(table)
+
+
+def _pair(line: str, place: str) -> Preference:
+    try:
+        row: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: not JSON: {error}") from None
+    found = [row.get(name) if isinstance(row, dict) else None for name in _FIELDS]
+    for name, text in zip(_FIELDS, found, strict=True):
+        if not isinstance(text, str):
+            there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
+            raise DataError(f"{place}: no text in the field {name!r}; it has {there}")
+        if not text:
+            raise DataError(f"{place}: {name} is empty; write a text, or take the pair out")
+    prompt, chosen, rejected = map(str, found)
+    if chosen == rejected:
+        raise DataError(f"{place}: chosen and rejected are equal: nothing is preferred; take the pair out")
+    return Preference(prompt, chosen, rejected)
+
+
+def texts_of(pair: Preference) -> tuple[str, ...]:
+    """Returns all that is trained on."""
+    return (pair.prompt, pair.chosen, pair.rejected, pair.prompt + pair.chosen, pair.prompt + pair.rejected)
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Some pairs as rows, the chosen ones first, then the rejected ones; see `PairRows.batch`.
+
+    Attributes:
+        ids: (2 n, T + 1), padded on the right.
+        mask: (2 n, T), True where `ids[:, 1:]` is a token of an answer.
+        rows: which pairs these are.
+        real: tokens that are read.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    rows: list[int]
+    real: int
+
+    def inputs(self) -> dict[str, Tensor]:
+        """Returns what the model is called with."""
+        return {"input_ids": self.ids[:, :-1]}
+
+    def counted(self) -> tuple[int, int]:
+        """Returns how many places hold a token, and how many there are."""
+        return self.real, self.ids.numel()
+
+
+@dataclass(frozen=True)
+class PairRows:
+    """The ids of pairs."""
+
+    prompts: list[list[int]]
+    chosen: list[list[int]]
+    rejected: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    def batch(self, rows: Sequence[int]) -> PairBatch:
+        """Returns some pairs as a batch."""
+        sides = [(self.prompts[row], side[row]) for side in (self.chosen, self.rejected) for row in rows]
+        whole = [[*prompt, *answer] for prompt, answer in sides]
+        width = max(map(len, whole))
+        ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in whole])
+        starts = torch.tensor([len(prompt) for prompt, _ in sides])[:, None]
+        ends = torch.tensor([len(row) for row in whole])[:, None]
+        place = torch.arange(1, width)
+        return PairBatch(ids, (place >= starts) & (place < ends), list(rows), sum(map(len, whole)))
+
+    def batches(self, size: int) -> Iterator[PairBatch]:
+        """Yields all pairs, in their order."""
+        for start in range(0, len(self), size):
+            yield self.batch(range(start, min(start + size, len(self))))
+
+
+def encode_pairs(
+    pairs: Mapping[int, Preference],
+    table: Table,
+    tokenizer: Tokenizer,
+    data: AlignDataConfig,
+    *,
+    end: str | None,
+    ends: bool,
+    context: int | None,
+) -> PairRows:
+    """Returns the ids of pairs.
+
+    Args:
+        pairs: by their line, as they were read.
+        table: of the prompts of those that are wanted.
+        tokenizer: of the base.
+        data: whether the token that documents begin after comes before each prompt.
+        end: that token, if the base has one.
+        ends: whether it follows each answer.
+        context: tokens that the model reads at most; `None`: any number.
+
+    Raises:
+        DataError: if a pair is longer than the context, or both answers have the same tokens.
+        ConfigError: if there is no token that documents begin after.
+    """
+    ahead = begin_ids(tokenizer, data, end)
+    last = tokenizer.token_to_id(end) if ends and end is not None else None
+    after = [] if last is None else [last]
+    numbers = table.numbers or []
+    prompts, chosen, rejected = (
+        tokenizer.encode_batch(
+            [getattr(pairs[number], name) for number in numbers], add_special_tokens=False
+        ).to_list()
+        for name in _FIELDS
+    )
+    for number, prompt, *answers in zip(numbers, prompts, chosen, rejected, strict=True):
+        place = f"{table.source}, line {number + 1}"
+        if answers[0] == answers[1]:
+            raise DataError(f"{place}: chosen and rejected have the same tokens; take the pair out")
+        # The last token is learned, not read.
+        longest = len(ahead) + len(prompt) + max(map(len, answers)) + len(after) - 1
+        if context is not None and longest > context:
+            raise DataError(
+                f"{place}: prompt and answer have {longest} tokens, but the model reads {context}; shorten "
+                "it, or take the pair out"
+            )
+    return PairRows(
+        [[*ahead, *prompt] for prompt in prompts],
+        *([[*answer, *after] for answer in side] for side in (chosen, rejected)),
+    )

@@ -1,0 +1,112 @@
+"""Rollouts: answers that a policy draws to openings, as rows of ids and as texts.
+
+Tokens are drawn from the policy's own distribution (temperature 1, all tokens), with a cache, in batches;
+a seed and an opening give the same answer, whatever the batch. Not for what answers are worth (`reward.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sentitok import Tokenizer
+
+from ..lm.generate import Limits, generate
+from ..lm.model import CausalModel
+from ..lm.sampling import Sampling
+
+__all__ = ["Answers", "Drawing"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was drawn.
+
+    Attributes:
+        ids: (B, T + 1), openings and answers, padded on the right.
+        mask: (B, T), True where `ids[:, 1:]` is a token of an answer, an end token included.
+        openings: texts.
+        texts: of the answers.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    openings: list[str]
+    texts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def whole(self) -> list[str]:
+        """Openings with their answers: what a reward is of."""
+        return [opening + text for opening, text in zip(self.openings, self.texts, strict=True)]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each answer (B,)."""
+        return self.mask.sum(1)
+
+    def take(self, rows: Tensor) -> "Answers":
+        """Returns some of them."""
+        chosen: list[int] = rows.tolist()
+        openings, texts = ([some[row] for row in chosen] for some in (self.openings, self.texts))
+        return Answers(self.ids[rows], self.mask[rows], openings, texts)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How answers are drawn.
+
+    Attributes:
+        tokenizer: of the policy.
+        limits: when answers end.
+        ahead: tokens at the beginning of openings that are no text.
+        batch_size: answers that are drawn together at most.
+    """
+
+    tokenizer: Tokenizer
+    limits: Limits
+    ahead: int = 0
+    batch_size: int = 64
+
+    def draw(self, policy: CausalModel, openings: Sequence[Sequence[int]], seed: int) -> Answers:
+        """Draws an answer to each opening; copies of an opening have answers of their own.
+
+        Raises:
+            DataError: if an opening is empty, too long, or has unknown ids.
+        """
+        drawn: list[tuple[int, ...]] = [()] * len(openings)
+        pieces = generate(
+            policy, self.tokenizer, openings, self.limits, Sampling(), seed=seed, batch_size=self.batch_size
+        )
+        for piece in pieces:
+            if piece.ending is not None:
+                drawn[piece.row] = piece.ending.ids
+        return self.of(openings, drawn, next(policy.parameters()).device)
+
+    def of(
+        self, openings: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], device: torch.device
+    ) -> Answers:
+        """Returns openings and their answers as rows.
+
+        Args:
+            openings: ids of each.
+            answers: ids of each; an end token, where there is one, is the last.
+            device: where the rows go.
+        """
+        rows = [[*opening, *answer] for opening, answer in zip(openings, answers, strict=True)]
+        width = max(map(len, rows))
+        ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], device=device)
+        starts = torch.tensor([len(opening) for opening in openings], device=device)[:, None]
+        ends = torch.tensor([len(row) for row in rows], device=device)[:, None]
+        place = torch.arange(1, width, device=device)
+        said = [[id for id in answer if id not in self.limits.end_ids] for answer in answers]
+        read = [list(opening)[self.ahead :] for opening in openings]
+        before = [self.tokenizer.decode(some) for some in read]
+        both = [self.tokenizer.decode(a + b) for a, b in zip(read, said, strict=True)]
+        # A character may begin in the opening and end in the answer: then all of it is the answer's.
+        texts = [b.removeprefix(a) for a, b in zip(before, both, strict=True)]
+        known = [b.removesuffix(text) if text else b for b, text in zip(both, texts, strict=True)]
+        return Answers(ids, (place >= starts) & (place < ends), known, texts)

@@ -1,0 +1,229 @@
+"""`align`: the straight line from a language model to one that follows a reward or preferences.
+
+    base     a run of `senti pretrain`; a copy of it stays as it is, the reference
+    data     openings or pairs: those to train on, and those that judge
+    method   PPO, or DPO
+    judge    answers before and after: rewards, divergence, distinct n-grams, pairs of samples
+    save     the run directory: a language model's, with `alignment.toml` and `samples.jsonl`
+
+`config.toml` is that of the base, since it says what the model is. Not for printing: what happens is told
+through `on_record` and `on_note`.
+"""
+
+import copy
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+from ..config import AlignConfig
+from ..data.writers import write_atomically
+from ..errors import CheckpointError, ConfigError, TrainingError
+from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_language_model
+from ..lm.generate import Limits
+from ..lm.model import CausalModel
+from ..lm.special import known_end
+from ..runs.directory import METRICS, STATE, WEIGHTS, finish_run, manifest_hash, read_json, refuse_run
+from ..runs.ensemble import FILE as ENSEMBLE
+from ..runs.language import ALIGNMENT
+from ..runs.processes import check_alone
+from ..training.device import device_of
+from ..training.progress import Fit
+from ..training.trackers import check_tracker, tracking
+from ..training.trainer import Record
+from .judge import compare, judge, samples_of
+from .methods import METHODS, Setup
+from .reward import load_reward
+from .rollout import Drawing
+from .settings import from_anywhere, load_alignment_config
+from .sources import sources_of
+
+if TYPE_CHECKING:
+    from ..config import LanguageConfig
+
+__all__ = ["SAMPLES", "align", "resume_alignment"]
+
+# Every answer before and after, with what it is worth.
+SAMPLES = "samples.jsonl"
+# Answers that judge are drawn by a seed of their own, the same before and after.
+_JUDGES = 1 << 40
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Whom a run tells of its course, and whom it asks."""
+
+    on_record: Callable[[Record], None] | None
+    on_note: Callable[[str], None] | None
+    should_stop: Callable[[], bool] | None
+
+    def say(self, note: str) -> None:
+        if self.on_note is not None:
+            self.on_note(note)
+
+
+def align(
+    config: AlignConfig,
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Aligns a language model and writes its run directory.
+
+    Args:
+        config: the alignment.
+        out: the directory, which must hold no run yet.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know.
+        should_stop: asked after each step.
+
+    Returns:
+        What `run.json` holds.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    check_alone("senti align")
+    if not config.base or not config.data.train:
+        raise ConfigError(
+            "name the language model to align and the file of openings or pairs: senti align RUN FILE"
+        )
+    refuse_run(out)
+    check_tracker(config.train.track)
+    config = from_anywhere(config)
+    found = {"base_sha256": _hash(Path(config.base))}
+    if config.task.reward_run is not None:
+        found["reward_sha256"] = _hash(Path(config.task.reward_run))
+    config = config.model_copy(update=found)
+    return _go(config, out, _Told(on_record, on_note, should_stop), resumed=False)
+
+
+def resume_alignment(
+    out: Path,
+    *,
+    on_record: Callable[[Record], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Goes on with a stopped alignment; the result is that of one that was not stopped.
+
+    The arguments are those of `align`.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the base, the reward or the data has changed.
+    """
+    check_alone("senti align")
+    config = load_alignment_config(out)
+    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    for path, then in ((config.base, config.base_sha256), (config.task.reward_run, config.reward_sha256)):
+        if path is not None and _hash(Path(path)) != then:
+            raise CheckpointError(f"{path}: has changed since the alignment began; start a new one")
+    return _go(config, out, _Told(on_record, on_note, should_stop), resumed=True)
+
+
+def _hash(run: Path) -> str | None:
+    """Returns the hash of a run; of an ensemble that of the file that names its runs and their hashes."""
+    if (run / ENSEMBLE).is_file():
+        return hashlib.sha256((run / ENSEMBLE).read_bytes()).hexdigest()
+    return manifest_hash(run)
+
+
+def _loaded(config: AlignConfig) -> LoadedModel:
+    """Loads the base.
+
+    Raises:
+        ConfigError: if it does not write.
+    """
+    loaded = load_language_model(Path(config.base))
+    if not isinstance(loaded.module, CausalModel):
+        raise ConfigError(
+            f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, mamba "
+            "or lstm of senti pretrain"
+        )
+    return loaded
+
+
+def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[str, Any]:
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    torch.use_deterministic_algorithms(config.train.deterministic)
+    torch.manual_seed(config.train.seed)
+    loaded = _loaded(config)
+    policy = loaded.module
+    assert isinstance(policy, CausalModel)
+    device = device_of(config.train.device)
+    policy.to(device)
+    end = known_end(loaded.tokenizer, loaded.config.data.end, loaded.about)
+    context = loaded.config.data.context if policy.backbone.has_positions else None
+    end_id = None if end is None else loaded.tokenizer.token_to_id(end)
+    ends = frozenset() if end_id is None else frozenset({end_id})
+    limits = Limits(config.task.max_new_tokens, (), ends, context)
+    drawing = Drawing(loaded.tokenizer, limits, int(config.data.begin), max(1, config.train.batch_size))
+    reward = load_reward(config.task, str(device))
+    reference = copy.deepcopy(policy).requires_grad_(False)
+    setup = Setup(config, loaded, reference, drawing, reward, end, context, told.say)
+    method = METHODS[config.task.kind](setup)
+    sources = sources_of(config, method.tables)
+    if resumed:
+        _check_same(out, sources)
+    else:
+        begin_language_run(out, loaded.config, loaded.tokenizer, {"sources": sources})
+        write_atomically(out / ALIGNMENT, config.to_toml().encode())
+    # A run that ended before its first saved state begins again, its metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on:
+        (out / METRICS).unlink(missing_ok=True)
+    failed = None
+    try:
+        # Trackers read what every configuration has: `train.track`, and how it is written.
+        with tracking(cast("LanguageConfig", config), out, told.on_record) as hear:
+            fit = method.fit(out, hear, told.should_stop, resume=goes_on)
+    except TrainingError as error:
+        if error.fit is None:
+            raise
+        fit, failed = error.fit, error
+    about = _about(config, loaded, fit, str(device))
+    if fit.stop not in ("stopped", "not finite"):
+        policy.eval()
+        seed = config.train.seed + _JUDGES
+        before = judge(reference, None, method.judged, drawing, reward, seed)
+        after = judge(policy, reference, method.judged, drawing, reward, seed)
+        about["alignment"] = {**method.scores(), **compare(before, after, config.task)}
+        write_atomically(out / SAMPLES, samples_of(before, after))
+        for warning in about["alignment"]["warnings"]:
+            told.say(f"warning: {warning}")
+    finish_run(out, policy.cpu(), loaded.tokenizer, about)
+    if failed is not None:  # the best weights so far are a model that answers
+        raise failed
+    return about
+
+
+def _check_same(out: Path, sources: list[dict[str, Any]]) -> None:
+    then = read_json(out / SOURCES).get("sources", [])
+    for source in sources:
+        if source not in then:
+            raise CheckpointError(
+                f"{source['source']}: has changed since the alignment began; start a new one, with another "
+                "--out"
+            )
+
+
+def _about(config: AlignConfig, loaded: LoadedModel, fit: Fit, device: str) -> dict[str, Any]:
+    """Returns what is known of a model however it was judged."""
+    kept = ("arch", "task", "preset", "vocabulary", "context", "corpus")
+    return {
+        **{key: loaded.about[key] for key in kept if key in loaded.about},
+        "parameters": sum(parameter.numel() for parameter in loaded.module.parameters()),
+        "method": config.task.kind,
+        "base": config.base,
+        "reward_run": config.task.reward_run,
+        "fit": asdict(fit),
+        "device": device,
+        "seconds": {"fit": fit.seconds},
+    }

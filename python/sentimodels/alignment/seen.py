@@ -1,0 +1,59 @@
+"""`Seen`: what the runs behind an alignment were trained on, and what they must not be.
+
+Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that judge the
+reward's run are not trained on. Rows of one file are told apart by their places where a run recorded them,
+texts by their hashes; of a language model's corpus only the file is known. Not for what nothing at all may
+train on (`data/rules.py`, `lm/held_out.py`).
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.table import Table
+from ..lm.directory import SOURCES
+from ..runs.directory import read_json
+from ..runs.report import records_of
+
+__all__ = ["Seen"]
+
+
+class Seen:
+    """What runs have seen.
+
+    Args:
+        base: run directory of the language model.
+        reward: that of the classifier, or an ensemble's; `None`: there is none.
+    """
+
+    def __init__(self, base: Path, reward: Path | None) -> None:
+        self.base, self.reward = base, reward
+        self._records = [] if reward is None else records_of(reward)
+        sources = read_json(base / SOURCES).get("sources", [])
+        # What judged an alignment before this one was not trained on.
+        trained = [source for source in sources if source.get("role") != "judge"]
+        self._files = {str(source.get("sha256")) for source in trained}
+
+    def by_row(self, table: Table) -> tuple[NDArray[np.bool_], str]:
+        """Returns the rows of a table that a run was trained on, and which run it was."""
+        if table.sha256 in self._files:
+            return np.ones(len(table), np.bool_), str(self.base)
+        return self._any(table, "train"), str(self.reward)
+
+    def by_text(self, table: Table) -> NDArray[np.bool_]:
+        """Returns the rows whose text the reward's run was trained on, in whatever file."""
+        found = np.zeros(len(table), np.bool_)
+        for record in self._records:
+            found |= record.seen(table)
+        return found
+
+    def sealed(self, table: Table) -> NDArray[np.bool_]:
+        """Returns the rows that judge the reward's run."""
+        return self._any(table, "test")
+
+    def _any(self, table: Table, role: str) -> NDArray[np.bool_]:
+        found = np.zeros(len(table), np.bool_)
+        for record in self._records:
+            found |= record.shared(role, table)
+        return found

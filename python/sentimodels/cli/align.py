@@ -1,0 +1,197 @@
+"""`senti align`: flags and TOML -> `AlignConfig` -> a language model that follows a reward or preferences.
+
+Not for training, which is one call, nor for the options that set a key (`options.py`). Flags go above
+`--set`, that above `--config`. Divergence and distinct n-grams are printed beside every reward.
+"""
+
+import json
+from collections.abc import Iterator
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import lines, number, table
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .options import parameters, tree_of, with_options
+from .stopping import Stopper
+from .tables import shortened
+from .train import say_stopped, trees, watched
+
+if TYPE_CHECKING:
+    from ..config import AlignConfig
+
+__all__ = ["register"]
+
+_SCHEMA = "senti.align/1"
+# Characters of an opening, and of an answer, in the samples.
+_WIDE = 90
+_NAMES = {
+    "reward_mean": "reward, mean", "reward_median": "reward, median", "reward_std": "reward, deviation",
+    "kl": "KL from the base, nats", "distinct_1": "distinct-1", "distinct_2": "distinct-2",
+    "length": "tokens of an answer",
+}  # fmt: skip
+
+
+def align(
+    base: Annotated[
+        str | None, typer.Argument(metavar="BASE", help="Run directory of the language model to align.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Openings (lines of .txt, or a column of a table), or with --method dpo pairs (JSON lines "
+            "with prompt, chosen, rejected).",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/METHOD]"),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Configuration file in TOML.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any key of the configuration, such as task.clip=0.1; repeatable.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
+        ),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option("--samples", min=0, metavar="N", help="Number of pairs of answers to show.")
+    ] = 6,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the configuration without training.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    **given: Any,
+) -> None:
+    """Align a language model with a reward, or with preferences.
+
+    ppo draws answers to openings and follows the reward of a classifier; dpo learns from pairs of answers.
+    Openings or pairs that were not trained on judge, before and after. Ctrl-C saves the run; senti align
+    --resume DIR goes on.
+    """
+    from ..alignment.settings import resolve_alignment
+
+    output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
+    if resume is not None:
+        if base or file or config or set_ or out or tree_of(given):
+            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        _run(output, resume, None, samples)
+        return
+    flags = tree_of({"base": base, **given, "data__train": file})
+    resolved = resolve_alignment(*trees(config, set_ or [], flags))
+    if dry_run:
+        output.result(resolved.tree(), resolved.to_toml().rstrip(), resolved.task.kind)
+        return
+    _run(output, out or Path("runs") / resolved.task.kind, resolved, samples)
+
+
+def _run(output: Output, folder: Path, config: "AlignConfig | None", n_samples: int) -> None:
+    """Aligns, or goes on, and prints the summary."""
+    from ..alignment.run import SAMPLES, resume_alignment
+    from ..alignment.run import align as start
+
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        about = resume_alignment(folder, **more) if config is None else start(config, folder, **more)
+    shown: list[dict[str, Any]] = []
+    if "alignment" in about:
+        text = (folder / SAMPLES).read_text("utf-8", "surrogatepass")
+        shown = [json.loads(line) for line in text.split("\n")[:-1]][:n_samples]
+    said = summary(about, shown, folder) if output.human else ""
+    output.result({"run": str(folder), **about, "samples": shown}, said, str(folder))
+    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "align")
+
+
+def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) -> str:
+    """Writes what people want to know of an alignment."""
+    fit = about["fit"]
+    parts = [
+        lines([
+            ("method", f"{about['method']}, from {about['base']}"),
+            *([("reward", str(about["reward_run"]))] if about["reward_run"] else []),
+            ("steps", f"{number(fit['steps'])} ({fit['stop']}), {fit['seconds']:.1f} s"),
+        ])
+    ]  # fmt: skip
+    found = about.get("alignment")
+    if found is not None:
+        parts += _report(found)
+        if samples:
+            parts.append(_samples(samples))
+    ending = [("written", str(folder)), ("next", f"senti generate {folder} PROMPT")]
+    return "\n\n".join(part.rstrip("\n") for part in [*parts, lines(ending)])
+
+
+def _report(found: dict[str, Any]) -> list[str]:
+    """Writes the scores before and after, and what may be wrong with them."""
+    before, after = found["before"], found["after"]
+    rows = [
+        [name, f"{before[key]:.3f}", f"{after[key]:.3f}"] for key, name in _NAMES.items() if key in before
+    ]
+    parts = [table([f"{number(found['openings'])} openings not trained on", "before", "after"], rows)]
+    said = []
+    if "gain" in found:
+        low, high = found["interval"]
+        many = found["gain_in_std"]
+        deviations = "" if many is None else f", {many:.2f} deviations of the start"
+        said.append(
+            f"reward won: {found['gain']:.3f} ({low:.3f} to {high:.3f}){deviations}; more for "
+            f"{number(found['better'])} of {number(found['openings'])} openings"
+        )
+    if "preferences" in found:
+        one = found["preferences"]
+        said.append(
+            f"{number(found['pairs'])} pairs not trained on: the chosen answer preferred in "
+            f"{100 * one['accuracy']:.1f} %, margin {one['margin']:.3f} (implicit rewards "
+            f"{one['reward_chosen']:.3f} and {one['reward_rejected']:.3f}), loss {one['loss']:.4f}"
+        )
+    said += [f"warning: {warning}" for warning in found["warnings"]]
+    return [*parts, *(["\n".join(said)] if said else [])]
+
+
+def _samples(samples: list[dict[str, Any]]) -> str:
+    """Lays out openings with both answers."""
+    said = []
+    for one in samples:
+        said.append(shortened(one["opening"], _WIDE) or "(the beginning of a text)")
+        for name in ("before", "after"):
+            worth = f" {one[f'reward_{name}']:7.2f}" if f"reward_{name}" in one else ""
+            said.append(f"  {name:6}{worth}  {shortened(one[name], _WIDE)}")
+    return "\n".join(["openings, answers and rewards:", *said])
+
+
+def options() -> Iterator[tuple[str, Parameter]]:
+    """Yields the options that the configuration of an alignment has, by key."""
+    from ..config import ALIGN_OPTIM, ALIGN_TASKS, AlignConfig
+
+    defaults = {f"optim.{name}": value for name, value in ALIGN_OPTIM.items()}
+    return parameters(AlignConfig, ALIGN_TASKS.values(), defaults=defaults)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file, with the options that its configuration has."""
+    app.command(
+        "align",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti align runs/base openings.txt --reward-run runs/reviews --reward pos --out runs/ppo",
+            "senti align runs/base pairs.jsonl --method dpo --beta 0.2 --out runs/dpo",
+            "senti align --resume runs/ppo",
+        ),
+    )(with_options(align, (made for _, made in options())))

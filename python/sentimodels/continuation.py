@@ -1,0 +1,134 @@
+"""`continue_texts`: how a language model goes on with texts after their beginnings, and what that is worth.
+
+Reports of style transfer score BLEU against the rest of each text, before and after fine-tuning. It rewards
+the very words of one rest among many that would do, so what says more stands beside it: the perplexity of
+the rests, how much the continuations repeat (distinct n-grams), and which share of their words was copied
+from the texts that were trained on. Not for drawing texts (`language_model.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import DataError
+from .evaluation.diversity import Copies, distinct_n
+from .evaluation.translation import text_bleu, translation_scores
+from .language_model import LanguageModel
+
+__all__ = ["Continued", "continue_texts"]
+
+
+@dataclass(frozen=True)
+class Continued:
+    """Texts in two parts, and what a model made of them.
+
+    Attributes:
+        prompts: the beginnings.
+        rests: what follows them in the texts, as long as a continuation may be.
+        answers: what follows them by the model.
+        left_out: texts that were too short to have a rest.
+        perplexity: of a token of the rests, after their beginnings.
+        bits_per_byte: of the rests, comparable across tokenizers.
+    """
+
+    prompts: list[str]
+    rests: list[str]
+    answers: list[str]
+    left_out: int
+    perplexity: float
+    bits_per_byte: float
+
+    def scores(self, training: Sequence[str] = (), n_copied: int = 5) -> dict[str, Any]:
+        """Returns all scores of the continuations.
+
+        Args:
+            training: the texts that were trained on, which words are copied from.
+            n_copied: words that must stand together to count as copied.
+
+        Returns:
+            `texts`, `left_out`, `bleu` with its `signature`, `perplexity` and `bits_per_byte`; `distinct_1`,
+            `distinct_2` and `copied` of the continuations, and the same of the rests under `rests`.
+
+        Raises:
+            ConfigError: if sacrebleu is not installed.
+        """
+        found = translation_scores(self.answers, self.rests)
+        copies = Copies(training, n_copied)
+
+        def said(texts: list[str]) -> dict[str, float]:
+            return {
+                "distinct_1": distinct_n(texts, 1), "distinct_2": distinct_n(texts, 2),
+                "copied": copies.share(texts),
+            }  # fmt: skip
+
+        return {
+            "texts": len(self.answers), "left_out": self.left_out, "bleu": found["bleu"],
+            "signature": found["signatures"]["bleu"], "perplexity": self.perplexity,
+            "bits_per_byte": self.bits_per_byte, **said(self.answers), "rests": said(self.rests),
+        }  # fmt: skip
+
+    def better_than(self, other: "Continued") -> int:
+        """Returns for how many texts the BLEU of this continuation is above that of another model's.
+
+        Raises:
+            DataError: if the two are not of the same texts.
+            ConfigError: if sacrebleu is not installed.
+        """
+        if self.rests != other.rests:
+            raise DataError("continuations of different texts, or of other lengths: continue the same ones")
+        own, others = (text_bleu(one.answers, one.rests) for one in (self, other))
+        return sum(a > b for a, b in zip(own, others, strict=True))
+
+
+def continue_texts(
+    model: LanguageModel,
+    texts: Sequence[str],
+    *,
+    prompt_tokens: int = 100,
+    new_tokens: int = 100,
+    seed: int = 0,
+    temperature: float = 1.0,
+) -> Continued:
+    """Goes on with texts after their first tokens.
+
+    Args:
+        model: a causal model.
+        texts: the texts; those with no more tokens than a beginning are left out.
+        prompt_tokens: tokens of a beginning, from 1 on.
+        new_tokens: tokens of a continuation at most, and of a rest.
+        seed: what is drawn by.
+        temperature: see `LanguageModel.generate`.
+
+    Raises:
+        DataError: if no text is long enough, or a beginning is longer than the context.
+        ConfigError: if a number is out of range, or the model cannot write.
+    """
+    if prompt_tokens < 1:
+        raise DataError(f"prompt_tokens {prompt_tokens}: expected a whole number from 1 on")
+    prompts, rests, whole = [], [], []
+    for text in texts:
+        ends = model.tokenizer.encode(text, add_special_tokens=False).offsets("chars")[:, 1].tolist()
+        if len(ends) <= prompt_tokens:
+            continue
+        begin, end = ends[prompt_tokens - 1], ends[min(len(ends), prompt_tokens + new_tokens) - 1]
+        if begin == end:  # the rest is part of one character
+            continue
+        prompts.append(text[:begin])
+        rests.append(text[begin:end])
+        whole.append(text[:end])
+    if not prompts:
+        raise DataError(
+            f"no text has more than {prompt_tokens} tokens; give longer texts, or a smaller prompt_tokens"
+        )
+    answers = model.generate(prompts, max_new_tokens=new_tokens, temperature=temperature, seed=seed)
+    log_probs: list[float] = []
+    n_bytes = 0
+    for score, prompt, rest in zip(model.score(whole), prompts, rests, strict=True):
+        of_rest = score.offsets[:, 1] > len(prompt)
+        log_probs += score.log_probs[of_rest].tolist()
+        n_bytes += len(rest.encode("utf-8", "surrogatepass"))
+    mean = float(np.mean(log_probs))
+    bits = -float(np.sum(log_probs)) / np.log(2) / n_bytes
+    return Continued(prompts, rests, answers, len(texts) - len(prompts), float(np.exp(-mean)), float(bits))

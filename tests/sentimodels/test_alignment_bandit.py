@@ -1,0 +1,81 @@
+"""PPO on a bandit whose answer is known: one opening, one token to draw, and what it is worth."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from alignment_runs import tokenizer
+from sentimodels.alignment.ppo import PPO
+from sentimodels.alignment.rollout import Drawing
+from sentimodels.config import AlignTrainConfig, OptimConfig, PPOConfig
+from sentimodels.lm.generate import Limits
+from sentimodels.lm.model import CausalModel, build_language_model
+from sentimodels.runs.language import resolve_language
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def bandit(
+    worth: Callable[[str], float], steps: int, **task: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the probabilities of the first token before and after."""
+    words = tokenizer()
+    model = {"d_model": 16, "n_layers": 1, "n_heads": 2}
+    config = resolve_language({"arch": "gpt", "data": {"context": 8}, "model": model})
+    torch.manual_seed(0)
+    policy = build_language_model(config, words.vocab_size)
+    reference = build_language_model(config, words.vocab_size)
+    reference.load_state_dict(policy.state_dict())
+    assert isinstance(policy, CausalModel)
+    assert isinstance(reference, CausalModel)
+    opening = words.encode("film").ids.tolist()
+    drawing = Drawing(words, Limits(1), batch_size=256)
+    loop = PPO(
+        policy, reference, [opening], drawing,
+        lambda some: np.array([worth(text.removeprefix("film")) for text in some]),
+        PPOConfig(max_new_tokens=1, mini_batch=128, kl_gain=0, **task),
+        OptimConfig(lr=2e-2, weight_decay=0.0, sparse_embeddings=False, schedule="linear", warmup=0.0),
+        AlignTrainConfig(max_steps=steps, batch_size=256, precision="float32"),
+    )  # fmt: skip
+    loop.fit()
+    with torch.no_grad():
+        logits = [model.logits(model(torch.tensor([opening])))[0, -1] for model in (reference, policy)]
+    before, after = (one.double().softmax(-1).numpy() for one in logits)
+    return before, after
+
+
+def test_a_policy_finds_the_token_that_is_rewarded() -> None:
+    before, after = bandit(lambda text: float(text == "b"), 60, kl_coefficient=1e-3)
+    (token,) = tokenizer().encode("b").ids.tolist()
+    assert before[token] < 0.01
+    assert after[token] > 0.95
+
+
+def test_with_a_penalty_it_finds_the_optimum_in_closed_form() -> None:
+    """Of the policies p, reward - beta KL(p, q) is greatest for q exp(reward / beta), normalised."""
+    beta = 0.4
+
+    def worth(text: str) -> float:
+        return float(text.strip().isalpha() and text.isascii())
+
+    before, after = bandit(worth, 80, kl_coefficient=beta, normalise=False)
+    words = tokenizer()
+    rewards = np.array([worth(words.decode([id])) for id in range(words.vocab_size)])
+    best = before * np.exp(rewards / beta)
+    best /= best.sum()
+    value = (best * (rewards - beta * np.log(best / before))).sum()
+    assert value == pytest.approx(beta * math.log((before * np.exp(rewards / beta)).sum()))
+    share = rewards > 0
+    assert before[share].sum() < 0.5 < best[share].sum() - 0.2
+    assert after[share].sum() == pytest.approx(best[share].sum(), abs=0.04)
+    found = (after * (rewards - beta * np.log(after / before))).sum()
+    at_start = (before * rewards).sum()
+    assert value - found < 0.1 * (value - at_start)

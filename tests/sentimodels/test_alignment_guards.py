@@ -1,0 +1,177 @@
+"""What an alignment must not see: rows that judge, rows that were trained on, sentences held out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from alignment_runs import config_of, make, texts, write_lines, write_pairs
+from sentimodels.alignment.run import align
+from sentimodels.errors import DataError
+from shared_data import text as shared_text
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("alignment"))
+
+
+def guarded(made: Path, tmp_path: Path, **data: Any) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Aligns for a step; returns the sources, the openings that judge, and the notes."""
+    notes: list[str] = []
+    config = config_of(
+        made, data={"opening_tokens": 0, **data}, task={"max_new_tokens": 4}, train={"max_steps": 1}
+    )
+    align(config, tmp_path / "run", on_note=notes.append)
+    sources = json.loads((tmp_path / "run" / "training_data.json").read_text())["sources"]
+    samples = (tmp_path / "run" / "samples.jsonl").read_text("utf-8").splitlines()
+    return (
+        {source["role"]: source for source in sources},
+        [json.loads(sample)["opening"] for sample in samples],
+        notes,
+    )
+
+
+def reward_rows(made: Path) -> dict[str, set[str]]:
+    """The texts of the parts of the reward's run."""
+    from sentimodels.runs.directory import load_config
+    from sentimodels.runs.tables import read_tables
+
+    tables = read_tables(load_config(made / "reward"))
+    assert tables.valid is not None
+    assert tables.test is not None
+    return {
+        "train": set(tables.train.texts),
+        "valid": set(tables.valid.texts),
+        "test": set(tables.test.texts),
+    }
+
+
+def test_openings_of_the_rewards_own_file(made: Path, tmp_path: Path) -> None:
+    """Those it was trained on do not judge; those that judge it are not trained on."""
+    parts = reward_rows(made)
+    roles, judged, notes = guarded(made, tmp_path, train=str(made / "reviews.csv"))
+    assert len(judged) == 12
+    assert set(judged) <= parts["valid"] | parts["test"]
+    left = len(parts["test"] - set(judged))
+    assert left > 0
+    assert any(note.startswith(f"{left} rows are left out: they are test rows of ") for note in notes)
+    assert roles["train"]["documents"] == 200 - 12 - left
+
+
+def test_what_the_reward_was_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
+    reviews = str(made / "reviews.csv")
+    with pytest.raises(DataError, match=r"reward was trained on \d+ of these 200 rows, so they cannot judge"):
+        guarded(made, tmp_path, held_out=reviews)
+    # Its texts under another name are left out.
+    parts = reward_rows(made)
+    some = [*sorted(parts["train"])[:10], *sorted(parts["test"])[:10]]
+    path = write_lines(tmp_path / "copied.txt", [f"  {text}" for text in some])
+    _, judged, notes = guarded(made, tmp_path, held_out=str(path))
+    assert {text.strip() for text in judged} <= parts["test"]
+    assert any("10 of 20 rows are left out of those that judge" in note for note in notes)
+    path = write_lines(tmp_path / "all.txt", sorted(parts["train"]))
+    with pytest.raises(DataError, match="reward was trained on all of it, so none of it can judge"):
+        align(config_of(made, data={"train": str(path)}), tmp_path / "none")
+
+
+@pytest.mark.parametrize("method", ["ppo", "dpo"])
+def test_what_the_base_was_trained_on_judges_nothing(method: str, made: Path, tmp_path: Path) -> None:
+    from sentimodels.data.opening import hash_file
+
+    inside = make(tmp_path / "made")
+    file = inside / ("openings.txt" if method == "ppo" else "pairs.jsonl")
+    sources = [{"source": "books.txt", "sha256": hash_file(file), "documents": 60}]
+    (inside / "base" / "training_data.json").write_text(json.dumps({"sources": sources}))
+    with pytest.raises(DataError, match="base was trained on all of it, so none of it can judge"):
+        align(config_of(inside, method), tmp_path / "run")
+    other = (
+        write_lines(tmp_path / "other.txt", texts(20, 9))
+        if method == "ppo"
+        else write_pairs(tmp_path / "other.jsonl", 20, 9)
+    )
+    align(config_of(inside, method, data={"held_out": str(other)}, train={"max_steps": 1}), tmp_path / "run")
+    with pytest.raises(DataError, match=r"base was trained on 60 of these 60 rows, so they cannot judge"):
+        align(config_of(inside, method, data={"train": str(other), "held_out": str(file)}), tmp_path / "none")
+
+
+def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
+    path = str(made / "openings.txt")
+    with pytest.raises(
+        DataError, match=r"60 of these rows are trained on, so they cannot judge; tell the two"
+    ):
+        align(config_of(made, data={"held_out": path}), tmp_path / "run")
+    # Openings that begin alike are one opening.
+    lines = [f"{text} {n}" for n, text in enumerate(texts(30, 4))]
+    path = str(write_lines(tmp_path / "alike.txt", lines * 2))
+    notes: list[str] = []
+    align(
+        config_of(made, data={"train": path}, train={"max_steps": 1}), tmp_path / "run", on_note=notes.append
+    )
+    assert any("openings are left out: one that judges begins alike" in note for note in notes)
+    # So are prompts.
+    rows = (made / "pairs.jsonl").read_text().splitlines()[:20]
+    twice = write_lines(tmp_path / "twice.jsonl", [*rows, *[row.replace("fun", "film") for row in rows]])
+    config = config_of(made, "dpo", data={"train": str(twice)}, train={"max_steps": 1})
+    align(config, tmp_path / "dpo", on_note=notes.append)
+    assert any("pairs are left out: their prompt is one that judges" in note for note in notes)
+
+
+def test_parts_of_one_table(made: Path, tmp_path: Path) -> None:
+    rows = [f"{'train' if n % 3 else 'test'},{text} {n}" for n, text in enumerate(texts(60, 21))]
+    path = str(write_lines(tmp_path / "parts.csv", ["split,text", *rows]))
+    parts = {"where": "split=train", "held_out_where": "split=test", "text_column": "text"}
+    roles, judged, _ = guarded(made, tmp_path, train=path, **parts)
+    assert (roles["train"]["documents"], roles["judge"]["documents"]) == (40, 12)
+    assert all(int(opening.split()[-1]) % 3 == 0 for opening in judged)
+    with pytest.raises(DataError, match="20 of these rows are trained on, so they cannot judge"):
+        guarded(made, tmp_path / "again", train=path, **{**parts, "where": None})
+
+
+@pytest.mark.parametrize("part", ["dev", "test"])
+def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, tmp_path: Path) -> None:
+    from sentimodels.lm.held_out import _LEAF
+
+    trees = shared_text("sst-trees", f"{part}.txt.xz").splitlines()
+    sentences = [" ".join(_LEAF.findall(tree)) for tree in trees]
+    copy = write_lines(tmp_path / "copy.txt", sentences)
+    with pytest.raises(DataError, match=r"copy\.txt: nothing may align on it: .* SST dev and test"):
+        align(config_of(made, data={"train": str(copy)}), tmp_path / "run")
+    rows = [{"prompt": one, "chosen": " good", "rejected": " bad"} for one in sentences]
+    pairs = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
+    with pytest.raises(DataError, match=r"nothing may align on it"):
+        align(config_of(made, "dpo", data={"train": str(pairs)}), tmp_path / "run")
+    long = [one for one in sentences if len(one) > 60][:3]
+    some = write_lines(tmp_path / "some.txt", [*texts(40, 6), *long])
+    notes: list[str] = []
+    config = config_of(made, data={"train": str(some)}, train={"max_steps": 1})
+    align(config, tmp_path / "run", on_note=notes.append)
+    assert any(note.startswith("3 rows of ") and "SST dev" in note for note in notes)
+    # In an answer as well.
+    rows = [{"prompt": one, "chosen": f" so\n{long[0]}", "rejected": " bad"} for one in texts(40, 6)]
+    rows += [
+        {"prompt": f"{one} {n}", "chosen": " good", "rejected": " bad"} for n, one in enumerate(texts(90, 7))
+    ]
+    write_lines(pairs, [json.dumps(row) for row in rows])
+    notes.clear()
+    align(config_of(made, "dpo", data={"train": str(pairs)}, train={"max_steps": 1}), tmp_path / "dpo",
+          on_note=notes.append)  # fmt: skip
+    assert any(note.startswith("40 rows of ") and "SST dev" in note for note in notes)
+
+
+def test_rewards_cannot_be_trained_on_it_either(tmp_path: Path) -> None:
+    """The guard of classifiers, which a reward is."""
+    from sentimodels.runs.config import resolve
+    from sentimodels.runs.run import train
+    from shared_data import folder
+
+    data = {"train": str(folder() / "sst-trees" / "dev.txt.xz"), "format": "sst"}
+    with pytest.raises(DataError, match="nothing may train on it"):
+        train(resolve({"arch": "nb", "data": data}), tmp_path / "run")

@@ -1,0 +1,133 @@
+"""What an alignment refuses: settings, rewards, bases, openings, pairs, and what has changed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from alignment_runs import CONTEXT, config_of, make, texts, write_lines, write_pairs
+from language_runs import language_run
+from sentimodels.alignment.rollout import Drawing
+from sentimodels.alignment.run import align, resume_alignment
+from sentimodels.alignment.settings import resolve_alignment
+from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
+from sentimodels.lm.directory import load_language_model
+from sentimodels.lm.generate import Limits
+from sentimodels.lm.model import CausalModel
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("alignment"))
+
+
+@pytest.mark.parametrize(
+    ("method", "sections", "said"),
+    [
+        ("ppo", {"task": {"reward": "happy"}}, r"task\.reward 'happy': .* no such label; it has neg, pos"),
+        ("ppo", {"task": {"reward": "pos=1,4=2"}}, r"task\.reward '4': .*no such label; it has neg, pos"),
+        ("ppo", {"task": {"max_new_tokens": 63}}, r"row \d+ has 3 tokens, but .* context leaves 2 "),
+        ("ppo", {"task": {"max_new_tokens": 80}}, r"max_new_tokens 80: the model's context is 64 tokens"),
+        ("ppo", {"train": {"patience": 2}}, r"train\.patience: an alignment keeps its last weights"),
+        ("ppo", {"train": {"ema": 0.9}}, r"train\.ema: dpo alone has it, and this is ppo"),
+        ("dpo", {"data": {"opening_tokens": 4}}, r"data\.opening_tokens: ppo alone has it, and this is dpo"),
+        ("dpo", {"task": {"clip": 0.1}}, r"task\.(dpo\.)?clip: unknown key"),
+        ("dpo", {"task": {"reward": "pos"}}, r"task\.reward: of which classifier\? .*--reward-run"),
+        ("ppo", {"task": {"kind": "grpo"}}, r"task\.kind 'grpo': unknown method; expected ppo, dpo"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be(
+    method: str, sections: dict[str, Any], said: str, made: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError if "row" not in said else DataError, match=said):
+        align(config_of(made, method, **sections), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_reward_needs_a_run_and_a_label(made: Path, tmp_path: Path) -> None:
+    tree = config_of(made).tree()
+    tree["task"] = {"kind": "ppo"}
+    with pytest.raises(ConfigError, match=r"name a classifier whose answers are the reward: --reward-run"):
+        resolve_alignment(tree)
+    tree["task"] = {"kind": "ppo", "reward_run": str(made / "reward")}
+    with pytest.raises(ConfigError, match=r"which label of .*reward is worth something\? It has neg, pos"):
+        align(resolve_alignment(tree), tmp_path / "run")
+    tree["task"] = {"kind": "ppo", "reward_run": str(made / "base"), "reward": "pos"}
+    with pytest.raises(SentiError, match="a language model, not a classifier"):
+        align(resolve_alignment(tree), tmp_path / "run")
+
+
+def test_a_base_must_write(made: Path, tmp_path: Path) -> None:
+    language_run(tmp_path / "bert", "bert", CONTEXT)
+    tree = config_of(made).tree()
+    with pytest.raises(ConfigError, match=r"bert reads both ways, so it draws no answers; take a gpt"):
+        align(resolve_alignment(tree, {"base": str(tmp_path / "bert")}), tmp_path / "run")
+    with pytest.raises(ConfigError, match="a classifier, not a language model"):
+        align(resolve_alignment(tree, {"base": str(made / "reward")}), tmp_path / "run")
+    with pytest.raises(CheckpointError, match="no such folder"):
+        align(resolve_alignment(tree, {"base": str(tmp_path / "none")}), tmp_path / "run")
+    with pytest.raises(ConfigError, match="senti align RUN FILE"):
+        align(resolve_alignment({**tree, "data": {}}), tmp_path / "run")
+
+
+def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "openings.txt", [*texts(9, 8), ""])
+    with pytest.raises(DataError, match=r"row 10 is empty: there is nothing to go on from; take it out"):
+        align(config_of(made, data={"train": str(path)}), tmp_path / "run")
+    base = load_language_model(made / "base")
+    assert isinstance(base.module, CausalModel)
+    drawing = Drawing(base.tokenizer, Limits(3))
+    with pytest.raises(DataError, match=r"token id 9999 is unknown to the model"):
+        drawing.draw(base.module, [[1, 2], [9999]], 0)
+    with pytest.raises(DataError, match="prompt 1 is empty"):
+        drawing.draw(base.module, [[]], 0)
+    with pytest.raises(ConfigError, match=r"openings\.txt: a file of lines has no columns"):
+        align(config_of(made, data={"where": "a=b"}), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"prompt": "a", "chosen": "b", "rejected": "b"}, "line 1: chosen and rejected are equal"),
+        ({"prompt": "", "chosen": "b", "rejected": "c"}, "line 1: prompt is empty"),
+        ({"prompt": "a", "chosen": "b"}, "line 1: no text in the field 'rejected'; it has prompt, chosen"),
+        ({"prompt": "a", "chosen": 5, "rejected": "c"}, "line 1: no text in the field 'chosen'"),
+        (["a"], "line 1: no text in the field 'prompt'; it has no fields"),
+        ({"prompt": "a film " * 40, "chosen": "b", "rejected": "c"}, r"\d+ tokens, but the model reads 64"),
+    ],
+)  # fmt: skip
+def test_pairs_that_are_none(row: Any, said: str, made: Path, tmp_path: Path) -> None:
+    path = write_pairs(tmp_path / "pairs.jsonl", 9, 3)
+    path.write_text(json.dumps(row) + "\n" + path.read_text())
+    with pytest.raises(DataError, match=said):
+        align(config_of(made, "dpo", data={"train": str(path), "n_held_out": 3}), tmp_path / "run")
+    path.write_text("not json\n")
+    with pytest.raises(DataError, match="line 1: not JSON"):
+        align(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
+    path.write_text("\n")
+    with pytest.raises(DataError, match="no pairs; expected JSON lines with prompt, chosen, rejected"):
+        align(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
+
+
+def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> None:
+    inside = make(tmp_path / "made")
+    asked = iter(range(100))
+    align(config_of(inside), tmp_path / "run", should_stop=lambda: next(asked) > 0)
+    kept = (inside / "openings.txt").read_text()
+    (inside / "openings.txt").write_text(kept + "one more\n")
+    with pytest.raises(CheckpointError, match=r"openings\.txt: has changed since the alignment began"):
+        resume_alignment(tmp_path / "run")
+    (inside / "openings.txt").write_text(kept)
+    manifest = inside / "reward" / "manifest.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    with pytest.raises(CheckpointError, match=r"reward: has changed since the alignment began"):
+        resume_alignment(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"no alignment\.toml; not a run of senti align"):
+        resume_alignment(made / "base")
