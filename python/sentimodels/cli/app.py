@@ -27,6 +27,7 @@ _GROUPS = (
     "submit",
     "predict",
     "generate",
+    "serve",
     "exchange",
     "compare",
     "ensemble",
