@@ -128,7 +128,7 @@ export class Panel {
     }, ({ end }) => {
       this.told.textContent = ending(end);
       this.say(`${this.about.name}: ${ending(end)}`);
-    });
+    }, this.told);
     if (!ended) return;
     this.go.disabled = false;
     this.stop.disabled = true;
@@ -144,16 +144,16 @@ export class Panel {
   }
 
   /** Runs a task and shows its answer; returns false if a newer one took its place. */
-  async attempt(latest, task, done) {
+  async attempt(latest, task, done, where = this.failure) {
     this.element.setAttribute("aria-busy", "true");
     try {
       const answer = await latest.run(task);
       if (answer === undefined) return false;
-      this.failure.textContent = "";
+      where.textContent = "";
       done(answer);
     } catch (error) {
       const lost = error instanceof TypeError;
-      this.failure.textContent = lost ? "The server does not answer; is it still running?" : error.message;
+      where.textContent = lost ? "The server does not answer; is it still running?" : error.message;
     }
     this.element.removeAttribute("aria-busy");
     return true;

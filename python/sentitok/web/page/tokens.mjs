@@ -72,10 +72,14 @@ export class Tokens {
     const list = document.createDocumentFragment();
     this.shown = tokens;
     let number = 0;
+    let end = 0;
     for (const group of groups(tokens)) {
       const item = document.createElement("li");
+      // What no token covers, such as the spaces between words, is a gap.
+      if (group.start > end) item.classList.add("apart");
+      end = Math.max(end, group.end);
       if (group.tokens.length > 1) {
-        item.className = "group";
+        item.classList.add("group");
         const char = document.createElement("span");
         char.className = "char";
         char.textContent = characters.slice(group.start, group.end).join("");
@@ -87,10 +91,10 @@ export class Tokens {
       }
       list.append(item);
       if (group.tokens.at(-1).text.endsWith("↵")) {
-        const end = document.createElement("li");
-        end.className = "break";
-        end.setAttribute("aria-hidden", "true");
-        list.append(end);
+        const line = document.createElement("li");
+        line.className = "break";
+        line.setAttribute("aria-hidden", "true");
+        list.append(line);
       }
     }
     this.element.replaceChildren(list);

@@ -4,6 +4,12 @@ import { arrows } from "./tokens.mjs";
 
 const ENDINGS = { end: "the model ended the text", stop: "stopped", length: "at the limit", time: "out of time" };
 
+/** Returns a piece as it can be read: what is no character, or none to look at, as its tokens spell it. */
+export function readable(text, tokens) {
+  const odd = /[\ufffd\u0000-\u0008\u000b-\u001f\u007f]/.test(text);
+  return odd ? tokens.map((token) => token.text).join("") : text;
+}
+
 /** Says how a text ended. */
 export function ending({ reason, n_tokens: count, ms }) {
   const speed = ms > 0 ? `, ${Math.round((count * 1000) / ms)} a second` : "";
@@ -40,7 +46,7 @@ export class Written {
     piece.className = "piece";
     piece.tabIndex = this.pieces.length ? -1 : 0;
     piece.dataset.number = this.pieces.length;
-    piece.textContent = text;
+    piece.textContent = readable(text, tokens);
     piece.style.setProperty("--p", Math.min(...tokens.map((token) => token.p)));
     this.pieces.push(tokens);
     this.element.append(piece);
