@@ -53,7 +53,7 @@ class Watched:
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
+        self.page.on("dialog", self.dismiss)
         self.page.on(
             "console",
             lambda message: self.complaints.append(message.text) if message.type == "error" else None,
@@ -62,6 +62,10 @@ class Watched:
         self.page.goto(url)
         self.page.get_by_role("textbox", name="Text").wait_for()
         self.page.wait_for_selector(".panel")
+
+    def dismiss(self, dialog: Any) -> None:
+        self.complaints.append("dialog")
+        dialog.dismiss()
 
     @property
     def text(self) -> Any:

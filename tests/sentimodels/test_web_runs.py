@@ -2,6 +2,10 @@
 
 import http.client
 import json
+import re
+import shlex
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +20,7 @@ import torch
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
+from commands import start
 from labelled_reviews import tree, write
 from language_runs import language_run
 from senti_in_process import senti
@@ -27,6 +32,8 @@ from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok.web import Limits, create_app
+from sentitok.web.app import Desk
+from sentitok.web.work import Work
 from web_server import Client, serving
 
 TEXTS = ["", "a great film", "dull\n\tand <script>alert(1)</script>", "日本 👍🏽", "\ud800", "great " * 400]
@@ -162,7 +169,7 @@ def written(client: Client, **body: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("text", ["the cat", "a 日本", ""])
 def test_a_text_streams_as_the_library_writes_it(client: Client, folder: Path, text: str) -> None:
-    asked = {"seed": 3, "temperature": 0.9, "top_p": 0.9, "max_new_tokens": 30}
+    asked: dict[str, Any] = {"seed": 3, "temperature": 0.9, "top_p": 0.9, "max_new_tokens": 30}
     pieces = written(client, text=text, **asked)
     model = LanguageModel.load(folder / "lm")
     begin = not text
@@ -262,6 +269,57 @@ def test_a_thousand_requests_leave_memory_as_it_was(client: Client) -> None:
         before = resident()
         assert set(pool.map(asking, range(3000))) == {200}
     assert resident() - before < 16 << 20
+
+
+# What docs/web.md shows.
+PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "web.md").read_text("utf-8")
+SHOWN = re.findall(r"^\$ (curl .+)\n((?:\{.+\n)+)", PAGE, re.M)
+
+
+def shape(value: Any) -> Any:
+    """Names of fields, and of the first of a list."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    return [shape(value[0])] if isinstance(value, list) and value else None
+
+
+@pytest.mark.parametrize(("command", "lines"), SHOWN, ids=[command.split()[1] for command, _ in SHOWN])
+def test_what_the_docs_show(client: Client, command: str, lines: str) -> None:
+    """Each request is answered, and by what is shown."""
+    words = [word for word in shlex.split(command)[1:] if not word.startswith("-")]
+    path = words[0].removeprefix("localhost:8000")
+    answer = client.ask(path, json.loads(words[1]) if len(words) > 1 else None)
+    assert answer.status == 200, answer.data
+    shown = [json.loads(line) for line in lines.splitlines()]
+    if len(shown) == 1:
+        assert shape(answer.json) == shape(shown[0])
+    else:
+        written = [shape(json.loads(line)) for line in answer.data.splitlines()]
+        assert written[0] == shape(shown[0])
+        assert set(written[-1]["end"]) == set(shown[-1]["end"])
+
+
+def test_the_docs_know_every_route() -> None:
+    models: Any = {"none": None}
+    desk = Desk(models, Work(Limits()))
+    for route in routes(desk):
+        assert f"{route.path} " in PAGE  # type: ignore[attr-defined]
+    assert len(SHOWN) == 8
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_the_command_serves_runs_until_a_signal(folder: Path) -> None:
+    with start("serve gpt lm --port 0 --json", program="senti", cwd=folder) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert (told["schema"], told["models"]) == ("senti.serve/1", ["gpt", "lm"])
+        client = Client(int(told["url"].rstrip("/").rpartition(":")[2]))
+        assert client.json("/api/predict", {"text": "a great film"})["label"] == "pos"
+        assert written(client, text="the cat", max_new_tokens=3)[-1]["end"]
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.decode() == "senti: stopped by Ctrl-C\n"
 
 
 def test_what_cannot_be_served_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from commands import environment, run, start
 from sentitok.cli.app import app
 from sentitok.web import Limits, TokenizerModel, create_app, named
 from sentitok.web.app import page_files
+from sentitok.web.server import bind
 from web_server import Client, serving
 
 HOSTILE = "<script>alert(1)</script> \" onload='x' ${7*7} \x00\x1b[31m"
@@ -205,6 +206,15 @@ def test_time_is_limited(tokenizers: dict[str, TokenizerModel]) -> None:
         assert client.ask("/api/tokenize", {"text": "0"}).status == 200
 
 
+def test_a_request_that_does_not_come_is_given_up(tokenizers: dict[str, TokenizerModel]) -> None:
+    with serving(create_app(tokenizers, SMALL)) as client:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+            head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            raw.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
+            assert b" 408 " in raw.recv(4096)
+        assert client.ask("/api/health").status == 200
+
+
 def test_too_many_that_wait_are_refused(tokenizers: dict[str, TokenizerModel]) -> None:
     slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
     limits = Limits(threads=1, waiting=2)
@@ -355,6 +365,12 @@ def test_what_the_command_prints(folder: Path) -> None:
         if flag == "--json":
             assert told["schema"] == "sentitok.serve/1"
             assert told["models"] == ["tokenizer.json"]
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Else the system waits for more, or for the other side: 40 ms."""
+    with bind("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP
 
 
 def test_an_address_that_is_taken(folder: Path) -> None:

@@ -3,6 +3,7 @@
 Not for the page (`sentitok.web`) nor for what runs answer there (`sentimodels.web`).
 """
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,8 @@ def serve(
     The page is for a browser on this machine; it asks nobody else. Its JSON can be asked as well.
     """
     limits = limits_of(max_bytes, timeout, threads)
+    import torch
+
     from sentitok.web import create_app
 
     from ..web import load_models, routes
@@ -46,6 +49,8 @@ def serve(
     output = Output("senti.serve/1", as_json=as_json, quiet=quiet)
 
     def make(hosts: list[str] | None) -> "tuple[Application, list[str]]":
+        # Requests share the processors: threads that wait for each other would cost more than they gain.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // limits.threads))
         models = load_models(runs, device)
         return create_app(models, limits, more=routes, hosts=hosts), list(models)
 

@@ -4,6 +4,7 @@ Not for answers. A refusal names the field, its value and what is expected; a te
 repeated. Only `application/json` is read: no other page can make a browser send that here.
 """
 
+import asyncio
 import json
 from math import isfinite
 from typing import Any
@@ -107,10 +108,14 @@ async def read_body(request: Request, limits: Limits) -> Body:
     if length.isdecimal() and int(length[:20]) > limits.max_bytes:
         raise too_long(limits)
     data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > limits.max_bytes:
-            raise too_long(limits)
+    try:
+        async with asyncio.timeout(limits.seconds):
+            async for part in request.stream():
+                data += part
+                if len(data) > limits.max_bytes:
+                    raise too_long(limits)
+    except TimeoutError:
+        raise HTTPException(408, f"the request did not come within {limits.seconds:g} s") from None
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError):

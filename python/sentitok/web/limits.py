@@ -11,7 +11,7 @@ class Limits:
 
     Attributes:
         max_bytes: bytes of a request's body.
-        seconds: from a request's first byte to its answer.
+        seconds: for a request to come, and then for its answer.
         threads: requests that are worked on at the same time.
         waiting: requests that may wait for that; more are refused.
         texts: texts of one batch.

@@ -39,8 +39,9 @@ def bind(host: str, port: int) -> socket.socket:
     if not 0 <= port <= _LAST_PORT:
         raise OSError(f"{host}:{port}: ports are 0 to {_LAST_PORT}; give another --port")
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # Only where the protocol is named does asyncio send small answers at once, not after 40 ms.
+        made = socket.socket(family, kind, socket.IPPROTO_TCP)
     except (OSError, OverflowError, UnicodeError) as error:
         raise OSError(f"{host}:{port}: {getattr(error, 'strerror', None) or error}; see --host") from None
     try:
