@@ -44,10 +44,13 @@ def test_there_is_something_to_check() -> None:
 # (part of the path, modules it must not import, and why)
 FORBIDDEN = [
     ("python/sentitok/", {"torch", "pandas", "sentimodels"}, "sentitok stands alone"),
-    ("python/sentitok/", {"socket", "http", "urllib", "requests"}, "sentitok opens no socket"),
+    ("python/", {"http", "urllib", "requests", "httpx"}, "nothing asks another machine"),
     ("python/", {"pickle", "marshal", "shelve", "joblib", "dill", "cloudpickle"}, "nothing is unpickled"),
     ("python/sentimodels/", {"sentitok._sentitok"}, "public names only"),
 ]
+
+# What opens a socket: the page's server, to be asked, and processes that train together.
+SOCKETS = {"python/sentitok/web/server.py"}
 
 # Room of python/sentimodels: the rooms it may import. Each names rooms above it only, so arrows
 # point one way; a new room is a new row.
@@ -77,9 +80,15 @@ ROOMS: dict[str, set[str]] = {
     "alignment": {
         "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
     },  # a language model that learns, and a classifier that rewards
+    "leave_one_out": {"errors", "data", "text", "classifier"},
+    # what runs answer on the page; the page itself is sentitok's
+    "web": {
+        "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",
+        "leave_one_out",
+    },
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "predictor", "alignment",
+        "language_model", "predictor", "alignment", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip
@@ -91,6 +100,35 @@ def test_python_imports(path: Path) -> None:
         if name_of(path).startswith(part):
             found = {name for name in imports(path) for bad in modules if (name + ".").startswith(bad + ".")}
             assert not found, why
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_the_server_of_the_page_opens_a_socket(path: Path) -> None:
+    if name_of(path) not in SOCKETS:
+        assert not {name.split(".")[0] for name in imports(path)} & {"socket", "socketserver", "ssl"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_web_libraries_stay_in_web(path: Path) -> None:
+    if in_folder(path, "web"):
+        return
+    assert not {name.split(".")[0] for name in imports(path)} & {"starlette", "uvicorn", "anyio"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_the_library_knows_neither_page_nor_command(path: Path) -> None:
+    """Commands name the page, and nothing of `sentitok` names the commands."""
+    if in_folder(path, "cli") or not path.is_relative_to(PYTHON / "sentitok"):
+        return
+    package = path.relative_to(PYTHON).parts[:-1]
+    above = {"cli"} if in_folder(path, "web") else {"cli", "web"}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            module = [*start, *(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                room = [*module, alias.name][:2]
+                assert not (room[0] == "sentitok" and set(room[1:]) & above), f"line {node.lineno}"
 
 
 def checked_only(path: Path) -> set[int]:

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .config import RunConfig
+from .data.encoded import Encoded
 from .data.labels import Labels
 from .inference import text_logits
 from .runs.directory import Loaded, load_run
-from .text.encoder import Encoder
+from .text.encoder import Encoder, TextEncoder
 from .training.device import device_of
 
 __all__ = ["Classifier"]
@@ -55,6 +56,16 @@ class Classifier:
         return self._loaded.encoder.encoder
 
     @property
+    def encoder(self) -> TextEncoder:
+        """The tokenizer with what the run settled about texts: lower case, lengths."""
+        return self._loaded.encoder
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers were learnt."""
+        return sum(parameter.numel() for parameter in self._module.parameters())
+
+    @property
     def config(self) -> RunConfig:
         """The run's configuration."""
         return self._loaded.config
@@ -70,12 +81,20 @@ class Classifier:
             raise TypeError("predict takes a list of texts, not one text")
         if not len(texts):
             return np.zeros((0, len(self.labels)), np.float32)
-        return text_logits(self._module, self._loaded.encoder.encode(texts), device=self._device)
+        return self.logits_of(self._loaded.encoder.encode(texts))
+
+    def logits_of(self, encoded: Encoded) -> NDArray[np.float32]:
+        """Returns the logits (n, n_classes) of texts that `encoder` has encoded."""
+        return text_logits(self._module, encoded, device=self._device)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns the calibrated probabilities (n, n_classes)."""
-        logits = self.predict_logits(texts).astype(np.float64) / self.temperature
-        probs = np.exp(logits - logits.max(1, keepdims=True)) if len(logits) else logits
+        return self.calibrated(self.predict_logits(texts))
+
+    def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns the probabilities (n, n_classes) that logits stand for."""
+        cooled = logits.astype(np.float64) / self.temperature
+        probs = np.exp(cooled - cooled.max(1, keepdims=True)) if len(cooled) else cooled
         shares: NDArray[np.float32] = (probs / probs.sum(1, keepdims=True)).astype(np.float32)
         return shares
 

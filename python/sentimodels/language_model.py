@@ -15,6 +15,7 @@ from sentitok import Tokenizer
 
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
+from .lm.decoding import Watch
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate
 from .lm.matrix_order import order_for_decoding
@@ -60,6 +61,16 @@ class LanguageModel:
     def config(self) -> LanguageConfig:
         """The run's configuration."""
         return self._loaded.config
+
+    @property
+    def writes(self) -> bool:
+        """Whether it reads from left to right, and so can go on with a text."""
+        return isinstance(self._module, CausalModel)
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers were learnt."""
+        return sum(parameter.numel() for parameter in self._module.parameters())
 
     @property
     def context(self) -> int | None:
@@ -183,6 +194,7 @@ class LanguageModel:
         seed: int | None = None,
         begin: bool = False,
         batch_size: int = 32,
+        watch: Watch | None = None,
     ) -> Iterator[Piece]:
         """Continues prompts, and yields pieces of their texts as they come, with how each ended.
 
@@ -193,6 +205,8 @@ class LanguageModel:
             seed: as in `generate`.
             begin: as in `generate`.
             batch_size: as in `generate`.
+            watch: is told after each step which of the prompts went on, the logits (B, V) of their next
+                tokens, and which were taken; such as `sentimodels.lm.likely.Likely`.
 
         Raises:
             DataError: as `generate`, at once.
@@ -200,8 +214,9 @@ class LanguageModel:
         """
         model, rows = self._causal("write"), self._rows(prompts, begin=begin)
         return generate(
-            model, self.tokenizer, rows, limits, sampling, seed=seed, batch_size=batch_size, begin=self.end
-        )
+            model, self.tokenizer, rows, limits, sampling,
+            seed=seed, batch_size=batch_size, begin=self.end, watch=watch,
+        )  # fmt: skip
 
     def check(self, prompts: Sequence[str], limits: Limits, *, begin: bool = False, first: int = 1) -> int:
         """Refuses prompts that `pieces` would refuse, and returns how many tokens they have.

@@ -29,6 +29,7 @@ _GROUPS = (
     "submit",
     "predict",
     "generate",
+    "serve",
     "exchange",
     "compare",
     "ensemble",

@@ -5,7 +5,7 @@ are padded on the left, with a mask and with positions that begin at their first
 row has the tokens that it has alone. Not for text, nor for when a text ends (`generate.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -14,7 +14,10 @@ from ..layers.cache import Cache
 from .model import CausalModel
 from .sampling import Draws, Sampling
 
-__all__ = ["Decoding"]
+__all__ = ["Decoding", "Watch"]
+
+# Is told after each step which rows these were, their logits (B, V), and the token of each.
+Watch = Callable[[Sequence[int], Tensor, Sequence[int]], None]
 
 
 class Decoding:
@@ -32,6 +35,7 @@ class Decoding:
         rows: which rows these are.
         context: tokens that the model reads at most; `None`: any number.
         banned: (N,) ids that are never taken, or `None`.
+        watch: is told of each step, or `None`.
 
     Attributes:
         texts: the ids of each row that is left, new ones included.
@@ -48,11 +52,12 @@ class Decoding:
         *,
         context: int | None = None,
         banned: Tensor | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.texts = [list(text) for text in texts]
         self.rows = list(rows)
         self._model, self._sampling, self._draws = model, sampling, draws
-        self._context, self._banned = context, banned
+        self._context, self._banned, self._watch = context, banned, watch
         self._device = model.head.table(model.backbone).device
         # Where what the model still knows of a row begins.
         self._starts = [0 if context is None else max(0, len(text) - context) for text in self.texts]
@@ -79,6 +84,8 @@ class Decoding:
         if self._seen is not None:
             self._seen.scatter_(1, self._new, True)
         taken: list[int] = self._new[:, 0].tolist()
+        if self._watch is not None:
+            self._watch(self.rows, logits, taken)
         for text, id in zip(self.texts, taken, strict=True):
             text.append(id)
         return taken

@@ -16,7 +16,7 @@ from torch import Tensor
 from sentitok import Tokenizer
 
 from ..errors import ConfigError, DataError
-from .decoding import Decoding
+from .decoding import Decoding, Watch
 from .model import CausalModel
 from .sampling import Draws, Sampling
 from .text_stream import StopStrings, TextStream
@@ -125,6 +125,7 @@ def generate(
     seed: int | None = None,
     batch_size: int = 32,
     begin: str | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[Piece]:
     """Continues prompts; returns each text piece by piece, those of one batch at the same time.
 
@@ -137,6 +138,7 @@ def generate(
         seed: what texts are drawn by; the same seed gives the same texts. `None`: another each time.
         batch_size: prompts that are continued together at most.
         begin: for messages: a token that texts begin with.
+        watch: is told of each step, or `None`.
 
     Raises:
         DataError: as `check_prompts` has it.
@@ -151,7 +153,7 @@ def generate(
     # Ids above those of the tokenizer, such as padding, are no text.
     above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
     banned = above if len(above) else None
-    return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned)
+    return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned, watch)
 
 
 def _pieces(
@@ -163,10 +165,13 @@ def _pieces(
     draws: Draws,
     batch_size: int,
     banned: Tensor | None,
+    watch: Watch | None,
 ) -> Iterator[Piece]:
     for rows in _batches(prompts, batch_size, equal=not model.backbone.pads_left):
         texts = [prompts[row] for row in rows]
-        decoding = Decoding(model, texts, sampling, draws, rows, context=limits.context, banned=banned)
+        decoding = Decoding(
+            model, texts, sampling, draws, rows, context=limits.context, banned=banned, watch=watch
+        )
         yield from _continued(decoding, tokenizer, prompts, limits)
 
 

@@ -56,6 +56,16 @@ class OpenVocabulary:
         kept = sorted(seen, key=lambda word: (-seen[word], word))[:vocab_size]
         return cls(sorted(kept), pre_tokenizer)
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Returns where the words of a text begin and end, in characters."""
+        found = []
+        for start, end in self._cut.split(text):
+            piece = text[start:end]
+            begin = start + len(piece) - len(piece.lstrip())
+            if begin < end:
+                found.append((begin, start + len(piece.rstrip())))
+        return found
+
     def cut(self, text: str) -> list[str]:
         """Returns the words of a text."""
         found = (piece.strip() for piece in self._cut.pieces(text))

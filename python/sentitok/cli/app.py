@@ -6,7 +6,18 @@ by the command that needs them, so that `sentitok train-bpe` starts at once.
 
 import typer
 
-from . import bench, compare, counts, doctor, encode, inspect, train_bpe, train_unigram, train_wordpiece
+from . import (
+    bench,
+    compare,
+    counts,
+    doctor,
+    encode,
+    inspect,
+    serve,
+    train_bpe,
+    train_unigram,
+    train_wordpiece,
+)
 from .command import Group, examples, on_terminal
 
 __all__ = ["app"]
@@ -40,7 +51,7 @@ def _build() -> typer.Typer:
         """Train and run tokenizers: exact, deterministic, fast."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
-    for group in (*trainers, counts, encode, inspect, compare, doctor, bench):
+    for group in (*trainers, counts, encode, inspect, compare, doctor, bench, serve):
         group.register(built)
     return built
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..spelling import readable
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .inspect import readable
 from .output import Output, lines, number, table
 from .train import Format, MaxLineBytes, Threads, how_cut
 

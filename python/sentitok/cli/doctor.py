@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..spelling import readable
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .inspect import readable
 from .output import Output, lines, number
 from .train import Format, MaxLineBytes, Threads
 

@@ -7,53 +7,20 @@ becomes its code.
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from ..spelling import readable, spelled_tokens, token_bytes
 from .command import AsJson, Command, Quiet, Traceback, examples
 from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
 from .output import Output, bytes_text, colour, lines, number
 from .process import text_from_stdin
 
-if TYPE_CHECKING:
-    from sentitok import Tokenizer
-
 # Backgrounds of the 256-colour palette, light enough for black text; each
 # differs from its neighbours in hue, not only in lightness.
 _BACKGROUNDS = (153, 223, 157, 217, 189, 229)
-
-_SIGNS = {" ": "⋅", "\t": "→", "\n": "↵", "\r": "␍"}
-
-
-def readable(token: bytes) -> str:
-    r"""Spells the bytes of a token for people: `⋅film`, `\xe2\x80`, `↵`."""
-    return "".join(_spell(char) for char in token.decode("utf-8", "backslashreplace"))
-
-
-def _spell(char: str) -> str:
-    if char in _SIGNS:
-        return _SIGNS[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{{{code:x}}}"
-
-
-def _token_bytes(tokenizer: "Tokenizer", id: int) -> bytes:
-    found = tokenizer.id_to_bytes(id)
-    if found is None:
-        found = (tokenizer.id_to_token(id) or "").encode()
-    return found
-
-
-def _shown_bytes(tokenizer: "Tokenizer", ids: list[int]) -> list[bytes]:
-    """What the tokens stand for: `▁` is a space where tokens are characters."""
-    tokens = [_token_bytes(tokenizer, id) for id in ids]
-    if tokenizer.info()["unit"] != "chars":
-        return tokens
-    return [token.replace("▁".encode(), b" ") for token in tokens]
 
 
 def paint(spelled: list[str], *, in_colour: bool) -> str:
@@ -84,23 +51,10 @@ def show(
     given: str | bytes = text_from_stdin() if text is None else text
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension
     ids = encoding.ids.tolist()
-    raw = _shown_bytes(tokenizer, ids)
     if as_json:
-        offsets = encoding.offsets("chars", trim=False).tolist()
-        special = encoding.special_tokens_mask.tolist()
-        tokens = [
-            {
-                "id": id,
-                "text": readable(token),
-                "bytes": token.hex(),
-                "start": start,
-                "end": end,
-                "special": s,
-            }
-            for id, token, (start, end), s in zip(ids, raw, offsets, special, strict=True)
-        ]
-        output.result({"tokens": tokens}, "", "")
+        output.result({"tokens": spelled_tokens(tokenizer, encoding)}, "", "")
         return
+    raw = token_bytes(tokenizer, ids)
     n_bytes = len(given if isinstance(given, bytes) else given.encode("utf-8", "replace"))
     output.result({}, _page(raw, ids, n_bytes, in_colour=colour(sys.stdout)), " ".join(map(str, ids)))
 

@@ -1,0 +1,67 @@
+"""`senti serve`: runs on a page, side by side.
+
+Not for the page (`sentitok.web`) nor for what runs answer there (`sentimodels.web`).
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentitok.cli.serve import Host, MaxBytes, Port, ServerThreads, Timeout, limits_of, run_server
+
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .tables import Device
+
+if TYPE_CHECKING:
+    from sentitok.web import Application
+
+
+def serve(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run directories, of classifiers or language models, or ensembles."
+        ),
+    ],
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    max_bytes: MaxBytes = "1M",
+    timeout: Timeout = 30,
+    threads: ServerThreads = None,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Try runs on a page: probabilities, tokens and their effects as you type, texts that go on.
+
+    The page is for a browser on this machine; it asks nobody else. Its JSON can be asked as well.
+    """
+    limits = limits_of(max_bytes, timeout, threads)
+    import torch
+
+    from sentitok.web import create_app
+
+    from ..web import load_models, routes
+
+    output = Output("senti.serve/1", as_json=as_json, quiet=quiet)
+
+    def make(hosts: list[str] | None) -> "tuple[Application, list[str]]":
+        # Requests share the processors: threads that wait for each other would cost more than they gain.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // limits.threads))
+        models = load_models(runs, device)
+        return create_app(models, limits, more=routes, hosts=hosts), list(models)
+
+    run_server(make, host, port, output)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "serve",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples("senti serve runs/gpt", "senti serve runs/gpt runs/lstm --port 8100"),
+    )(serve)

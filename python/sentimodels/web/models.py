@@ -1,0 +1,246 @@
+"""Runs as the page shows them: a classifier, an ensemble, a language model.
+
+Not for routes (`routes.py`). Each says in `about` which of them it answers. Nothing here changes
+a model, so threads share them.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import Tokenizer
+from sentitok.spelling import readable, spelled_tokens, token_bytes
+from sentitok.web import Model, named
+
+from ..classifier import Classifier
+from ..errors import CheckpointError, ConfigError
+from ..evaluation.predictions import Predictor
+from ..language_model import LanguageModel
+from ..leave_one_out import Effects, leave_one_out, leave_words_out
+from ..lm.generate import Piece
+from ..lm.likely import Likely
+from ..lm.sampling import Sampling
+from ..predictor import load_predictor
+from ..runs.config import read_toml
+from ..runs.directory import check_there
+from ..runs.ensemble import Ensemble
+from ..runs.language import is_language, is_translation
+from ..text.reading import ReadToken, plain_words, read_tokens
+
+__all__ = ["Answering", "Writing", "load_models"]
+
+
+class Answering:
+    """A classifier or an ensemble.
+
+    Args:
+        predictor: what answers.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor = predictor
+
+    def about(self) -> dict[str, Any]:
+        """Describes it."""
+        labels = list(self.predictor.labels.names)
+        answers = ["tokenize", "predict", "effects"]
+        if isinstance(self.predictor, Ensemble):
+            summary = f"ensemble of {len(self.predictor.members)} runs"
+            return {"kind": "ensemble", "answers": answers, "summary": summary, "labels": labels}
+        assert isinstance(self.predictor, Classifier)
+        encoder, config = self.predictor.encoder, self.predictor.config
+        if isinstance(encoder.encoder, Tokenizer):
+            answers.append("decode")
+        return {
+            "kind": "classifier",
+            "answers": answers,
+            "summary": f"{config.arch}, {self.predictor.n_parameters:,} parameters",
+            "labels": labels,
+            "vocab_size": encoder.vocab_size,
+            "fingerprint": encoder.fingerprint,
+            "temperature": self.predictor.temperature,
+        }
+
+    def tokens(self, text: str, most: int) -> dict[str, Any]:
+        """Returns the tokens of a text, and how a text is cut that is longer than the run reads."""
+        if not isinstance(self.predictor, Classifier):
+            words, n_words = plain_words(text, most)
+            return {"tokens": [_plain(word) for word in words], "n_tokens": n_words}
+        encoder = self.predictor.encoder
+        tokens, n_tokens = read_tokens(encoder, text, most)
+        found: dict[str, Any] = {"tokens": [_plain(token) for token in tokens], "n_tokens": n_tokens}
+        if encoder.vocabulary.in_order and n_tokens > encoder.data.max_tokens:
+            found["cut"] = {"long": encoder.data.long, "max_tokens": encoder.data.max_tokens}
+        return found
+
+    def predict(self, text: str, most: int) -> dict[str, Any]:
+        """Returns the probabilities of a text, and its tokens."""
+        [probs] = self.predictor.predict_proba([text])
+        return {**self._answer(probs), **self.tokens(text, most)}
+
+    def predict_batch(self, texts: list[str]) -> dict[str, Any]:
+        """Returns the probabilities of texts, in the order of `labels`."""
+        probs = self.predictor.predict_proba(texts)
+        names = self.predictor.labels.names
+        answers = [
+            {"label": names[place], "probs": [_rounded(p) for p in row]}
+            for place, row in zip(probs.argmax(1).tolist(), probs.tolist(), strict=True)
+        ]
+        return {"labels": list(names), "answers": answers}
+
+    def effects(self, text: str) -> dict[str, Any]:
+        """Returns what each token of a text adds to the probability of each class.
+
+        Raises:
+            DataError: if the text is too long for that.
+        """
+        found: Effects
+        if isinstance(self.predictor, Classifier):
+            found = leave_one_out(self.predictor, text)
+        else:
+            found = leave_words_out(self.predictor.predict_proba, text)
+        tokens = [
+            {**_plain(token), "effects": [_rounded(one) for one in row]}
+            for token, row in zip(found.tokens, found.effects.tolist(), strict=True)
+        ]
+        return {
+            **self._answer(found.probs), "tokens": tokens, "n_tokens": len(tokens), "method": "leave-one-out"
+        }  # fmt: skip
+
+    def decode(self, ids: list[int]) -> str:
+        """Returns the text of ids."""
+        assert isinstance(self.predictor, Classifier)
+        assert isinstance(self.predictor.tokenizer, Tokenizer)
+        return self.predictor.tokenizer.decode(ids)
+
+    def _answer(self, probs: NDArray[np.float32]) -> dict[str, Any]:
+        names = self.predictor.labels.names
+        shares = [{"label": name, "p": _rounded(p)} for name, p in zip(names, probs.tolist(), strict=True)]
+        return {"label": names[int(probs.argmax())], "probs": shares}
+
+
+class Writing:
+    """A language model.
+
+    Args:
+        model: the model.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+
+    def about(self) -> dict[str, Any]:
+        """Describes it."""
+        writes = self.model.writes
+        return {
+            "kind": "language-model",
+            "answers": ["tokenize", "decode", *(["generate"] if writes else [])],
+            "summary": f"{self.model.config.arch}, {self.model.n_parameters:,} parameters"
+            + ("" if writes else "; it reads both ways, so it writes no text"),
+            "vocab_size": self.model.tokenizer.vocab_size,
+            "fingerprint": self.model.tokenizer.fingerprint,
+            "context": self.model.context,
+            "end": self.model.end,
+        }
+
+    def tokens(self, text: str, most: int) -> dict[str, Any]:
+        """Returns the tokens of a text, without those that a template adds."""
+        encoding = self.model.tokenizer.encode(text, add_special_tokens=False)
+        found = {"tokens": spelled_tokens(self.model.tokenizer, encoding, most), "n_tokens": len(encoding)}
+        return {**found, "n_bytes": len(text.encode("utf-8", "replace"))}
+
+    def decode(self, ids: list[int]) -> str:
+        """Returns the text of ids."""
+        return self.model.tokenizer.decode(ids)
+
+    def write(
+        self,
+        text: str,
+        sampling: Sampling,
+        *,
+        max_new_tokens: int,
+        seed: int | None,
+        begin: bool,
+        n_likely: int,
+    ) -> Iterator[dict[str, Any]]:
+        """Goes on with a text; yields what follows, piece by piece, and how it ended.
+
+        Each piece has its `text` and the `tokens` that made it certain: usually one, several that
+        share a character. A prompt that is empty begins a document.
+
+        Raises:
+            DataError: if the text is too long for the model.
+            ConfigError: if it cannot write.
+        """
+        likely = Likely(n_likely)
+        pieces = self.model.pieces(
+            [text],
+            self.model.limits(max_new_tokens),
+            sampling,
+            seed=seed,
+            begin=begin or (not text and self.model.end is not None),
+            watch=likely,
+        )
+        return self._told(pieces, likely)
+
+    def _told(self, pieces: Iterator[Piece], likely: Likely) -> Iterator[dict[str, Any]]:
+        for piece in pieces:
+            tokens = [
+                {
+                    **self._spelled(step.id, step.p),
+                    "likely": [self._spelled(id, p) for id, p in step.likely],
+                }
+                for step in likely.take()
+            ]
+            told: dict[str, Any] = {"text": piece.text, "tokens": tokens}
+            if piece.ending is not None:
+                told["end"] = {"reason": piece.ending.reason, "n_tokens": len(piece.ending.ids)}
+            yield told
+
+    def _spelled(self, id: int, p: float) -> dict[str, Any]:
+        [data] = token_bytes(self.model.tokenizer, [id])
+        return {"id": id, "text": readable(data), "p": _rounded(p)}
+
+
+def load_models(paths: Sequence[Path], device: str | None = None) -> dict[str, Model]:
+    """Loads run directories and ensembles.
+
+    Args:
+        paths: of the runs.
+        device: `cpu`, `cuda`, ... or `auto`; `None` is the CPU.
+
+    Raises:
+        CheckpointError: if one is neither, or damaged.
+        ConfigError: if it is a translation model.
+    """
+    return named([(path, _load(path, device)) for path in paths])
+
+
+def _load(path: Path, device: str | None) -> Model:
+    check_there(path)
+    tree = read_toml(path / "config.toml") if (path / "config.toml").is_file() else {}
+    if is_translation(tree):
+        raise ConfigError(f"{path}: a translation model; senti translate text {path} runs it")
+    if is_language(tree):
+        return Writing(LanguageModel.load(path, device or "cpu"))
+    try:
+        return Answering(load_predictor(path, device))
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+
+
+def _plain(token: ReadToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "text": token.text,
+        "start": token.start,
+        "end": token.end,
+        "special": token.special,
+    }
+
+
+def _rounded(p: float) -> float:
+    return round(p, 6)

@@ -1,0 +1,199 @@
+// One model on the page: its probabilities, its tokens, the text that it writes.
+
+import { ask, askLines, Latest } from "./asking.mjs";
+import { Bars } from "./bars.mjs";
+import { Tokens } from "./tokens.mjs";
+import { ending, Written } from "./writing.mjs";
+
+// Tokens that are drawn at first; drawing all of a long text takes a browser seconds.
+const DRAWN = 1000;
+
+function made(tag, className, text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+export class Panel {
+  /** @param about what the server says of the model. @param say tells a screen reader. */
+  constructor(about, number, say) {
+    this.about = about;
+    this.say = say;
+    this.answering = new Latest();
+    this.explaining = new Latest();
+    this.writing = new Latest();
+    this.drawn = DRAWN;
+    this.last = null;
+    this.text = "";
+    this.element = made("section", "panel");
+    const title = made("h2", "", about.name);
+    title.id = `model-${number}`;
+    this.element.setAttribute("aria-labelledby", title.id);
+    this.failure = made("p", "failure");
+    this.element.append(title, made("p", "quiet", this.summary()), this.failure);
+    if (this.does("predict")) {
+      this.bars = new Bars(about.labels);
+      this.element.append(this.bars.element);
+    }
+    if (this.does("generate")) this.addWriting();
+    this.addTokens();
+  }
+
+  does(what) {
+    return this.about.answers.includes(what);
+  }
+
+  summary() {
+    const parts = [this.about.summary];
+    if (this.about.vocab_size) parts.push(`${this.about.vocab_size.toLocaleString("en")} ids`);
+    return parts.join(", ");
+  }
+
+  addTokens() {
+    this.heading = made("h3", "", "Tokens");
+    this.copy = made("button", "", "Copy ids");
+    this.all = made("button", "", "Show all");
+    const detail = made("div", "details");
+    this.tokens = new Tokens(this.about.name, detail);
+    const buttons = made("div", "row");
+    buttons.append(this.copy, this.all);
+    this.copy.addEventListener("click", () => this.copyIds());
+    this.all.addEventListener("click", () => {
+      this.drawn = Infinity;
+      this.ask(this.text);
+    });
+    this.notice = made("p", "quiet");
+    this.element.append(this.heading, this.tokens.element, detail, this.notice, buttons);
+    this.buttons = buttons;
+    this.show(null);
+  }
+
+  addWriting() {
+    const detail = made("div", "details");
+    this.written = new Written(this.about.name, detail);
+    this.go = made("button", "", "Continue");
+    this.stop = made("button", "", "Stop");
+    this.stop.disabled = true;
+    this.told = made("p", "quiet");
+    const buttons = made("div", "row");
+    buttons.append(this.go, this.stop);
+    this.stop.addEventListener("click", () => this.halt());
+    this.element.append(buttons, this.written.element, detail, this.told);
+  }
+
+  /** Asks for the answer to a text. */
+  async ask(text) {
+    if (text !== this.text) this.explaining.cancel();
+    this.text = text;
+    if (!text) {
+      this.answering.cancel();
+      this.show(null);
+      return;
+    }
+    const path = this.does("predict") ? "/api/predict" : "/api/tokenize";
+    const most = Math.min(this.drawn, this.about.max_tokens);
+    await this.attempt(this.answering, async (signal) =>
+      ask(path, { text, model: this.about.name, max_tokens: most }, signal),
+    (answer) => this.show(answer, text));
+  }
+
+  /** Asks for the effect of each token on the probability of a label; of the answer, without one. */
+  async explain(text, label) {
+    if (!this.does("effects") || !text) return;
+    await this.attempt(this.explaining, async (signal) =>
+      ask("/api/effects", { text, model: this.about.name }, signal),
+    (answer) => {
+      const place = this.about.labels.indexOf(label || answer.label);
+      if (place < 0) return;
+      this.tokens.show(answer.tokens, text, answer.tokens.map((token) => token.effects[place]));
+      this.heading.textContent = `Effect of each token on “${this.about.labels[place]}”`;
+    });
+  }
+
+  /** Has the model go on with a text. */
+  async write(text, settings) {
+    this.go.disabled = true;
+    this.stop.disabled = false;
+    this.told.textContent = "";
+    this.written.begin(text);
+    const ended = await this.attempt(this.writing, async (signal) => {
+      const lines = askLines("/api/generate", { text, model: this.about.name, ...settings }, signal);
+      for await (const line of lines) {
+        if (line.error) throw new Error(line.error);
+        this.written.add(line);
+        if (line.end) return line;
+      }
+      throw new Error("the text broke off");
+    }, ({ end }) => {
+      this.told.textContent = ending(end);
+      this.say(`${this.about.name}: ${ending(end)}`);
+    }, this.told);
+    if (!ended) return;
+    this.go.disabled = false;
+    this.stop.disabled = true;
+  }
+
+  halt() {
+    if (this.stop.disabled) return;
+    this.writing.cancel();
+    this.element.removeAttribute("aria-busy");
+    this.go.disabled = false;
+    this.stop.disabled = true;
+    this.told.textContent = "stopped";
+  }
+
+  /** Runs a task and shows its answer; returns false if a newer one took its place. */
+  async attempt(latest, task, done, where = this.failure) {
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      const answer = await latest.run(task);
+      if (answer === undefined) return false;
+      where.textContent = "";
+      done(answer);
+    } catch (error) {
+      const lost = error instanceof TypeError;
+      where.textContent = lost ? "The server does not answer; is it still running?" : error.message;
+    }
+    this.element.removeAttribute("aria-busy");
+    return true;
+  }
+
+  show(answer, text = "") {
+    this.last = answer;
+    this.element.removeAttribute("aria-busy");
+    this.bars?.show(answer ? answer.probs.map((one) => one.p) : null);
+    this.tokens.show(answer ? answer.tokens : [], text);
+    const count = answer ? answer.n_tokens : 0;
+    const listed = answer ? answer.tokens.length : 0;
+    const bytes = answer?.n_bytes && count ? `, ${(answer.n_bytes / count).toFixed(2)} bytes each` : "";
+    this.heading.textContent = `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}${bytes}`;
+    const notes = [];
+    if (listed < count) notes.push(`The first ${listed.toLocaleString("en")} are shown.`);
+    if (answer?.cut) notes.push(this.cut(answer));
+    this.notice.textContent = notes.join(" ");
+    this.all.hidden = !(listed < count && listed < this.about.max_tokens);
+    this.copy.hidden = !answer || !answer.tokens.some((token) => token.id !== null);
+    if (answer?.label !== undefined) {
+      const best = Math.max(...answer.probs.map((one) => one.p));
+      this.say(`${this.about.name}: ${answer.label}, ${best.toFixed(2)}`);
+    }
+  }
+
+  cut({ cut, n_tokens: count }) {
+    const how = { truncate: "reads the first", "head-tail": "reads the first and last, together", windows: "reads them in windows of" };
+    return `The text has ${count} tokens; the run ${how[cut.long]} ${cut.max_tokens}.`;
+  }
+
+  async copyIds() {
+    const ids = this.tokens.shown.filter((token) => token.id !== null).map((token) => token.id);
+    try {
+      await navigator.clipboard.writeText(JSON.stringify(ids));
+      this.say(`${ids.length} ids copied`);
+      this.copy.textContent = "Copied";
+    } catch {
+      this.copy.textContent = "The browser refuses to copy";
+    }
+    setTimeout(() => (this.copy.textContent = "Copy ids"), 1500);
+  }
+}

@@ -1,0 +1,131 @@
+"""`bind` and `serve`: where the page is found, until somebody stops it.
+
+Not for what is answered (`app.py`). The only file of `sentitok` that opens a socket, and only to
+be asked; it calls nobody. A signal ends it gently: no new requests, those begun are answered.
+"""
+
+import contextlib
+import ipaddress
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+__all__ = ["Application", "bind", "hosts_of", "is_loopback", "serve", "server_of", "url_of"]
+
+# What is served: an ASGI application.
+Application = ASGIApp
+# Requests at the same time, and connections that wait; what is more gets 503, or no connection.
+_CONNECTIONS = 2048
+_LAST_PORT = 65_535
+# Seconds that requests have to end once the server stops.
+_GRACE_S = 5
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Takes an address, so that what is wrong with it is known before models are loaded.
+
+    Args:
+        host: a name or an address of this machine.
+        port: 0 for any that is free.
+
+    Raises:
+        OSError: if the address is taken or not this machine's.
+    """
+    if not 0 <= port <= _LAST_PORT:
+        raise OSError(f"{host}:{port}: ports are 0 to {_LAST_PORT}; give another --port")
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # Only where the protocol is named does asyncio send small answers at once, not after 40 ms.
+        made = socket.socket(family, kind, socket.IPPROTO_TCP)
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise OSError(f"{host}:{port}: {getattr(error, 'strerror', None) or error}; see --host") from None
+    try:
+        if hasattr(socket, "SO_REUSEADDR") and not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise OSError(f"{host}:{port}: {error.strerror or error}; give another --port") from None
+    return made
+
+
+class _Server(uvicorn.Server):
+    """A server that ends when a signal comes, and keeps it for whoever runs it.
+
+    uvicorn raises it again within the event loop, which shows what stood there as an error.
+    """
+
+    stopped_by: int | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Answers signals while it runs, in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Stops gently; at a second signal at once."""
+        self.force_exit = self.stopped_by is not None
+        self.stopped_by = self.stopped_by or sig
+        self.should_exit = True
+
+
+def server_of(app: ASGIApp) -> _Server:
+    """Returns a server that logs no request."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        backlog=_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    return _Server(config)
+
+
+def serve(app: ASGIApp, bound: socket.socket) -> None:
+    """Answers requests until a signal comes, which is then raised again."""
+    server = server_of(app)
+    bound.listen(_CONNECTIONS)
+    server.run(sockets=[bound])
+    if server.stopped_by is not None:
+        signal.raise_signal(server.stopped_by)
+
+
+def url_of(bound: socket.socket) -> str:
+    """Returns the address to open."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can ask."""
+    return ipaddress.ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def hosts_of(host: str, bound: socket.socket) -> list[str] | None:
+    """Returns the names that requests may call the server by; `None`: any, where others may ask too."""
+    if not is_loopback(bound):
+        return None
+    own = bound.getsockname()[0].lower()
+    return ["localhost", "127.0.0.1", "[::1]", f"[{own}]" if ":" in own else own, host.lower()]

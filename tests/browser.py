@@ -1,0 +1,148 @@
+"""A browser of the system, driven by Playwright, for the tests of the page.
+
+`CHROMIUM` names one that is not on the path. With `SENTITOK_SCREENSHOTS` pictures of what was
+tested are kept in that folder.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+# It calls nobody, and runs where it is not allowed a sandbox of its own.
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
+]  # fmt: skip
+
+
+def chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or next(
+        (found for name in NAMES if (found := shutil.which(name))), None
+    )
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A browser, or a skip that says what is missing."""
+    made = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = chromium()
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed, and CHROMIUM names none")
+    with made.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+class Watched:
+    """A page of a browser that notes what it asks for and what it complains of."""
+
+    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+        self.context = browser.new_context(
+            viewport=options.pop("viewport", {"width": 1000, "height": 900}), **options
+        )
+        self.page = self.context.new_page()
+        self.url = url
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", self.dismiss)
+        self.page.on(
+            "console",
+            lambda message: self.complaints.append(message.text) if message.type == "error" else None,
+        )
+        self.page.set_default_timeout(10_000)
+        self.page.goto(url)
+        self.page.get_by_role("textbox", name="Text").wait_for()
+        self.page.wait_for_selector(".panel")
+
+    def dismiss(self, dialog: Any) -> None:
+        self.complaints.append("dialog")
+        dialog.dismiss()
+
+    @property
+    def text(self) -> Any:
+        return self.page.get_by_role("textbox", name="Text")
+
+    def panel(self, name: str) -> Any:
+        return self.page.get_by_role("region", name=name, exact=True)
+
+    def keep(self, name: str) -> None:
+        """Takes a picture, where pictures are kept."""
+        folder = os.environ.get("SENTITOK_SCREENSHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+    def close(self) -> None:
+        """Ends, if nothing was asked of others and nothing went wrong."""
+        self.context.close()
+        assert self.complaints == [], self.complaints
+        assert [url for url in self.asked if not url.startswith((self.url, "data:"))] == []
+
+
+@contextmanager
+def opened(browser: Any, url: str, **options: Any) -> Iterator[Watched]:
+    page = Watched(browser, url, **options)
+    try:
+        yield page
+    except BaseException:
+        page.keep("failed")
+        page.context.close()
+        raise
+    page.close()
+
+
+# The least contrast of text against what is behind it that WCAG 2.1 asks for.
+CONTRAST = 4.5
+CONTRASTS = """
+() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const over = ([r, g, b, a = 1], below) => [r, g, b].map((v, i) => v * a + below[i] * (1 - a));
+  const light = (rgb) => rgb.map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    if (!node) return [255, 255, 255];
+    const own = parse(getComputedStyle(node).backgroundColor);
+    return own.length === 3 ? own : over(own, behind(node.parentElement));
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!text || !node.checkVisibility() || node.matches(":disabled, .unseen, noscript, option")) continue;
+    const back = behind(node);
+    const fore = over(parse(getComputedStyle(node).color), back);
+    const [a, b] = [light(fore), light(back)].sort((x, y) => y - x);
+    const where = `${node.tagName}.${node.className}: ${node.textContent.slice(0, 20)}`;
+    found.push([(a + 0.05) / (b + 0.05), where]);
+  }
+  return found;
+}
+"""
+# Controls that a screen reader would call nothing.
+NAMELESS = """
+() => [...document.querySelectorAll("button, input, select, textarea")]
+  .filter((node) => !node.textContent.trim() && !node.labels?.length && !node.getAttribute("aria-label"))
+  .map((node) => node.outerHTML)
+"""
+
+
+def check_look(page: Watched) -> None:
+    """Text can be read, controls have names, and nothing sticks out to the right."""
+    poor = [
+        (round(contrast, 2), where)
+        for contrast, where in page.page.evaluate(CONTRASTS)
+        if contrast < CONTRAST
+    ]
+    assert poor == [], poor[:3]
+    assert page.page.evaluate(NAMELESS) == []
+    wide = page.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0

@@ -1,0 +1,248 @@
+"""The page in a browser: what runs answer as one types."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("starlette", reason="the extra `web` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
+
+from browser import Watched, browser, check_look, opened
+from labelled_reviews import tree, write
+from language_runs import TEXTS, language_run
+from sentimodels import Classifier
+from sentimodels.runs.config import resolve
+from sentimodels.runs.train import train
+from sentimodels.web import load_models, routes
+from sentitok import train_bpe
+from sentitok.web import Limits, create_app
+from web_server import Client, serving
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    made = tmp_path_factory.mktemp("page")
+    reviews = write(made / "reviews.csv")
+    train(resolve(tree("lstm", reviews)), made / "lstm", baseline=False)
+    train(resolve(tree("tfidf", reviews)), made / "tfidf", baseline=False)
+    language_run(made / "lm", "gpt", 64)
+    return made
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    models = load_models([folder / name for name in ("lstm", "tfidf", "lm")])
+    inner = models["lstm"].predict  # type: ignore[attr-defined]
+
+    def predict(text: str, most: int) -> Any:
+        if text == "dull":
+            time.sleep(0.5)  # so that a longer text is answered before it
+        return inner(text, most)
+
+    models["lstm"].predict = predict  # type: ignore[attr-defined]
+    with serving(create_app(models, Limits(threads=4), more=routes)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def page(chrome: Any, client: Client) -> Iterator[Watched]:
+    with opened(chrome, client.url) as made:
+        yield made
+
+
+def bars(page: Watched, name: str = "lstm") -> list[float]:
+    meters = page.panel(name).get_by_role("meter")
+    return [float(meter.get_attribute("aria-valuenow")) for meter in meters.all()]
+
+
+def settle(page: Watched, expected: list[float], name: str = "lstm") -> None:
+    """Waits until the bars show these probabilities."""
+    until = time.monotonic() + 10
+    while bars(page, name) != pytest.approx(expected, abs=6e-4):
+        assert time.monotonic() < until, (bars(page, name), expected)
+        page.page.wait_for_timeout(20)
+
+
+def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
+    classifier = Classifier.load(folder / "lstm")
+    assert bars(page) == [0, 0]
+    typed = ""
+    seen = []
+    for key in ("a great", " film", " that is dull", " and awful"):
+        page.text.press_sequentially(key)
+        typed += key
+        [probs] = classifier.predict_proba([typed])
+        settle(page, probs.tolist())
+        seen.append(bars(page))
+    assert len({tuple(one) for one in seen}) > 2
+    assert seen[0][1] > 0.5 > seen[-1][1]
+    fills = page.panel("lstm").locator(".fill")
+    widths = [fill.bounding_box()["width"] for fill in fills.all()]
+    page.page.wait_for_timeout(200)
+    widths = [fill.bounding_box()["width"] for fill in fills.all()]
+    whole = page.panel("lstm").locator(".bar").first.bounding_box()["width"]
+    assert [width / whole for width in widths] == pytest.approx(seen[-1], abs=0.02)
+    colours = [fill.evaluate("node => getComputedStyle(node).backgroundColor") for fill in fills.all()]
+    assert colours == ["rgb(215, 48, 39)", "rgb(26, 152, 80)"]
+
+
+def test_runs_stand_side_by_side(page: Watched, folder: Path) -> None:
+    page.text.fill("a great film")
+    for name in ("lstm", "tfidf"):
+        [probs] = Classifier.load(folder / name).predict_proba(["a great film"])
+        settle(page, probs.tolist(), name)
+    assert page.panel("lm").get_by_role("button", name="Continue").is_visible()
+    page.keep("runs")
+
+
+def test_examples_are_answered(page: Watched) -> None:
+    buttons = page.page.get_by_role("group", name="Examples").get_by_role("button")
+    assert buttons.count() == 5
+    answers = set()
+    for button in buttons.all():
+        button.click()
+        assert page.text.input_value() == button.text_content()
+        page.page.wait_for_timeout(300)
+        assert sum(bars(page)) == pytest.approx(1, abs=0.002)
+        answers.add(tuple(bars(page)))
+    assert len(answers) > 1
+
+
+def test_no_text_is_all_zeros(page: Watched) -> None:
+    page.text.fill("a great film")
+    page.panel("lstm").locator(".token").first.wait_for()
+    page.text.fill("")
+    settle(page, [0, 0])
+    assert page.panel("lstm").locator(".token").count() == 0
+
+
+def test_a_late_answer_is_dropped(page: Watched, folder: Path) -> None:
+    page.text.fill("dull")
+    page.page.wait_for_timeout(150)
+    page.text.fill("dull but great great great")
+    [probs] = Classifier.load(folder / "lstm").predict_proba(["dull but great great great"])
+    settle(page, probs.tolist())
+    page.page.wait_for_timeout(700)
+    assert bars(page) == pytest.approx(probs.tolist(), abs=6e-4)
+
+
+def test_effects_are_asked_for_on_demand(page: Watched) -> None:
+    page.text.fill("a great but dull film")
+    page.panel("tfidf").locator(".token").first.wait_for()
+    page.page.wait_for_timeout(600)
+    assert not [url for url in page.asked if url.endswith("/api/effects")]
+    page.page.get_by_label("effect of each token").check()
+    effects = page.panel("tfidf").locator(".token u")
+    effects.first.wait_for()
+    tokens = dict(
+        zip(
+            page.panel("tfidf").locator(".token b").all_text_contents(),
+            effects.all_text_contents(),
+            strict=True,
+        )
+    )
+    label = page.panel("tfidf").get_by_role("heading", level=3).inner_text()
+    other = -1 if "neg" in label else 1
+    assert float(tokens["great"].replace("−", "-")) * other > 0
+    assert float(tokens["dull"].replace("−", "-")) * other < 0
+    page.page.get_by_label("Label whose probability is explained").select_option("pos")
+    page.panel("tfidf").get_by_role("heading", name="Effect of each token on “pos”").wait_for()
+    check_look(page)
+    page.keep("effects")
+    page.text.press_sequentially(" or fun")
+    page.panel("tfidf").locator(".token u").nth(6).wait_for()
+    assert "effects=1" in page.page.url
+    page.page.get_by_label("effect of each token").uncheck()
+    page.page.wait_for_function("() => !document.querySelector('.token u')")
+
+
+def test_a_language_model_goes_on_with_the_text(page: Watched, client: Client) -> None:
+    page.text.fill("the cat")
+    page.page.get_by_label("seed").fill("3")
+    page.page.locator("#max-new-tokens").fill("20")
+    panel = page.panel("lm")
+    panel.get_by_role("button", name="Continue").click()
+    panel.get_by_text(" a second: ").wait_for()
+    asked = {"text": "the cat", "max_new_tokens": 20, "temperature": 0.8, "top_p": 0.95, "seed": 3}
+    lines = Client(client.port).ask("/api/generate", {"model": "lm", **asked}).data.splitlines()
+    expected = ""
+    for piece in map(json.loads, lines):
+        odd = re.search(r"[\ufffd\x00-\x08\x0b-\x1f\x7f]", piece["text"])
+        expected += "".join(token["text"] for token in piece["tokens"]) if odd else piece["text"]
+    group = panel.get_by_role("group", name="Text of lm")
+    assert group.evaluate("node => node.textContent") == "the cat" + expected
+    assert "\ufffd" not in expected
+    pieces = panel.locator(".piece")
+    shades = {piece.evaluate("node => getComputedStyle(node).backgroundColor") for piece in pieces.all()}
+    assert len(shades) > 1
+    pieces.nth(1).hover()
+    listed = panel.locator(".details dd")
+    assert listed.count() >= 5
+    shares = [float(text.rpartition(" ")[2]) for text in listed.all_text_contents()]
+    assert all(0 <= share <= 1 for share in shares)
+    pieces.nth(0).focus()
+    page.page.keyboard.press("ArrowRight")
+    assert pieces.nth(1).evaluate("node => node === document.activeElement")
+    check_look(page)
+    page.keep("language-model")
+
+
+def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> None:
+    language_run(tmp_path / "lm", "gpt", 64, train_bpe(texts=TEXTS, vocab_size=280))  # it never ends
+    models = load_models([tmp_path / "lm"])
+    inner = models["lm"].write  # type: ignore[attr-defined]
+
+    def slowly(*args: Any, **more: Any) -> Iterator[Any]:
+        for piece in inner(*args, **more):
+            time.sleep(0.1)
+            yield piece
+
+    models["lm"].write = slowly  # type: ignore[attr-defined]
+    with (
+        serving(create_app(models, Limits(threads=1), more=routes)) as client,
+        opened(chrome, client.url) as page,
+    ):
+        page.text.fill("the cat")
+        page.text.press("Control+Enter")
+        page.page.locator(".piece").nth(2).wait_for()
+        page.page.get_by_role("button", name="Stop").click()
+        count = page.page.locator(".piece").count()
+        page.page.wait_for_timeout(400)
+        assert page.page.locator(".piece").count() == count < 40
+        assert page.page.get_by_role("button", name="Continue").is_enabled()
+
+
+def test_what_the_server_refuses_is_said(page: Watched) -> None:
+    page.text.fill("the cat " * 100)
+    page.panel("lm").get_by_role("button", name="Continue").click()
+    page.panel("lm").get_by_text("the model reads 64").wait_for()
+    page.complaints.clear()  # the browser notes each answer that is not 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read_on_a_telephone(chrome: Any, client: Client, scheme: str) -> None:
+    viewport = {"width": 360, "height": 740}
+    with opened(chrome, client.url, viewport=viewport, color_scheme=scheme) as page:
+        page.text.fill("a great film")
+        page.page.get_by_label("effect of each token").check()
+        page.panel("lstm").locator(".token u").first.wait_for()
+        check_look(page)
+        page.keep(f"runs-{scheme}-360")

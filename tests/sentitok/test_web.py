@@ -1,0 +1,424 @@
+"""The server of the page: its JSON, its limits, what it tells nobody; by requests to a real one."""
+
+import json
+import logging
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sentitok
+
+pytest.importorskip("starlette", reason="the extra `web` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
+
+from commands import environment, run, start
+from sentitok.cli.app import app
+from sentitok.web import Limits, TokenizerModel, create_app, named
+from sentitok.web.app import page_files
+from sentitok.web.server import bind
+from web_server import Client, serving
+
+HOSTILE = "<script>alert(1)</script> \" onload='x' ${7*7} \x00\x1b[31m"
+SMALL = Limits(max_bytes=4096, seconds=0.5, threads=1, waiting=2, texts=3, tokens=50)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tokenizer: sentitok.Tokenizer, sherlock: Path) -> dict[str, TokenizerModel]:
+    other = sentitok.train_wordpiece(sherlock, vocab_size=600)
+    return {"bytes": TokenizerModel(tokenizer), "words": TokenizerModel(other)}
+
+
+@pytest.fixture(scope="module")
+def client(tokenizers: dict[str, TokenizerModel]) -> Iterator[Client]:
+    with serving(create_app(tokenizers, Limits(), hosts=["127.0.0.1", "localhost"])) as made:
+        yield made
+
+
+class Slow(TokenizerModel):
+    """Takes as long as its text says, or fails."""
+
+    def tokens(self, text: str, most: int) -> dict[str, Any]:
+        if text.startswith("fail"):
+            raise RuntimeError(text)
+        time.sleep(float(text))
+        return super().tokens(text, most)
+
+
+TEXTS = [
+    "",
+    " ",
+    "It is a truth",
+    "naïve 👍🏽 👩‍👩‍👧‍👦",
+    "我喜欢这部电影",
+    "a\n\tb  c\r\n",
+    HOSTILE,
+    "\ud800 x",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=repr)
+@pytest.mark.parametrize("name", ["bytes", "words"])
+def test_tokens_are_those_of_the_tokenizer(
+    client: Client, tokenizers: dict[str, TokenizerModel], name: str, text: str
+) -> None:
+    found = client.json("/api/tokenize", {"text": text, "model": name})
+    tokenizer = tokenizers[name].tokenizer
+    encoding = tokenizer.encode(text)
+    assert [token["id"] for token in found["tokens"]] == encoding.ids.tolist()
+    spans = [[token["start"], token["end"]] for token in found["tokens"]]
+    assert spans == encoding.offsets("chars", trim=False).tolist()
+    assert found["n_tokens"] == len(encoding)
+    assert found["model"] == name
+    assert found["ms"] >= 0
+    if name == "bytes":
+        assert bytes.fromhex("".join(token["bytes"] for token in found["tokens"])) == text.encode(
+            "utf-8", "replace"
+        ).replace(b"?" if "\ud800" in text else b"\0\0", "\ufffd".encode())
+
+
+def test_white_space_and_parts_of_characters_are_spelled(client: Client) -> None:
+    found = client.json("/api/tokenize", {"text": " 👍\n"})["tokens"]
+    text = "".join(token["text"] for token in found)
+    assert text.startswith("⋅")
+    assert "\\xf0" in text
+    assert text.endswith("↵")
+    assert "\ufffd" not in text
+
+
+def test_a_long_text_is_counted_and_not_all_listed(client: Client) -> None:
+    text = "word and " * 11_200
+    found = client.json("/api/tokenize", {"text": text, "max_tokens": 10})
+    assert len(found["tokens"]) == 10
+    assert found["n_tokens"] > 20_000
+    assert len(client.json("/api/tokenize", {"text": text})["tokens"]) == Limits().tokens
+
+
+def test_the_first_model_answers_where_none_is_named(client: Client) -> None:
+    assert client.json("/api/tokenize", {"text": "a"})["model"] == "bytes"
+
+
+def test_ids_lead_back_to_the_text(client: Client) -> None:
+    ids = [token["id"] for token in client.json("/api/tokenize", {"text": "naïve 👍🏽"})["tokens"]]
+    assert client.json("/api/decode", {"ids": ids})["text"] == "naïve 👍🏽"
+
+
+def test_about(client: Client, tokenizers: dict[str, TokenizerModel]) -> None:
+    found = client.json("/api/model")
+    assert [model["name"] for model in found["models"]] == ["bytes", "words"]
+    assert [model["fingerprint"] for model in found["models"]] == [
+        model.tokenizer.fingerprint for model in tokenizers.values()
+    ]
+    assert found["limits"] == {"max_bytes": 1 << 20, "seconds": 30.0, "texts": 1024, "tokens": 16_384}
+    assert client.json("/api/health") == {"status": "ok"}
+
+
+# Path, body, status, what is said.
+REFUSED: list[tuple[str, Any, int, str]] = [
+    ("/api/tokenize", {}, 400, "text: expected a text"),
+    ("/api/tokenize", {"text": 7}, 400, "text: expected a text"),
+    ("/api/tokenize", {"text": "a", "model": "none"}, 404, "bytes, words"),
+    ("/api/tokenize", {"text": "a", "model": 1}, 400, "model: expected a name"),
+    ("/api/tokenize", {"text": "a", "max_tokens": -1}, 400, "from 0 to 16384"),
+    ("/api/tokenize", {"text": "a", "max_tokens": True}, 400, "from 0 to 16384"),
+    ("/api/tokenize", {"text": "a", "other": 1}, 400, "'other': no such field"),
+    ("/api/tokenize", [], 400, "expected a JSON object"),
+    ("/api/decode", {"ids": [1 << 31]}, 400, "not in the vocabulary"),
+    ("/api/decode", {"ids": ["a"]}, 400, "expected a list of ids"),
+    ("/api/decode", {"ids": [1] * 20_000}, 413, "16384 at once"),
+    ("/api/nothing", {}, 404, "Not Found"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "status", "said"), REFUSED)
+def test_refusals_say_what_is_wrong(client: Client, path: str, body: Any, status: int, said: str) -> None:
+    answer = client.ask(path, body)
+    assert answer.status == status
+    assert said in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"text": "\\', b'{"text": ' + b"9" * 50_000 + b"}"]
+)
+def test_damaged_bodies_are_refused(client: Client, data: bytes) -> None:
+    answer = client.ask("/api/tokenize", data=data, content_type="application/json")
+    assert answer.status == 400
+    assert answer.json["error"]
+
+
+def test_only_json_is_read(client: Client) -> None:
+    """A form of another page can send plain text, but not this type."""
+    answer = client.ask("/api/tokenize", data=b'{"text": "a"}', content_type="text/plain")
+    assert answer.status == 415
+
+
+def test_only_posts_are_answered(client: Client) -> None:
+    assert client.ask("/api/tokenize").status == 405
+    assert client.ask("/api/model", data=b"").status == 405
+
+
+def test_a_name_that_is_not_the_servers_is_refused(client: Client) -> None:
+    assert client.ask("/api/model", host="evil.example").status == 421
+    assert client.ask("/", host="evil.example:8000").status == 421
+    assert client.ask("/api/model", host="localhost:1").status == 200
+
+
+def test_every_answer_has_the_headers(client: Client) -> None:
+    for path in ("/", "/main.mjs", "/api/model", "/nothing"):
+        headers = client.ask(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+
+
+def test_sizes_are_limited(tokenizers: dict[str, TokenizerModel]) -> None:
+    with serving(create_app(tokenizers, SMALL)) as client:
+        answer = client.ask("/api/tokenize", {"text": "x" * 5000})
+        assert answer.status == 413
+        assert "--max-bytes" in answer.json["error"]
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+            # No length is announced, so it is what comes that counts.
+            head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            raw.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+            raw.sendall(b"1388\r\n" + b"x" * 5000 + b"\r\n")
+            assert b" 413 " in raw.recv(4096)
+
+
+def test_time_is_limited(tokenizers: dict[str, TokenizerModel]) -> None:
+    slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
+    with serving(create_app(slow, SMALL)) as client:
+        answer = client.ask("/api/tokenize", {"text": "0.8"})
+        assert answer.status == 503
+        assert "0.5 s" in answer.json["error"]
+        time.sleep(0.4)
+        assert client.ask("/api/tokenize", {"text": "0"}).status == 200
+
+
+def test_a_request_that_does_not_come_is_given_up(tokenizers: dict[str, TokenizerModel]) -> None:
+    with serving(create_app(tokenizers, SMALL)) as client:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+            head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            raw.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
+            assert b" 408 " in raw.recv(4096)
+        assert client.ask("/api/health").status == 200
+
+
+def test_too_many_that_wait_are_refused(tokenizers: dict[str, TokenizerModel]) -> None:
+    slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
+    limits = Limits(threads=1, waiting=2)
+    with serving(create_app(slow, limits)) as client, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: client.ask("/api/tokenize", {"text": "0.3"}), range(8)))
+        assert sorted(answer.status for answer in answers) == [200] * 3 + [503] * 5
+        assert client.ask("/api/tokenize", {"text": "0"}).status == 200
+
+
+def test_no_text_is_logged(
+    tokenizers: dict[str, TokenizerModel], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
+    with serving(create_app(slow, SMALL)) as client:
+        answer = client.ask("/api/tokenize", {"text": "fail secret-word"})
+        assert answer.status == 500
+        assert answer.json == {"error": "RuntimeError; this is a bug of the server"}
+        assert client.ask("/api/secret-word?secret-word").status == 404
+        assert (
+            client.ask("/api/tokenize", data=b'{"secret-word', content_type="application/json").status == 400
+        )
+    said = caplog.text + "".join(capfd.readouterr())
+    assert "POST /api/tokenize: RuntimeError" in said
+    assert "secret-word" not in said
+
+
+def test_a_hundred_clients_lose_nothing(client: Client, tokenizers: dict[str, TokenizerModel]) -> None:
+    texts = [f"client {number} says naïve 👍🏽 things" for number in range(100)]
+    expected = {text: tokenizers["bytes"].tokenizer.encode(text).ids.tolist() for text in texts}
+    ready = threading.Barrier(100)
+
+    def asking(text: str) -> list[list[int]]:
+        ready.wait(30)
+        found = [client.json("/api/tokenize", {"text": text}) for _ in range(3)]
+        return [[token["id"] for token in one["tokens"]] for one in found]
+
+    with ThreadPoolExecutor(100) as pool:
+        for text, found in zip(texts, pool.map(asking, texts), strict=True):
+            assert found == [expected[text]] * 3
+
+
+def test_names_tell_models_apart() -> None:
+    paths = [Path("/r/a/x.json"), Path("/r/b/x.json"), Path("/r/y.json")]
+    assert named([(path, path) for path in paths]) == dict(
+        zip(["a/x.json", "b/x.json", "y.json"], paths, strict=True)
+    )
+    assert len(named([(path, path) for path in [*paths, *paths]])) == 6
+
+
+# The page.
+
+
+def test_the_page_is_small_and_asks_no_other_origin(client: Client) -> None:
+    files = page_files()
+    assert sum(len(data) for data in files.values()) < 60_000
+    for name, data in files.items():
+        text = data.decode("utf-8")
+        assert not re.search(
+            r"(?i)https?:|//[a-z]|@import|url\(|innerHTML|outerHTML|insertAdjacentHTML",
+            re.sub(r"(?m)^\s*(//|/\*|\*).*$", "", text),
+        ), name
+        served = client.ask("/" if name == "index.html" else f"/{name}")
+        assert served.data == data
+    page = client.ask("/").data.decode()
+    # Nothing that the policy would refuse.
+    assert not re.search(r"<script(?![^>]* src=)|<style|\bon\w+=|\bstyle=", page)
+    for path in re.findall(r'(?:src|href)="([^":]+)"', page):
+        assert client.ask(f"/{path}").status == 200
+
+
+# The command.
+
+
+def url_of(process: "subprocess.Popen[bytes]") -> str:
+    """Reads where a server is, from what it says first."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = re.search(rb"http://\S+", line)
+        if found:
+            return found.group().decode()
+    raise AssertionError(process.stderr.read() if process.stderr else "")
+
+
+@pytest.fixture
+def folder(tokenizer: sentitok.Tokenizer, tmp_path: Path) -> Path:
+    tokenizer.save(tmp_path / "tokenizer.json")
+    tokenizer.save(tmp_path / "merged.json")
+    return tmp_path
+
+
+EXAMPLES = re.findall(
+    r"\$ sentitok (.+)",
+    str(next(one.epilog for one in app.registered_commands if one.name == "serve")),
+)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_examples(folder: Path, line: str) -> None:
+    """On a port that is free: the line's own may be taken."""
+    line = f"{line.partition(' --port')[0]} --port 0"
+    with start(line, cwd=folder) as process:
+        client = Client(int(url_of(process).rstrip("/").rpartition(":")[2]))
+        names = [model["name"] for model in client.json("/api/model")["models"]]
+        process.kill()
+        process.communicate()
+    assert names == [word for word in line.split() if word.endswith(".json")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize(
+    ("sent", "code", "said"),
+    [(signal.SIGINT, 130, "stopped by Ctrl-C"), (signal.SIGTERM, 143, "stopped by SIGTERM")],
+    ids=["ctrl-c", "sigterm"],
+)
+def test_the_command_serves_until_a_signal(folder: Path, sent: signal.Signals, code: int, said: str) -> None:
+    with start("serve tokenizer.json merged.json --port 0", cwd=folder) as process:
+        url = url_of(process)
+        client = Client(int(url.rstrip("/").rpartition(":")[2]))
+        assert len(client.json("/api/model")["models"]) == 2
+        process.send_signal(sent)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert err.decode() == f"sentitok: {said}\n"
+
+
+def test_a_stop_lets_requests_end(tokenizers: dict[str, TokenizerModel]) -> None:
+    slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
+    found: list[int] = []
+    with serving(create_app(slow, Limits(threads=1))) as client:
+        asking = threading.Thread(
+            target=lambda: found.append(client.ask("/api/tokenize", {"text": "0.6"}).status)
+        )
+        asking.start()
+        time.sleep(0.25)
+    asking.join(10)
+    assert found == [200]
+
+
+def test_what_the_command_prints(folder: Path) -> None:
+    for flag, read in (("--json", json.loads), ("--quiet", lambda line: {"url": line.strip()})):
+        with start(f"serve tokenizer.json --port 0 {flag}", cwd=folder) as process:
+            assert process.stdout is not None
+            told = read(process.stdout.readline().decode())
+            process.kill()
+            process.communicate()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", told["url"])
+        if flag == "--json":
+            assert told["schema"] == "sentitok.serve/1"
+            assert told["models"] == ["tokenizer.json"]
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Else the system waits for more, or for the other side: 40 ms."""
+    with bind("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP
+
+
+def test_an_address_that_is_taken(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = run(f"serve tokenizer.json --port {port}", cwd=folder)
+    assert code == 2
+    assert f"127.0.0.1:{port}" in err
+    assert "--port" in err
+
+
+WRONG: list[tuple[str, int, str]] = [
+    ("serve none.json", 2, "none.json"),
+    ("serve tokenizer.json --host 203.0.113.1", 2, "203.0.113.1"),
+    ("serve tokenizer.json --port 65536", 2, "65536"),
+    ("serve tokenizer.json --max-bytes much", 2, "--max-bytes much"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "said"), WRONG)
+def test_wrong_calls(folder: Path, line: str, code: int, said: str) -> None:
+    found, out, err = run(f"{line} --quiet" if "--port" in line else f"{line} --port 0", cwd=folder)
+    assert (found, out) == (code, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_without_the_extra_the_command_says_what_to_install(folder: Path) -> None:
+    code = (
+        "import sys, runpy; sys.modules['uvicorn'] = None; sys.argv = ['sentitok', 'serve', 'a.json'];"
+        "runpy.run_module('sentitok.cli', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert 'pip install "sentitok[web]"' in done.stderr
+
+
+def test_serving_loads_no_model_library() -> None:
+    code = "import sys, sentitok.web; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+    )
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"torch", "pandas", "sklearn", "sentimodels", "typer", "rich", "httpx", "jinja2"}

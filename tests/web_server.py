@@ -1,0 +1,79 @@
+"""A server of this process on a free port, and what asks it."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sentitok.web.server import bind, server_of
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    data: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.data)
+
+
+@dataclass
+class Client:
+    """Asks a server; each request has a connection of its own."""
+
+    port: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def ask(
+        self, path: str, body: object = None, *, data: bytes | None = None, method: str = "", **headers: str
+    ) -> Answer:
+        """Sends a JSON object, or bytes as they are; without both, a GET."""
+        sent = json.dumps(body).encode() if body is not None else data
+        kind = {"content-type": "application/json"} if body is not None else {}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            given = {**kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
+            connection.request(method or ("GET" if sent is None else "POST"), path, sent, given)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def json(self, path: str, body: object = None) -> Any:
+        """Asks for what must be there."""
+        answer = self.ask(path, body)
+        assert answer.status == 200, answer.data
+        return answer.json
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[Client]:
+    """Runs an application until the block ends."""
+    bound = bind("127.0.0.1", 0)
+    bound.listen()
+    server = server_of(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        until = time.monotonic() + 20
+        while not server.started:
+            assert thread.is_alive()
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        yield Client(bound.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        bound.close()
+        assert not thread.is_alive()
