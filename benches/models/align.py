@@ -108,8 +108,8 @@ def configured(folder: Path, asked: argparse.Namespace) -> Any:
             # As it is, not adapted: a target that is not reached yet lowers it, and is then passed by far.
             "kl_coefficient": 0.14, "kl_gain": 0,
         },
-        "train": {"max_steps": 85, "threads": asked.threads, "save_every": 25},
-        "optim": {"lr": 5e-4},
+        "train": {"max_steps": 44, "threads": asked.threads, "save_every": 25},
+        "optim": {"lr": 7e-4},
     }  # fmt: skip
     return resolve_alignment(recipe, more)
 
