@@ -30,6 +30,8 @@ _SECTIONS: dict[str, type[Section]] = {
 }  # fmt: skip
 # Where neither is given: how long each method goes on.
 _BUDGETS: dict[str, dict[str, int]] = {"ppo": {"max_steps": 100}, "dpo": {"epochs": 1}}
+# Of few answers a step learns more noise than reward; of few pairs it does not.
+_BATCHES = {"ppo": 256, "dpo": 32}
 # Keys that one method alone has, and the value that means nothing.
 _ALONE: dict[str, dict[str, tuple[str, ...]]] = {
     "ppo": {"data": ("text_column", "where", "held_out_where", "clean", "opening_tokens")},
@@ -52,7 +54,10 @@ def resolve_alignment(*trees: Mapping[str, Any]) -> AlignConfig:
     budget = _BUDGETS[kind]
     if isinstance(train, Mapping) and any(train.get(key) is not None for key in ("max_steps", "epochs")):
         budget = {}
-    ground = {"data": {}, "task": {"kind": kind}, "optim": ALIGN_OPTIM, "train": budget}
+    ground = {
+        "data": {}, "task": {"kind": kind}, "optim": ALIGN_OPTIM,
+        "train": {"batch_size": _BATCHES[kind], **budget},
+    }  # fmt: skip
     full = merge([ground, given])
     full["task"] = checked(ALIGN_TASKS[kind], full["task"], "task.", _SECTIONS)
     found = checked(AlignConfig, full, "", _SECTIONS)

@@ -169,11 +169,11 @@ class PPOConfig(JudgedConfig):
         default=True,
         description="Shift and scale rewards to mean 0 and standard deviation 1 of the first answers.",
     )
-    passes: int = Field(default=4, ge=1, description="Passes over the answers of a step.")
-    mini_batch: int = Field(default=32, ge=1, description="Answers of an update.")
+    passes: int = Field(default=2, ge=1, description="Passes over the answers of a step.")
+    mini_batch: int = Field(default=64, ge=1, description="Answers of an update.")
     clip: float = Field(default=0.2, gt=0, description="How far a ratio of probabilities may move, from 1.")
     value_clip: float = Field(default=0.2, gt=0, description="How far a value may move, of the value before.")
-    value_coefficient: float = Field(default=0.1, ge=0, description="Weight of the loss of the values.")
+    value_coefficient: float = Field(default=0.5, ge=0, description="Weight of the loss of the values.")
     gamma: float = Field(default=1.0, ge=0, le=1, description="Discount of a later token's reward.")
     lam: float = Field(
         default=0.95, ge=0, le=1, description="Advantages: 0 trusts the values, 1 the rewards alone."
@@ -221,9 +221,9 @@ class AlignTrainConfig(LoopConfig):
         json_schema_extra=flag("--steps", "N"),
     )
     batch_size: int = Field(
-        default=64,
+        default=256,
         ge=1,
-        description="Number of openings or pairs of a step.",
+        description="Number of openings or pairs of a step. [default: 256 of ppo, 32 of dpo]",
         json_schema_extra=flag("--batch-size", "N"),
     )
     ema: float = Field(
