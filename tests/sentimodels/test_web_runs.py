@@ -300,8 +300,7 @@ def test_what_the_docs_show(client: Client, command: str, lines: str) -> None:
 
 
 def test_the_docs_know_every_route() -> None:
-    models: Any = {"none": None}
-    desk = Desk(models, Work(Limits()))
+    desk = Desk({}, Work(Limits()))
     for route in routes(desk):
         assert f"{route.path} " in PAGE  # type: ignore[attr-defined]
     assert len(SHOWN) == 8

@@ -42,6 +42,7 @@ class Answering:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
+        self.predict("a", 1)  # what is built at first use is there before the first request
 
     def about(self) -> dict[str, Any]:
         """Describes it."""
@@ -131,6 +132,7 @@ class Writing:
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
+        self.tokens("a", 1)
 
     def about(self) -> dict[str, Any]:
         """Describes it."""

@@ -39,11 +39,16 @@ class Desk:
     Args:
         models: by name, at least one.
         work: the threads.
+
+    Attributes:
+        about: what each model says of itself, by name.
     """
 
     def __init__(self, models: Mapping[str, Model], work: Work) -> None:
         self.models = models
         self.work = work
+        # Asked once: a fingerprint of a large vocabulary takes longer than an answer.
+        self.about = {name: model.about() for name, model in models.items()}
 
     def model(self, body: Body, answers: str) -> tuple[str, Model]:
         """Returns the model that a request names, or the first, and its name.
@@ -56,10 +61,10 @@ class Desk:
             name = next(iter(self.models))
         if name not in self.models:
             raise HTTPException(404, f"model: no such model; there are {', '.join(self.models)}")
-        model = self.models[name]
-        if answers not in model.about()["answers"]:
-            raise HTTPException(400, f"model: {name} does not {answers}; it is a {model.about()['kind']}")
-        return name, model
+        about = self.about[name]
+        if answers not in about["answers"]:
+            raise HTTPException(400, f"model: {name} does not {answers}; it is a {about['kind']}")
+        return name, self.models[name]
 
     def n_tokens(self, body: Body) -> int:
         """Takes how many tokens a request wants to see."""
@@ -129,12 +134,11 @@ async def _health(_: Request) -> Response:
 
 
 def _about(desk: Desk) -> Callable[[Request], Any]:
-    shown = {name: {"name": name, **model.about()} for name, model in desk.models.items()}
     limits = desk.work.limits
     value = {
         "schema": "sentitok.web/1",
         "version": __version__,
-        "models": list(shown.values()),
+        "models": [{"name": name, **about} for name, about in desk.about.items()],
         "limits": {
             "max_bytes": limits.max_bytes,
             "seconds": limits.seconds,

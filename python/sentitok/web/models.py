@@ -42,6 +42,7 @@ class TokenizerModel:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
+        spelled_tokens(tokenizer, tokenizer.encode("a"))  # builds before the first request what it needs
 
     def about(self) -> dict[str, Any]:
         """Describes it."""
