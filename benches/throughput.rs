@@ -66,7 +66,7 @@ fn main() -> Result<()> {
         for (row, line) in lines.iter().enumerate() {
             let mut slow = Vec::new();
             pipeline.for_each_piece(line, |piece| {
-                slow.extend(tokenizer.model().encode(piece.as_bytes()));
+                slow.extend(tokenizer.model().encode(piece));
                 Ok(())
             })?;
             assert_eq!(batch.row(row).map(|ids| &batch.ids[ids]), Some(&slow[..]), "{line:?}");

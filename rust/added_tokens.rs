@@ -48,6 +48,33 @@ impl AddedToken {
     }
 }
 
+/// A token to add, whose id follows from the tokenizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewToken {
+    /// A special token; one that is there already keeps its rules.
+    Special(String),
+    /// A token with rules, which are then those of one that is there already. Its id is not read.
+    Ruled(AddedToken),
+}
+
+impl NewToken {
+    /// The string.
+    pub fn content(&self) -> &str {
+        match self {
+            Self::Special(content) => content,
+            Self::Ruled(token) => &token.content,
+        }
+    }
+
+    /// This token with an id.
+    fn with_id(self, id: TokenId) -> AddedToken {
+        match self {
+            Self::Special(content) => AddedToken::special(content, id),
+            Self::Ruled(token) => AddedToken { id, ..token },
+        }
+    }
+}
+
 /// Which special tokens of a text are tokens, and not just text.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Specials<'a> {
@@ -112,6 +139,39 @@ impl AddedTokens {
     pub fn by_id(&self, id: TokenId) -> Option<&AddedToken> {
         // Most tokenizers have a few added tokens, all at one end of the ids.
         self.by_id.get(&id).map(|&at| &self.tokens[at])
+    }
+
+    /// These tokens with more of them: those that are there become special or get the new
+    /// rules; of others `id_of` may know the id, or else it comes after `max_id`.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] when ids run out.
+    pub(crate) fn with(
+        &self,
+        new: impl IntoIterator<Item = NewToken>,
+        max_id: TokenId,
+        id_of: impl Fn(&str) -> Option<TokenId>,
+    ) -> Result<Vec<AddedToken>> {
+        let (mut tokens, mut places, mut next) = (self.tokens.clone(), self.by_content.clone(), max_id);
+        for token in new {
+            if let Some(&at) = places.get(token.content()) {
+                match token {
+                    NewToken::Special(_) => tokens[at].special = true,
+                    NewToken::Ruled(_) => tokens[at] = token.with_id(tokens[at].id),
+                }
+                continue;
+            }
+            let id = match id_of(token.content()) {
+                Some(id) => id,
+                None => {
+                    next = next.checked_add(1).ok_or_else(|| Error::Encode("no id is left".into()))?;
+                    next
+                }
+            };
+            places.insert(token.content().to_owned(), tokens.len());
+            tokens.push(token.with_id(id));
+        }
+        Ok(tokens)
     }
 
     /// The special tokens with these names.

@@ -5,6 +5,7 @@
 //! tokens comes back whole. The kinds are the decoders of the files this crate
 //! reads.
 
+mod chain;
 mod sentencepiece;
 pub mod stream;
 mod suffix;
@@ -13,6 +14,8 @@ mod wordpiece;
 
 use serde::{Deserialize, Serialize};
 
+use self::chain::StepState;
+pub use self::chain::{Chain, Step};
 pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
 use crate::vocab::TokenId;
 
@@ -61,6 +64,8 @@ pub enum Decoder {
     Spaced,
     /// What SentencePiece does.
     SentencePiece(Box<SentencePieceDecoder>),
+    /// Steps in an order of the file's own; they see tokens as files spell them.
+    Chain(Chain),
 }
 
 impl Decoder {
@@ -95,6 +100,7 @@ impl Decoder {
             Self::WordPiece { prefix, cleanup } => {
                 wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
             }
+            Self::Chain(chain) => chain.push(&mut state.steps, token, out),
             Self::Spaced => {
                 if !first {
                     out.push(b' ');
@@ -119,14 +125,16 @@ impl Decoder {
             Self::ByteFallback { .. } | Self::Stripped { .. } => state.started && state.to_strip == 0,
             Self::SentencePiece(_) => state.is_inside,
             // The end of each token waits for the next.
-            Self::Suffix { .. } => false,
+            Self::Suffix { .. } | Self::Chain(_) => false,
         }
     }
 
     /// Appends what was held back until it was known which token is the last.
     pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) {
-        if let Self::Suffix { suffix } = self {
-            suffix::finish(suffix, state, out);
+        match self {
+            Self::Suffix { suffix } => suffix::finish(suffix, state, out),
+            Self::Chain(chain) => chain.finish(&mut state.steps, out),
+            _ => {}
         }
     }
 }
@@ -148,6 +156,8 @@ pub(crate) struct State {
     has_text: bool,
     mark_went: bool,
     is_inside: bool,
+    /// Of each step of a chain.
+    steps: Vec<StepState>,
 }
 
 fn push_replaced(token: &[u8], mark: char, by: &[u8], out: &mut Vec<u8>) {

@@ -49,6 +49,7 @@ impl Model {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bpe(_) => "BPE",
+            Self::WordPiece(model) if model.options().whole_words => "WordLevel",
             Self::WordPiece(_) => "WordPiece",
             Self::Unigram(_) => "Unigram",
         }

@@ -73,21 +73,6 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether the linear engine's pattern matches an empty text.
-    pub(crate) fn matches_empty(&self) -> bool {
-        match &self.engine {
-            Engine::Linear(linear) => linear.matches_empty(),
-            Engine::Backtracking(program) => {
-                let mut found = false;
-                let done = backtrack::for_each_match(program, "", &Work::of(0), |_| -> Result<()> {
-                    found = true;
-                    Ok(())
-                });
-                found || done.is_err()
-            }
-        }
-    }
-
     /// Calls `f` with each match, from left to right; matches do not overlap,
     /// and one of nothing does not follow another match at once.
     ///

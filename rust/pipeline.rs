@@ -77,13 +77,14 @@ impl Pipeline {
         Ok(hex(&Sha256::digest(self.to_json()?.as_bytes())))
     }
 
-    /// Calls `f` with each piece of `document`, in order.
+    /// Calls `f` with each piece of `document`, in order. A piece need not end on
+    /// characters where splitters see bytes.
     ///
     /// # Errors
     /// What `f` returns; [`Error::Pattern`] when a user's pattern hits its step
     /// limit; [`Error::Encode`] when the normalizer makes the text too long.
-    pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        self.split(document, |text| self.pre_tokenizer.for_each_piece(text, |piece| f(&text[piece])))
+    pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.split(document, |step, text| step.for_each_piece(text, |piece| f(&text.as_bytes()[piece])))
     }
 
     /// The same in chunks.
@@ -95,27 +96,27 @@ impl Pipeline {
         document: &str,
         mut f: impl FnMut(Pieces<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.split(document, |text| {
-            if u32::try_from(text.len()).is_err() {
-                return self
-                    .pre_tokenizer
-                    .for_each_piece(text, |piece| f(Pieces::One(text[piece].as_bytes())));
-            }
+        self.split(document, |step, text| {
             let bytes = text.as_bytes();
-            self.pre_tokenizer
-                .for_each_chunk(text, &Work::of(text.len()), |pieces| f(Pieces::Chunk(bytes, pieces)))
+            if u32::try_from(text.len()).is_err() {
+                return step.for_each_piece(text, |piece| f(Pieces::One(&bytes[piece])));
+            }
+            step.for_each_chunk(text, &Work::of(text.len()), |pieces| f(Pieces::Chunk(bytes, pieces)))
         })
     }
 
-    /// Calls `split` with what normalizer and pre-tokenizer make of a document.
-    fn split(&self, document: &str, split: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    /// Calls `split` with what normalizer and pre-tokenizer make of a document, and what cuts it.
+    fn split(&self, document: &str, mut split: impl FnMut(&PreTokenizer, &str) -> Result<()>) -> Result<()> {
         let normalized = match &self.normalizer {
             Some(normalizer) => normalizer.normalize_text(document)?,
             None => None,
         };
         let text = normalized.as_deref().unwrap_or(document);
-        let rewritten = self.pre_tokenizer.rewrite_text(text, true)?;
-        split(rewritten.as_deref().unwrap_or(text))
+        self.pre_tokenizer.for_each_stretch(text, true, &Work::of(text.len()), |step, stretch, at_start| {
+            let text = &text[stretch];
+            let rewritten = step.rewrite_text(text, at_start)?;
+            split(step, rewritten.as_deref().unwrap_or(text))
+        })
     }
 }
 

@@ -10,14 +10,19 @@
 
 mod bert;
 mod blanks;
+mod byte_spelled;
 pub(crate) mod chunks;
 mod cl100k;
 mod contraction;
 mod cuts;
+mod digits;
+mod facts;
+mod fixed_length;
 mod google_bert;
 mod gpt2;
 #[cfg(test)]
 mod linear;
+mod marked;
 mod metaspace;
 mod o200k;
 #[doc(hidden)]
@@ -25,16 +30,21 @@ pub mod oracle;
 mod published;
 mod regex;
 mod sequence;
+mod split;
 pub(crate) mod users;
 mod whitespace;
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
+pub use self::digits::Digits;
+pub use self::marked::Marked;
 pub use self::metaspace::{Prepend, REPLACEMENT};
 pub use self::regex::SplitPattern;
+pub use self::split::{Behavior, Delimiter, Split};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
@@ -99,78 +109,80 @@ pub enum PreTokenizer {
     /// piece starts at each: `WhitespaceSplit`, then `Metaspace` (T5, XLNet).
     #[serde(deserialize_with = "no_fields")]
     MetaspaceWords,
+    /// As [`PreTokenizer::Metaspace`], with a mark of the file's own.
+    Marked(Marked),
     /// A pattern of the user's.
     Regex(SplitPattern),
-    /// Splitters one after the other, each cutting the pieces of the one before.
-    #[serde(deserialize_with = "sequence_fields")]
-    Sequence {
+    /// Delimiters, and what becomes of them.
+    Split(Split),
+    /// Pieces of so many characters.
+    FixedLength {
+        /// How many; the last piece may have fewer.
+        length: NonZeroUsize,
+    },
+    /// No split; a section that does not begin with U+0020 gets one in front.
+    #[serde(deserialize_with = "no_fields")]
+    PrefixSpace,
+    /// Splitters that see each byte as a character of its own.
+    #[serde(deserialize_with = "sequence::read_byte_spelled")]
+    ByteSpelled {
         /// The splitters; none of them rewrites text.
         steps: Vec<PreTokenizer>,
     },
-}
-
-/// Reads the steps of a sequence and checks them.
-fn sequence_fields<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Vec<PreTokenizer>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Fields {
+    /// Splitters one after the other, each cutting the pieces of the one before.
+    #[serde(deserialize_with = "sequence::read")]
+    Sequence {
+        /// The splitters; none but the first rewrites text.
         steps: Vec<PreTokenizer>,
-    }
-    let Fields { steps } = Fields::deserialize(deserializer)?;
-    sequence::check(&steps).map_err(serde::de::Error::custom)?;
-    Ok(steps)
-}
-
-/// How many digits a piece has at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u8", into = "u8")]
-pub enum Digits {
-    /// `\p{N}`, as in Qwen.
-    One = 1,
-    /// `\p{N}{1,2}`, as in nanochat.
-    Two = 2,
-    /// `\p{N}{1,3}`, as in GPT-4 and Llama-3.
-    Three = 3,
-}
-
-impl TryFrom<u8> for Digits {
-    type Error = Error;
-
-    fn try_from(digits: u8) -> Result<Self> {
-        match digits {
-            1 => Ok(Self::One),
-            2 => Ok(Self::Two),
-            3 => Ok(Self::Three),
-            _ => Err(Error::Option {
-                option: "digits",
-                value: digits.to_string(),
-                reason: "a piece holds at most 1, 2 or 3 digits".to_owned(),
-            }),
-        }
-    }
-}
-
-impl From<Digits> for u8 {
-    fn from(digits: Digits) -> Self {
-        digits as Self
-    }
+    },
+    /// What cuts, and what rewrites and cuts each piece by itself.
+    #[serde(deserialize_with = "sequence::read_within")]
+    Within {
+        /// What cuts; it does not rewrite text.
+        outer: Box<PreTokenizer>,
+        /// What rewrites and cuts each piece.
+        inner: Box<PreTokenizer>,
+    },
 }
 
 impl PreTokenizer {
     /// Splitters one after the other; of one step, that step.
     ///
     /// # Errors
+    /// [`Error::Format`] for a second step that rewrites text, or too many steps.
+    pub fn sequence(steps: Vec<Self>) -> Result<Self> {
+        sequence::joined(steps)
+    }
+
+    /// Splitters that see each byte as a character of its own.
+    ///
+    /// # Errors
     /// [`Error::Format`] for a step that rewrites text, or too many steps.
-    pub fn sequence(mut steps: Vec<Self>) -> Result<Self> {
-        if steps.len() == 1
-            && let Some(only) = steps.pop()
-        {
-            return Ok(only);
+    pub fn byte_spelled(steps: Vec<Self>) -> Result<Self> {
+        sequence::byte_spelled(steps)
+    }
+
+    /// Calls `f` with each stretch of a section that is rewritten by itself, whether it
+    /// begins where the text does, and what rewrites and cuts it: for all but
+    /// [`PreTokenizer::Within`] the whole section and this.
+    ///
+    /// # Errors
+    /// As [`PreTokenizer::for_each_piece`].
+    #[inline]
+    pub(crate) fn for_each_stretch<E: From<Error>>(
+        &self,
+        section: &str,
+        at_start: bool,
+        work: &Work,
+        mut f: impl FnMut(&Self, Range<usize>, bool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Within { outer, inner } => outer.walk_within(section, work, |stretch| {
+                let at_start = at_start && stretch.start == 0;
+                f(inner, stretch, at_start)
+            }),
+            whole => f(whole, 0..section.len(), at_start),
         }
-        sequence::check(&steps)?;
-        Ok(Self::Sequence { steps })
     }
 
     /// Rewrites a section of text before it is split; `None` when nothing changes.
@@ -180,14 +192,20 @@ impl PreTokenizer {
     /// [`Aligned`](crate::normalizer::Aligned) keeps the way back.
     pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {
-            Self::Gpt2 { add_prefix_space: true } if !section.is_empty() && !section.starts_with(' ') => {
+            Self::Gpt2 { add_prefix_space: true } | Self::PrefixSpace
+                if !section.is_empty() && !section.starts_with(' ') =>
+            {
                 let mut out = R::default();
                 out.insert(" ");
                 out.copy(section);
                 Some(out)
             }
-            Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend),
+            Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend, REPLACEMENT),
+            Self::Marked(Marked { mark, prepend, .. }) => {
+                metaspace::rewrite(section, at_start, *prepend, *mark)
+            }
             Self::MetaspaceWords => Some(metaspace::rewrite_words(section)),
+            Self::Sequence { steps } => steps.first()?.rewrite(section, at_start),
             _ => None,
         }
     }
@@ -255,7 +273,7 @@ impl PreTokenizer {
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Self::Bytes | Self::Metaspace { split: false, .. } => {
+            Self::Bytes | Self::PrefixSpace | Self::Metaspace { split: false, .. } => {
                 if text.is_empty() {
                     Ok(())
                 } else {
@@ -274,8 +292,18 @@ impl PreTokenizer {
             Self::Bert => between_blanks(text, bert::piece_end, f),
             Self::GoogleBert => between_blanks(text, google_bert::piece_end, f),
             Self::Metaspace { split: true, .. } | Self::MetaspaceWords => tile(text, metaspace::piece_end, f),
+            Self::Marked(marked) => tile(text, |_, start| marked.piece_end(text, start), f),
+            Self::FixedLength { length } => {
+                tile(text, |bytes, start| fixed_length::piece_end(bytes, start, *length), f)
+            }
             Self::Sequence { steps } => sequence::walk(steps, text, 0, work, &mut f),
+            Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, work, &mut f),
             Self::Regex(pattern) => pattern.walk(text, work, f),
+            Self::Split(split) => split.walk(text, work, f),
+            // Not the pieces of the rewritten text, which is made stretch by stretch.
+            Self::Within { outer, .. } => {
+                sequence::walk(std::slice::from_ref(&**outer), text, 0, work, &mut f)
+            }
         }
     }
 
@@ -287,34 +315,6 @@ impl PreTokenizer {
         let mut pieces = Vec::new();
         self.for_each_piece(text, |piece| memory::push(&mut pieces, piece))?;
         Ok(pieces)
-    }
-
-    /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
-    /// then not those of the pieces.
-    pub fn rewrites(&self) -> bool {
-        matches!(self, Self::Gpt2 { add_prefix_space: true } | Self::Metaspace { .. } | Self::MetaspaceWords)
-    }
-
-    /// Whether a pattern of the user's cuts, whose work is limited.
-    pub(crate) fn runs_patterns(&self) -> bool {
-        match self {
-            Self::Regex(_) => true,
-            Self::Sequence { steps } => steps.iter().any(Self::runs_patterns),
-            _ => false,
-        }
-    }
-
-    /// Whether every character of a text lies in a piece.
-    pub fn keeps_all_text(&self) -> bool {
-        match self {
-            Self::Sequence { steps } => steps.iter().all(Self::keeps_all_text),
-            Self::Whitespace
-            | Self::WhitespaceSplit
-            | Self::Bert
-            | Self::GoogleBert
-            | Self::MetaspaceWords => false,
-            _ => true,
-        }
     }
 }
 

@@ -36,11 +36,10 @@ pub use input::Input;
 pub use prune::IdMap;
 pub use segments::Segment;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use crate::added_tokens::{AddedToken, AddedTokens, Specials};
+use crate::added_tokens::{AddedToken, AddedTokens, NewToken, Specials};
 use crate::bpe::{Bpe, BpeOptions, Unit};
 use crate::byte_level;
 use crate::decoder::Decoder;
@@ -284,12 +283,15 @@ impl Tokenizer {
         !token.lstrip && !token.rstrip && self.id_to_bytes(token.id) == Some(token.content.as_bytes())
     }
 
-    /// A tokenizer like this one with more special tokens; the model is shared.
+    /// A tokenizer like this one with more added tokens; the model is shared. Those that
+    /// are tokens already keep their ids, the others get the ids after the greatest.
     ///
     /// # Errors
-    /// As [`Tokenizer::added_with_specials`].
-    pub fn with_specials(&self, contents: &[String]) -> Result<Self> {
-        self.like_this(self.model.clone(), self.added_with_specials(contents)?)
+    /// [`Error::Format`] for an empty token; [`Error::Encode`] when ids run out.
+    pub fn with_specials(&self, tokens: impl IntoIterator<Item = NewToken>) -> Result<Self> {
+        let added =
+            self.added.with(tokens, self.max_id(), |content| self.model.vocab().id(content.as_bytes()))?;
+        self.like_this(self.model.clone(), added)
     }
 
     /// A tokenizer like this one that passes over a merge with probability `p`.
@@ -318,34 +320,5 @@ impl Tokenizer {
             template: self.template.clone(),
             decoder: self.decoder.clone(),
         })
-    }
-
-    /// The parts of a tokenizer like this one, with more special tokens; those
-    /// that are tokens already become special, the others get the ids after
-    /// the greatest.
-    ///
-    /// # Errors
-    /// [`Error::Format`] for an empty token; [`Error::Encode`] when ids run out.
-    pub fn added_with_specials(&self, contents: &[String]) -> Result<Vec<AddedToken>> {
-        let mut added = self.added.tokens().to_vec();
-        let places: HashMap<&str, usize> =
-            self.added.tokens().iter().enumerate().map(|(at, token)| (token.content.as_str(), at)).collect();
-        let mut seen = HashSet::new();
-        let mut next = self.max_id();
-        for content in contents.iter().filter(|content| seen.insert(content.as_str())) {
-            if let Some(&at) = places.get(content.as_str()) {
-                added[at].special = true;
-                continue;
-            }
-            let id = match self.model.vocab().id(content.as_bytes()) {
-                Some(id) => id,
-                None => {
-                    next = next.checked_add(1).ok_or_else(|| Error::Encode("no id is left".into()))?;
-                    next
-                }
-            };
-            added.push(AddedToken::special(content.clone(), id));
-        }
-        Ok(added)
     }
 }

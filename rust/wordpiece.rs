@@ -33,6 +33,27 @@ pub struct WordPieceOptions {
     pub continuing_subword_prefix: String,
     /// The most characters of a word that is not unknown.
     pub max_input_chars_per_word: usize,
+    /// Whether tokens are whole words alone, so that none goes on with a word: Hugging
+    /// Face's `WordLevel`.
+    pub whole_words: bool,
+}
+
+impl WordPieceOptions {
+    /// The options of `WordLevel`: a word is a token, or unknown, however long.
+    pub fn whole_words(unk_token: impl Into<String>) -> Self {
+        Self {
+            unk_token: unk_token.into(),
+            continuing_subword_prefix: String::new(),
+            max_input_chars_per_word: usize::MAX,
+            whole_words: true,
+        }
+    }
+
+    /// What tokens begin with that go on with a word; no token begins with a byte that is
+    /// in no character.
+    fn prefix(&self) -> &[u8] {
+        if self.whole_words { b"\xFF" } else { self.continuing_subword_prefix.as_bytes() }
+    }
 }
 
 impl Default for WordPieceOptions {
@@ -41,6 +62,7 @@ impl Default for WordPieceOptions {
             unk_token: "[UNK]".into(),
             continuing_subword_prefix: "##".into(),
             max_input_chars_per_word: 100,
+            whole_words: false,
         }
     }
 }
@@ -132,7 +154,7 @@ impl WordPiece {
                 format!("{n_bytes} bytes of tokens; at most {} are taken", 1 << 30),
             ));
         }
-        let trie = Trie::new(&vocab, options.continuing_subword_prefix.as_bytes(), &barred);
+        let trie = Trie::new(&vocab, options.prefix(), &barred);
         let mut ideographs = vec![unk_id; N_IDEOGRAPHS].into_boxed_slice();
         for (id, token) in vocab.iter().filter(|(id, _)| barred.binary_search(id).is_err()) {
             if let Some(at) = ideograph(token).filter(|_| options.max_input_chars_per_word > 0) {

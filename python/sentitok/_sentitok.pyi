@@ -55,6 +55,7 @@ _Specials: TypeAlias = (
 _Unit: TypeAlias = Literal["bytes", "chars"]
 _Progress: TypeAlias = Callable[[str, int, int], object]
 _Errors: TypeAlias = Literal["replace", "strict"]
+_UnknownIds: TypeAlias = Literal["raise", "ignore"]
 _InvalidUtf8: TypeAlias = Literal["error", "replace", "bytes"]
 
 @type_check_only
@@ -115,12 +116,29 @@ class Special:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@type_check_only
+class _Token(Protocol):
+    """A token with rules, such as `tokenizers.AddedToken`."""
+
+    @property
+    def content(self) -> str: ...
+    @property
+    def special(self) -> bool: ...
+    @property
+    def single_word(self) -> bool: ...
+    @property
+    def lstrip(self) -> bool: ...
+    @property
+    def rstrip(self) -> bool: ...
+    @property
+    def normalized(self) -> bool: ...
+
 @final
 class AddedToken:
     def __new__(
         cls,
         content: str,
-        id: int,
+        id: int | None = None,
         *,
         special: bool = True,
         single_word: bool = False,
@@ -341,16 +359,25 @@ class Tokenizer:
         errors: _Errors = "replace",
     ) -> bool: ...
     def decode(
-        self, ids: Iterable[SupportsIndex] | NDArray[Any], *, skip_special_tokens: bool = False
+        self,
+        ids: Iterable[SupportsIndex] | NDArray[Any],
+        *,
+        skip_special_tokens: bool = False,
+        errors: _UnknownIds = "raise",
     ) -> str: ...
     def decode_bytes(
-        self, ids: Iterable[SupportsIndex] | NDArray[Any], *, skip_special_tokens: bool = False
+        self,
+        ids: Iterable[SupportsIndex] | NDArray[Any],
+        *,
+        skip_special_tokens: bool = False,
+        errors: _UnknownIds = "raise",
     ) -> bytes: ...
     def decode_batch(
         self,
         batch: EncodingBatch | Iterable[Iterable[SupportsIndex] | NDArray[Any]],
         *,
         skip_special_tokens: bool = False,
+        errors: _UnknownIds = "raise",
     ) -> list[str]: ...
     def stream_decoder(self, *, skip_special_tokens: bool = False) -> StreamDecoder: ...
     def token_to_id(self, token: str | bytes) -> int | None: ...
@@ -378,7 +405,7 @@ class Tokenizer:
     def sample(self, text: str, alpha: float = 0.1, seed: int = 0) -> NDArray[np.uint32]: ...
     def entropy(self, text: str, alpha: float = 0.1) -> float: ...
     def prune(self, keep: Iterable[SupportsIndex] | NDArray[Any]) -> tuple[Tokenizer, NDArray[np.int64]]: ...
-    def with_specials(self, tokens: Sequence[str]) -> Tokenizer: ...
+    def with_specials(self, tokens: Sequence[str | AddedToken | _Token]) -> Tokenizer: ...
     def with_dropout(self, p: float | None) -> Tokenizer: ...
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...

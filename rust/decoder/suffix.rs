@@ -9,7 +9,7 @@ use super::State;
 /// Appends what is certain of a token.
 pub(super) fn push(suffix: &str, state: &mut State, token: &[u8], out: &mut Vec<u8>) {
     let held = std::mem::take(&mut state.held);
-    push_replaced(&held, suffix, b" ", out);
+    out.extend_from_slice(&replaced(&held, suffix, b" "));
     let certain = memchr::memmem::find(token, suffix.as_bytes()).unwrap_or(token.len());
     out.extend_from_slice(&token[..certain]);
     state.held = held;
@@ -19,12 +19,14 @@ pub(super) fn push(suffix: &str, state: &mut State, token: &[u8], out: &mut Vec<
 
 /// Appends the end of the last token.
 pub(super) fn finish(suffix: &str, state: &mut State, out: &mut Vec<u8>) {
-    push_replaced(&std::mem::take(&mut state.held), suffix, b"", out);
+    out.extend_from_slice(&replaced(&std::mem::take(&mut state.held), suffix, b""));
 }
 
-fn push_replaced(token: &[u8], suffix: &str, by: &[u8], out: &mut Vec<u8>) {
+/// A token with each occurrence of a string replaced.
+pub(super) fn replaced(token: &[u8], suffix: &str, by: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(token.len());
     if token.is_empty() {
-        return;
+        return out;
     }
     if suffix.is_empty() {
         // Nothing stands before, between and after all characters.
@@ -36,7 +38,7 @@ fn push_replaced(token: &[u8], suffix: &str, by: &[u8], out: &mut Vec<u8>) {
             }
             out.extend_from_slice(chunk.invalid());
         }
-        return;
+        return out;
     }
     let mut end = 0;
     for at in memchr::memmem::find_iter(token, suffix) {
@@ -45,4 +47,5 @@ fn push_replaced(token: &[u8], suffix: &str, by: &[u8], out: &mut Vec<u8>) {
         end = at + suffix.len();
     }
     out.extend_from_slice(&token[end..]);
+    out
 }

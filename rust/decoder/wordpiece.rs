@@ -31,14 +31,22 @@ pub(super) fn push(token: &[u8], prefix: &[u8], first: bool, cleanup: bool, out:
             out.extend_from_slice(token);
         }
     }
+    if cleanup {
+        tidy(out, from);
+    }
+}
+
+/// Tidies what stands from a place on.
+pub(super) fn tidy(out: &mut Vec<u8>, from: usize) {
     // Every pattern begins with a space.
-    if cleanup && out[from..].contains(&b' ') {
-        for (pattern, by) in TIDIED {
-            if memchr::memmem::find(&out[from..], pattern).is_some() {
-                let tidied = replaced(&out[from..], pattern, by);
-                out.truncate(from);
-                out.extend_from_slice(&tidied);
-            }
+    if !out[from..].contains(&b' ') {
+        return;
+    }
+    for (pattern, by) in TIDIED {
+        if memchr::memmem::find(&out[from..], pattern).is_some() {
+            let tidied = replaced(&out[from..], pattern, by);
+            out.truncate(from);
+            out.extend_from_slice(&tidied);
         }
     }
 }

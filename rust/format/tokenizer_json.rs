@@ -6,6 +6,7 @@
 //! checked on reading and written as `null`.
 
 mod added;
+mod decoders;
 pub(super) mod entries;
 mod leading_marks;
 mod model;
@@ -164,7 +165,7 @@ impl Document<'_> {
         let Some(mut model) = self.model.take() else {
             return Err(Error::format("$", "the field \"model\" is missing: not a tokenizer.json"));
         };
-        let normalizer = self.part("normalizer").map(|node| stages::normalizer(&node)).transpose()?;
+        let (normalizer, is_spelled) = stages::read(self.part("normalizer").as_ref())?;
         let template = self
             .part("post_processor")
             .map_or_else(|| Ok(Template::default()), |node| added::template(&node))?;
@@ -172,8 +173,8 @@ impl Document<'_> {
         let header = match header {
             Some(header) => header,
             None => {
-                let (pre_tokenizer, unit) = split::read(self.part("pre_tokenizer").as_ref())?;
-                let decoder = stages::decoder(self.part("decoder").as_ref(), unit)?;
+                let (pre_tokenizer, unit) = split::read(self.part("pre_tokenizer").as_ref(), is_spelled)?;
+                let decoder = decoders::read(self.part("decoder").as_ref(), unit)?;
                 Header {
                     model: Beside::Merges,
                     unit,
@@ -188,6 +189,9 @@ impl Document<'_> {
         let tokens = model.tokens(header.unit, &contents)?;
         if let Some(node) = added_node.filter(|_| from_file) {
             added::check_ids(&node, &added, &tokens, header.unit)?;
+            if is_spelled {
+                added::check_spelled(&node, &added)?;
+            }
         }
         let beside = (!from_file).then_some(header.model);
         let model = model.build(tokens.vocab, header.unit, beside)?;

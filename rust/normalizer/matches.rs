@@ -1,8 +1,7 @@
 //! `Matches`: a pattern whose matches are replaced, as Hugging Face's `Replace`
 //! does with a regular expression.
 //!
-//! The linear engine of `pattern` runs it. Patterns that need look-around, or
-//! that may match nothing, are refused.
+//! The linear engine of `pattern` runs it, or the other one where it needs look-around.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,16 +42,11 @@ impl Matches {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// [`Error::Pattern`] if it does not compile, or matches the empty string.
+    /// [`Error::Pattern`] if it does not compile.
     pub fn new(pattern: &str) -> Result<Self> {
-        let refuse = |reason: String| Error::Pattern { pattern: pattern.to_owned(), reason };
-        let compiled = Pattern::new(pattern, false)?;
-        if compiled.matches_empty() {
-            return Err(refuse(
-                "it matches the empty string, which cannot be replaced; demand a character".into(),
-            ));
-        }
-        Ok(Self { pattern: compiled })
+        let linear = Pattern::new(pattern, false);
+        let pattern = linear.or_else(|error| Pattern::new(pattern, true).map_err(|_| error))?;
+        Ok(Self { pattern })
     }
 
     /// The pattern as it was given.
@@ -60,7 +54,8 @@ impl Matches {
         self.pattern.source()
     }
 
-    /// Replaces every match by `content`; `false` when there is none.
+    /// Replaces every match by `content`, which is put where one of nothing is; `false`
+    /// when there is none. In an empty text nothing is looked for.
     ///
     /// # Errors
     /// [`Error::Pattern`] for a text that is too much work.
@@ -71,16 +66,17 @@ impl Matches {
         work: &Work,
         out: &mut R,
     ) -> Result<bool> {
-        let mut end = 0;
-        self.pattern.for_each_match(text, work, |found| {
-            if !found.is_empty() {
-                out.copy(&text[end..found.start]);
-                out.replace(found.len(), content);
-                end = found.end;
-            }
+        if text.is_empty() {
+            return Ok(false);
+        }
+        let (mut end, mut changed) = (0, false);
+        self.pattern.for_each_match(text, work, |found| -> Result<()> {
+            out.copy(&text[end..found.start]);
+            out.replace(found.len(), content);
+            (end, changed) = (found.end, true);
             Ok(())
         })?;
-        if end == 0 {
+        if !changed {
             return Ok(false);
         }
         out.copy(&text[end..]);
@@ -100,6 +96,9 @@ mod tests {
             (" {2,}", "▁", "a b", None),
             (r"\A +| +\z", "", "  a b ", Some("a b")),
             ("x", "", "xx", Some("")),
+            (r"x*", "-", "axb", Some("-a-b-")),
+            (r"(?<=\n)a", "b", "a\na", Some("a\nb")),
+            (r"x*", "-", "", None),
         ] {
             let matches = Matches::new(pattern).unwrap();
             let mut aligned = Aligned::default();
@@ -112,9 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_of_nothing_are_refused() {
-        for pattern in [" *", "a|", "(?=a)", "("] {
-            assert!(matches!(Matches::new(pattern), Err(Error::Pattern { .. })), "{pattern}");
-        }
+    fn a_pattern_that_does_not_compile_is_refused() {
+        assert!(matches!(Matches::new("("), Err(Error::Pattern { .. })));
     }
 }

@@ -6,10 +6,14 @@
 //! (16). A superscript such as `²` is a word character outside of brackets and
 //! not inside, which is a fact about that engine.
 //!
-//! In a pattern of tokenizer.json what else would compile here and split
-//! differently is refused by [`check`], with the spelling that means the same to
-//! both. Not covered: case-insensitive matches of one character by two (`(?i)ß`).
+//! In a pattern of tokenizer.json `^` and `$` are the ends of lines: [`from_oniguruma`]
+//! spells them so that they mean the same to both. What else would compile here and
+//! split differently is refused by [`check`], with such a spelling. Not covered: case-insensitive matches of one character by two (`(?i)ß`).
 
+mod lines;
+
+use self::lines::LINE_END;
+pub(crate) use self::lines::from_oniguruma;
 use crate::error::{Error, Result};
 
 /// Classes take memory before a program is made, and no real pattern has as many.
@@ -56,6 +60,8 @@ pub(super) struct Translated {
     pub(super) pattern: String,
     /// Whether it has `\b` or `\B`, whose words are not those of the linear engine.
     pub(super) looks_around: bool,
+    /// The places of `^` and `$`, where they were asked for.
+    anchors: Vec<usize>,
 }
 
 /// Spells the classes of a pattern for our engines; `Err` says why it cannot.
@@ -67,8 +73,12 @@ pub(super) fn translate(pattern: &str) -> std::result::Result<Translated, &'stat
 pub(crate) fn check(pattern: &str) -> Result<()> {
     match Scanner::new(pattern, true).and_then(Scanner::run) {
         Ok(_) => Ok(()),
-        Err(reason) => Err(Error::Pattern { pattern: pattern.to_owned(), reason: reason.to_owned() }),
+        Err(reason) => Err(refused(pattern, reason)),
     }
+}
+
+fn refused(pattern: &str, reason: &str) -> Error {
+    Error::Pattern { pattern: pattern.to_owned(), reason: reason.to_owned() }
 }
 
 type Outcome = std::result::Result<(), &'static str>;
@@ -76,6 +86,8 @@ type Outcome = std::result::Result<(), &'static str>;
 /// One walk over a pattern.
 struct Scanner<'a> {
     rest: &'a str,
+    /// The bytes of the pattern.
+    len: usize,
     out: String,
     /// Whether what tokenizers reads otherwise is refused.
     is_strict: bool,
@@ -85,6 +97,8 @@ struct Scanner<'a> {
     looks_around: bool,
     /// Whether a flag i stands anywhere: properties outside of brackets are not folded.
     folds: bool,
+    /// Where `^` and `$` stand, if they are looked for and not refused.
+    anchors: Option<Vec<usize>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -98,12 +112,14 @@ impl<'a> Scanner<'a> {
         }
         Ok(Self {
             rest: pattern,
+            len: pattern.len(),
             out: String::with_capacity(pattern.len()),
             is_strict,
             depth: 0,
             classes: 0,
             looks_around: false,
             folds,
+            anchors: None,
         })
     }
 
@@ -120,7 +136,11 @@ impl<'a> Scanner<'a> {
                 (_, 0) => self.outside(c)?,
             }
         }
-        Ok(Translated { pattern: self.out, looks_around: self.looks_around })
+        Ok(Translated {
+            pattern: self.out,
+            looks_around: self.looks_around,
+            anchors: self.anchors.unwrap_or_default(),
+        })
     }
 
     /// Copies `len` bytes.
@@ -192,8 +212,16 @@ impl<'a> Scanner<'a> {
     fn outside(&mut self, c: char) -> Outcome {
         match c {
             '{' => return self.repeat(),
+            '^' | '$' if self.anchors.is_some() => {
+                let at = self.len - self.rest.len();
+                self.anchors.as_mut().into_iter().for_each(|anchors| anchors.push(at));
+            }
             '^' => self.strict("tokenizers reads ^ as the start of any line; write \\A or (?<=\\n)")?,
-            '$' => self.strict("tokenizers reads $ as the end of any line; write \\z or (?=\\n)")?,
+            '$' => self.strict("tokenizers reads $ as the end of any line; write \\z or (?m:$)")?,
+            '(' if self.rest.starts_with(LINE_END) => {
+                self.take(LINE_END.len());
+                return Ok(());
+            }
             '(' => {
                 if let Some(comment) = self.rest.strip_prefix("(?#") {
                     let len = comment.find(')').map_or(self.rest.len(), |end| end + 4);

@@ -129,16 +129,6 @@ impl Linear {
         })
     }
 
-    /// Whether the pattern matches nothing at all, somewhere.
-    pub(super) fn matches_empty(&self) -> bool {
-        let mut found = false;
-        let stopped = self.for_each_match("", &Work::of(0), |_| -> Result<(), ()> {
-            found = true;
-            Ok(())
-        });
-        found || stopped.is_err()
-    }
-
     /// Calls `f` with each match, from left to right; the first error of `f` ends
     /// that, and is what is returned.
     ///

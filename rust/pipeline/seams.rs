@@ -102,7 +102,11 @@ fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Window) -> Option<b
         PreTokenizer::MetaspaceWords => Some(false),
         PreTokenizer::Bytes => (window.blank == REPLACEMENT).then_some(true),
         PreTokenizer::Gpt2 { add_prefix_space: true } if window.blank != ' ' => None,
-        PreTokenizer::Regex(_) | PreTokenizer::Sequence { .. } => None,
+        PreTokenizer::Regex(_) | PreTokenizer::Split(_) | PreTokenizer::FixedLength { .. } => None,
+        PreTokenizer::Sequence { .. } | PreTokenizer::ByteSpelled { .. } | PreTokenizer::Within { .. } => {
+            None
+        }
+        PreTokenizer::Marked(_) | PreTokenizer::PrefixSpace => None,
         splits => {
             let blank = window.blank;
             window.retain(|letter| splits.cuts_between(char::from(letter), blank));

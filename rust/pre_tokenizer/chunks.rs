@@ -119,9 +119,15 @@ impl Splitter {
             PreTokenizer::Bert => Self::Bert(bert::Bert),
             PreTokenizer::GoogleBert => Self::GoogleBert(google_bert::GoogleBert),
             PreTokenizer::Bytes
+            | PreTokenizer::PrefixSpace
             | PreTokenizer::Metaspace { split: false, .. }
+            | PreTokenizer::Marked(_)
             | PreTokenizer::Regex(_)
-            | PreTokenizer::Sequence { .. } => return None,
+            | PreTokenizer::Split(_)
+            | PreTokenizer::FixedLength { .. }
+            | PreTokenizer::ByteSpelled { .. }
+            | PreTokenizer::Sequence { .. }
+            | PreTokenizer::Within { .. } => return None,
         })
     }
 

@@ -13,8 +13,8 @@ impl PreTokenizer {
     /// of `text`, also of any longer text that begins with `text[..=cut]`; each
     /// family proves that beside its rule, which sees the two characters around
     /// the cut. The greatest such place within 64 KiB is found; `None` if there
-    /// is none, and always for [`PreTokenizer::Bytes`] and
-    /// [`PreTokenizer::Regex`], of which nothing can be said.
+    /// is none, and always for [`PreTokenizer::Bytes`],
+    /// [`PreTokenizer::Regex`] and others of which nothing can be said.
     pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
         let cut_between = self.cut_rule()?;
         last_cut(text, near, cut_between)
@@ -28,9 +28,11 @@ impl PreTokenizer {
     /// What says where a text may be cut, if anything can be said.
     fn cut_rule(&self) -> Option<fn(char, char) -> bool> {
         Some(match self {
-            Self::Bytes | Self::Regex(_) | Self::Sequence { .. } | Self::Metaspace { split: false, .. } => {
+            Self::Bytes | Self::PrefixSpace | Self::Metaspace { split: false, .. } | Self::Marked(_) => {
                 return None;
             }
+            Self::Regex(_) | Self::Split(_) | Self::FixedLength { .. } => return None,
+            Self::Sequence { .. } | Self::ByteSpelled { .. } | Self::Within { .. } => return None,
             Self::Gpt2 { .. } => gpt2::cut_between,
             Self::Cl100k { .. } => cl100k::cut_between,
             Self::O200k | Self::Tekken => o200k::cut_between,

@@ -25,18 +25,23 @@ pub enum Prepend {
 }
 
 /// The section with its spaces replaced, and one in front where `prepend` says so.
-pub(super) fn rewrite<R: Rewrite + Default>(section: &str, at_start: bool, prepend: Prepend) -> Option<R> {
+pub(super) fn rewrite<R: Rewrite + Default>(
+    section: &str,
+    at_start: bool,
+    prepend: Prepend,
+    mark: char,
+) -> Option<R> {
     let wants = match prepend {
         Prepend::Always => true,
         Prepend::First => at_start,
         Prepend::Never => false,
     };
-    let prepends = wants && !section.is_empty() && !section.starts_with([' ', REPLACEMENT]);
+    let prepends = wants && !section.is_empty() && !section.starts_with([' ', mark]);
     if !prepends && memchr::memchr(b' ', section.as_bytes()).is_none() {
         return None;
     }
     let mut buffer = [0; 4];
-    let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
+    let replacement: &str = mark.encode_utf8(&mut buffer);
     let mut out = R::default();
     if prepends {
         out.insert(replacement);

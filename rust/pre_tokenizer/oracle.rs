@@ -104,7 +104,7 @@ fn anything(_: char) -> bool {
     true
 }
 
-/// The alternatives of a pre-tokenizer; `None` for patterns of the user's and sequences.
+/// The alternatives of a pre-tokenizer; `None` for patterns of the user's and what files say alone.
 fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
     let lowercase = Contraction { any_case: false, optional: false };
     let any_case = Contraction { any_case: true, optional: false };
@@ -151,7 +151,15 @@ fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
             vec![Repeat(underline, 1, 1), Repeat(not_underline, 0, ANY)],
             vec![Repeat(not_underline, 1, ANY)],
         ],
-        PreTokenizer::Regex(_) | PreTokenizer::Sequence { .. } => return None,
+        // What files say alone is compared with tokenizers.
+        PreTokenizer::Regex(_)
+        | PreTokenizer::Split(_)
+        | PreTokenizer::Marked(_)
+        | PreTokenizer::PrefixSpace
+        | PreTokenizer::FixedLength { .. }
+        | PreTokenizer::ByteSpelled { .. }
+        | PreTokenizer::Sequence { .. }
+        | PreTokenizer::Within { .. } => return None,
     })
 }
 

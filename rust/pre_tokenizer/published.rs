@@ -94,12 +94,19 @@ impl PreTokenizer {
         })
     }
 
-    /// The name; `regex` for a pattern of the user's, `sequence` for several.
+    /// The name; that of the kind for a pattern of the user's and what files say alone.
     pub fn name(&self) -> &'static str {
-        match NAMED.iter().find(|(_, known)| known == self) {
-            Some((name, _)) => name,
-            None if matches!(self, Self::Sequence { .. }) => "sequence",
-            None => "regex",
+        if let Some((name, _)) = NAMED.iter().find(|(_, known)| known == self) {
+            return name;
+        }
+        match self {
+            Self::Sequence { .. } | Self::Within { .. } => "sequence",
+            Self::Split(_) => "split",
+            Self::Marked(_) => "metaspace-marked",
+            Self::FixedLength { .. } => "fixed-length",
+            Self::PrefixSpace => "prefix-space",
+            Self::ByteSpelled { .. } => "byte-spelled",
+            _ => "regex",
         }
     }
 
@@ -147,7 +154,7 @@ impl PreTokenizer {
     pub fn from_oniguruma_pattern(pattern: &str) -> Result<Self> {
         let is_published = PATTERNS.iter().any(|(_, known)| *known == pattern);
         if !is_published || pattern == TIKTOKEN_CL100K {
-            dialect::check(pattern)?;
+            return Self::from_pattern(&dialect::from_oniguruma(pattern)?);
         }
         Self::from_pattern(pattern)
     }

@@ -71,6 +71,19 @@ impl SplitPattern {
         self.look_around
     }
 
+    /// Calls `f` with each match, in order; those of nothing, too.
+    ///
+    /// # Errors
+    /// As [`SplitPattern::walk`].
+    pub(super) fn for_each_match<E: From<Error>>(
+        &self,
+        text: &str,
+        work: &Work,
+        f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.pattern.for_each_match(text, work, f)
+    }
+
     /// Calls `f` with each match and each stretch between two, in order.
     ///
     /// An empty match cuts the text and is no piece.

@@ -1,9 +1,13 @@
 //! Splitters one after the other: each cuts the pieces of the one before.
 //!
-//! Only the last pieces count. A step that rewrites text has no place in here:
-//! its own step would have to run on each piece, and offsets with it.
+//! Only the last pieces count. The first step may rewrite text, which the others then
+//! see. A later one that does rewrites each piece by itself, so such a sequence is a
+//! [`PreTokenizer::Within`]: what cuts, and what then rewrites and cuts each piece.
 
 use std::ops::Range;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::PreTokenizer;
 use crate::error::{Error, Result};
@@ -12,16 +16,111 @@ use crate::pattern::Work;
 /// More steps than any known file has; each is a level of nested calls.
 pub const MAX_STEPS: usize = 16;
 
+/// Steps one after the other.
+pub(super) fn joined(mut steps: Vec<PreTokenizer>) -> Result<PreTokenizer> {
+    if let Some(at) = steps.iter().skip(1).position(PreTokenizer::rewrites) {
+        let inner = joined(steps.split_off(at + 1))?;
+        let outer = joined(steps)?;
+        check_within(&outer, &inner)?;
+        return Ok(PreTokenizer::Within { outer: Box::new(outer), inner: Box::new(inner) });
+    }
+    if steps.len() == 1
+        && let Some(only) = steps.pop()
+    {
+        return Ok(only);
+    }
+    check(&steps)?;
+    Ok(PreTokenizer::Sequence { steps })
+}
+
+/// Refuses an inner part of which the outer one leaves nothing to rewrite alone.
+fn check_within(outer: &PreTokenizer, inner: &PreTokenizer) -> Result<()> {
+    let is_nested = |step: &PreTokenizer| matches!(step, PreTokenizer::Within { .. });
+    // A byte-level piece need not end on characters, so nothing rewrites it.
+    if outer.rewrites() || is_nested(inner) || outer.cuts_characters() {
+        return refuse(format!(
+            "{} after {} is not supported; in a sequence of splitters one may rewrite text, before any \
+             behind ByteLevel",
+            inner.name(),
+            outer.name()
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses steps that cannot stand in a sequence.
 pub(super) fn check(steps: &[PreTokenizer]) -> Result<()> {
-    let refuse = |reason: String| Err(Error::format("pre_tokenizer", reason));
     if steps.len() > MAX_STEPS {
         return refuse(format!("{} splitters in a row; at most {MAX_STEPS} are supported", steps.len()));
     }
-    match steps.iter().find(|step| step.rewrites() || matches!(step, PreTokenizer::Sequence { .. })) {
-        Some(step) => refuse(format!("{} cannot stand in a sequence of splitters", step.name())),
+    let is_out_of_place = |(at, step): &(usize, &PreTokenizer)| match step {
+        PreTokenizer::Sequence { .. } | PreTokenizer::Within { .. } => true,
+        // What follows would see characters again.
+        PreTokenizer::ByteSpelled { .. } => at + 1 < steps.len(),
+        step => *at > 0 && step.rewrites(),
+    };
+    match steps.iter().enumerate().find(is_out_of_place) {
+        Some((at, step)) => {
+            refuse(format!("{} cannot stand at place {at} of a sequence of splitters", step.name()))
+        }
         None => Ok(()),
     }
+}
+
+/// Splitters that see each byte as a character.
+pub(super) fn byte_spelled(steps: Vec<PreTokenizer>) -> Result<PreTokenizer> {
+    let is_out_of_place =
+        |step: &&PreTokenizer| step.rewrites() || matches!(step, PreTokenizer::ByteSpelled { .. });
+    if let Some(step) = steps.iter().find(is_out_of_place) {
+        return refuse(format!("{} cannot stand behind ByteLevel", step.name()));
+    }
+    check(&steps)?;
+    Ok(PreTokenizer::ByteSpelled { steps })
+}
+
+/// Reads the steps of a sequence and checks them.
+pub(super) fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<PreTokenizer>, D::Error> {
+    let Steps { steps } = Steps::deserialize(deserializer)?;
+    check(&steps).map_err(D::Error::custom)?;
+    Ok(steps)
+}
+
+/// Reads the steps of [`byte_spelled`].
+pub(super) fn read_byte_spelled<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<PreTokenizer>, D::Error> {
+    let Steps { steps } = Steps::deserialize(deserializer)?;
+    match byte_spelled(steps).map_err(D::Error::custom)? {
+        PreTokenizer::ByteSpelled { steps } => Ok(steps),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Reads the two parts of [`PreTokenizer::Within`].
+pub(super) fn read_within<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<(Box<PreTokenizer>, Box<PreTokenizer>), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Parts {
+        outer: PreTokenizer,
+        inner: PreTokenizer,
+    }
+    let Parts { outer, inner } = Parts::deserialize(deserializer)?;
+    check_within(&outer, &inner).map_err(D::Error::custom)?;
+    Ok((Box::new(outer), Box::new(inner)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Steps {
+    steps: Vec<PreTokenizer>,
+}
+
+fn refuse<T>(reason: String) -> Result<T> {
+    Err(Error::format("pre_tokenizer", reason))
 }
 
 /// Calls `f` with the pieces of `text`, which begins at `base`; `work` is what all
@@ -36,6 +135,12 @@ pub(super) fn walk<E: From<Error>>(
     match steps {
         [] if text.is_empty() => Ok(()),
         [] => f(base..base + text.len()),
+        // A piece of it need not end on characters, so nothing follows it.
+        [PreTokenizer::ByteSpelled { steps }] => {
+            super::byte_spelled::walk(steps, text, work, &mut |piece: Range<usize>| {
+                f(base + piece.start..base + piece.end)
+            })
+        }
         [first, rest @ ..] => first.walk_within(text, work, |piece| {
             let start = base + piece.start;
             walk(rest, &text[piece], start, work, f)

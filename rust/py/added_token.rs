@@ -1,11 +1,12 @@
 //! `AddedToken` and `Special`: tokens outside the model, and one among segments.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::error::entry;
 use super::text::{Errors, Text, name};
-use crate::added_tokens::AddedToken;
+use crate::added_tokens::{AddedToken, NewToken};
 use crate::tokenizer::Segment;
 use crate::vocab::TokenId;
 
@@ -42,33 +43,65 @@ impl PySpecial {
 ///
 /// A `special` one frames data: it is a token only when a call says so.
 /// `single_word` asks that no word character touches it; `lstrip` and `rstrip`
-/// take white space along; `normalized` looks for it in the normalized text.
+/// take white space along; `normalized` looks for it in the normalized text. Without
+/// an `id` it is one for `Tokenizer.with_specials`, which gives it one.
 #[pyclass(frozen, eq, hash, module = "sentitok", name = "AddedToken")]
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PyAddedToken {
+    /// Its id is 0 where it has none yet.
     token: AddedToken,
+    id: Option<TokenId>,
 }
 
 impl From<AddedToken> for PyAddedToken {
     fn from(token: AddedToken) -> Self {
-        Self { token }
+        Self { id: Some(token.id), token }
     }
+}
+
+/// Takes a list of tokens to add: strings, and objects with a `content` and rules, such as
+/// ours and those of tokenizers. An id is there where one was given.
+pub(super) fn new_tokens(object: &Bound<'_, PyAny>) -> PyResult<Vec<(NewToken, Option<TokenId>)>> {
+    object.extract::<Vec<Bound<'_, PyAny>>>()?.iter().map(new_token).collect()
+}
+
+fn new_token(object: &Bound<'_, PyAny>) -> PyResult<(NewToken, Option<TokenId>)> {
+    if let Ok(token) = object.cast::<PyAddedToken>() {
+        let token = token.get();
+        return Ok((NewToken::Ruled(token.token.clone()), token.id));
+    }
+    let Some(content) = object.getattr_opt("content")? else {
+        return Ok((NewToken::Special(name(object)?), None));
+    };
+    let flag = |rule: &str| object.getattr(rule)?.extract::<bool>();
+    let token = AddedToken {
+        content: name(&content)?,
+        id: 0,
+        special: flag("special")?,
+        single_word: flag("single_word")?,
+        lstrip: flag("lstrip")?,
+        rstrip: flag("rstrip")?,
+        normalized: flag("normalized")?,
+    };
+    Ok((NewToken::Ruled(token), None))
 }
 
 #[pymethods]
 impl PyAddedToken {
     #[new]
-    #[pyo3(signature = (content, id, *, special = true, single_word = false, lstrip = false, rstrip = false, normalized = false))]
+    #[pyo3(signature = (content, id = None, *, special = true, single_word = false, lstrip = false, rstrip = false, normalized = false))]
     fn new(
         #[pyo3(from_py_with = name)] content: String,
-        id: TokenId,
+        id: Option<TokenId>,
         special: bool,
         single_word: bool,
         lstrip: bool,
         rstrip: bool,
         normalized: bool,
     ) -> Self {
-        Self { token: AddedToken { content, id, special, single_word, lstrip, rstrip, normalized } }
+        let given = id.unwrap_or_default();
+        let token = AddedToken { content, id: given, special, single_word, lstrip, rstrip, normalized };
+        Self { token, id }
     }
 
     /// The token's text.
@@ -77,10 +110,15 @@ impl PyAddedToken {
         &self.token.content
     }
 
-    /// Its id.
+    /// Its id; an error for a token that has none yet.
     #[getter]
-    fn id(&self) -> TokenId {
-        self.token.id
+    fn id(&self) -> PyResult<TokenId> {
+        self.id.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "{:?} has no id yet; Tokenizer.with_specials gives it one",
+                self.token.content
+            ))
+        })
     }
 
     /// Whether it frames data.
@@ -114,16 +152,17 @@ impl PyAddedToken {
     }
 
     fn __repr__(&self) -> String {
-        let AddedToken { content, id, special, .. } = &self.token;
-        format!("AddedToken({content:?}, {id}, special={})", if *special { "True" } else { "False" })
+        let AddedToken { content, special, .. } = &self.token;
+        let id = self.id.map_or_else(String::new, |id| format!("{id}, "));
+        format!("AddedToken({content:?}, {id}special={})", if *special { "True" } else { "False" })
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
-            let token = &this.get().token;
+            let Self { token, id } = this.get();
             let state = (
                 &token.content,
-                token.id,
+                *id,
                 [token.special, token.single_word, token.lstrip, token.rstrip, token.normalized],
             );
             Ok((this.get_type().getattr("_from_state")?, state.into_pyobject(this.py())?))
@@ -132,7 +171,7 @@ impl PyAddedToken {
 
     /// Makes a token again of what was pickled.
     #[staticmethod]
-    fn _from_state(content: String, id: TokenId, rules: [bool; 5]) -> Self {
+    fn _from_state(content: String, id: Option<TokenId>, rules: [bool; 5]) -> Self {
         let [special, single_word, lstrip, rstrip, normalized] = rules;
         Self::new(content, id, special, single_word, lstrip, rstrip, normalized)
     }

@@ -3,44 +3,94 @@
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyString};
 
 use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
+
+/// What becomes of ids without a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// They are an error.
+    Raise,
+    /// They are left out.
+    Ignore,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Unknown {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>()?.to_str()? {
+            "raise" => Ok(Self::Raise),
+            "ignore" => Ok(Self::Ignore),
+            other => Err(Error::Option {
+                option: "errors",
+                value: other.to_owned(),
+                reason: "ids without a token are an error by 'raise', and left out by 'ignore'".to_owned(),
+            }
+            .into()),
+        }
+    }
+}
+
+/// Takes ids of a tokenizer.
+pub(super) fn of_tokenizer(
+    object: &Bound<'_, PyAny>,
+    tokenizer: &Tokenizer,
+    errors: Unknown,
+) -> PyResult<Vec<TokenId>> {
+    let mut ids = extract(object, tokenizer.max_id(), errors)?;
+    if errors == Unknown::Ignore {
+        ids.retain(|&id| tokenizer.id_to_bytes(id).is_some());
+    }
+    Ok(ids)
+}
 
 /// Takes ids. Those that are no `u32` are unknown whatever the vocabulary;
 /// `max` is its greatest id, past which an iterator is not read on.
-pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> {
+fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
     if let Ok(ids) = object.cast::<PyArray1<TokenId>>() {
         let ids = ids.try_readonly()?;
-        return collect(ids.as_array().iter().map(|&id| Ok(id)));
+        return collect(ids.as_array().iter().map(|&id| Ok(id)), errors);
     }
     // Arrays of other integers, and tensors: numpy knows how to widen them.
     if object.hasattr("__array__")? {
         let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
-        return from_array(&array, max);
+        return from_array(&array, max, errors);
     }
     let mut turns = Turns::default();
     // The length that an object says it has is not trusted.
     let mut ids = Vec::new();
     for id in object.try_iter()? {
-        let id = extract_one(&id?, max)?;
-        if id > max {
-            return Err(unknown(id.into(), max));
+        match extract_one(&id?, max) {
+            Ok(id) if id <= max => memory::push(&mut ids, id)?,
+            Ok(id) if errors == Unknown::Raise => return Err(unknown(id.into(), max)),
+            Err(error) if errors == Unknown::Raise || error.is_instance_of::<PyTypeError>(object.py()) => {
+                return Err(error);
+            }
+            Ok(_) | Err(_) => {}
         }
-        memory::push(&mut ids, id)?;
         turns.after(object.py(), 1)?;
     }
     Ok(ids)
 }
 
 /// The ids of an array, or the first error.
-fn collect(all: impl ExactSizeIterator<Item = Result<TokenId, PyErr>>) -> PyResult<Vec<TokenId>> {
+fn collect(
+    all: impl ExactSizeIterator<Item = Result<TokenId, PyErr>>,
+    errors: Unknown,
+) -> PyResult<Vec<TokenId>> {
     let mut ids = memory::reserved(all.len())?;
     for id in all {
-        ids.push(id?);
+        match id {
+            Ok(id) => ids.push(id),
+            Err(error) if errors == Unknown::Raise => return Err(error),
+            Err(_) => {}
+        }
     }
     Ok(ids)
 }
@@ -60,7 +110,7 @@ pub(super) fn extract_one(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<T
     }
 }
 
-fn from_array(array: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> {
+fn from_array(array: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
     let untyped = array.cast::<PyUntypedArray>()?;
     if numpy::PyUntypedArrayMethods::ndim(untyped) != 1 {
         return Err(PyValueError::new_err("ids are an array of one dimension; pass one row at a time"));
@@ -70,11 +120,11 @@ fn from_array(array: &Bound<'_, PyAny>, max: TokenId) -> PyResult<Vec<TokenId>> 
     match kind {
         'i' => {
             let wide = array.call_method1("astype", ("int64",))?.cast_into::<PyArray1<i64>>()?;
-            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())))
+            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())), errors)
         }
         'u' => {
             let wide = array.call_method1("astype", ("uint64",))?.cast_into::<PyArray1<u64>>()?;
-            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())))
+            collect(wide.try_readonly()?.as_array().iter().map(|&id| checked(id.into())), errors)
         }
         // An empty list becomes an array of floats.
         _ if array.len()? == 0 => Ok(Vec::new()),

@@ -43,6 +43,17 @@ pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<Option<Normalizer>>
     }
 }
 
+/// The characters of the steps that are shown: rules of SentencePiece have 300,000.
+const SHOWN: usize = 300;
+
+/// The beginning of a long text, and how long it is.
+fn shortened(json: &str) -> String {
+    match json.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... of {} characters", &json[..end], json.chars().count()),
+        None => json.to_owned(),
+    }
+}
+
 impl PyNormalizer {
     fn json(&self) -> PyResult<String> {
         Ok(serde_json::to_string(&self.normalizer).map_err(|error| Error::Internal(error.to_string()))?)
@@ -82,7 +93,7 @@ impl PyNormalizer {
     fn __repr__(&self) -> PyResult<String> {
         entry(|| match self.normalizer.name() {
             Some(name) => Ok(format!("Normalizer({name:?})")),
-            None => Ok(format!("<Normalizer {}>", self.json()?)),
+            None => Ok(format!("<Normalizer {}>", shortened(&self.json()?))),
         })
     }
 

@@ -13,6 +13,8 @@ use crate::encoding::char_offsets;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::Aligned;
+use crate::pattern::Work;
+use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 
 /// Where a text is cut into pieces that no merge may cross.
@@ -62,13 +64,17 @@ impl PyPreTokenizer {
 
     /// The spans of the pieces in the text as it is given.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
-        let rewritten = self.pre_tokenizer.rewrite_aligned(text, true)?;
-        let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-        let mut way_back = rewritten.as_ref().map(Aligned::way_back);
         let mut spans = Vec::new();
-        self.pre_tokenizer.for_each_piece(split, |piece| {
-            let range = way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
-            memory::push(&mut spans, [range.start as u64, range.end as u64])
+        let work = Work::of(text.len());
+        self.pre_tokenizer.for_each_stretch(text, true, &work, |step, stretch, at_start| {
+            let (base, text) = (stretch.start, &text[stretch]);
+            let rewritten = step.rewrite_aligned(text, at_start)?;
+            let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+            let mut way_back = rewritten.as_ref().map(Aligned::way_back);
+            step.for_each_piece(split, |piece| {
+                let range = way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
+                memory::push(&mut spans, [(base + range.start) as u64, (base + range.end) as u64])
+            })
         })?;
         Ok(spans)
     }
@@ -126,21 +132,27 @@ impl PyPreTokenizer {
     }
 
     /// The pieces, as the model gets them: a rewritten text (a blank put in
-    /// front, `▁` for a blank) shows here.
+    /// front, `▁` for a blank) shows here. Of a piece that ends inside a character the
+    /// part of it is U+FFFD.
     fn pieces<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
             let text = text.str(py)?;
-            let rewritten = py.detach(|| self.pre_tokenizer.rewrite_text(text, true))?;
-            let text = rewritten.as_deref().unwrap_or(text);
-            let pieces = py.detach(|| self.pre_tokenizer.split(text))?;
-            let mut turns = Turns::default();
-            let all = PyList::empty(py);
-            for piece in pieces {
-                all.append(string(py, &text[piece])?)?;
+            let (mut all, mut ends) = (Vec::new(), Vec::new());
+            py.detach(|| {
+                Pipeline::new(self.pre_tokenizer.clone()).for_each_piece(text, |piece| {
+                    memory::extend(&mut all, piece)?;
+                    memory::push(&mut ends, all.len())
+                })
+            })?;
+            let (mut turns, mut start) = (Turns::default(), 0);
+            let pieces = PyList::empty(py);
+            for end in ends {
+                pieces.append(string(py, &String::from_utf8_lossy(&all[start..end]))?)?;
                 turns.after(py, 1)?;
+                start = end;
             }
-            Ok(all)
+            Ok(pieces)
         })
     }
 

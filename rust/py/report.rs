@@ -8,13 +8,22 @@ use super::word_counts::totals_dict;
 use crate::error::Error;
 use crate::word_counts::Totals;
 
+/// What a trainer learns one by one.
+#[derive(Clone, Copy)]
+pub(super) enum Learnt {
+    /// Merges.
+    Merges(usize),
+    /// Pieces of Unigram, which come from no merges.
+    Pieces(usize),
+}
+
 /// What training found.
 #[pyclass(frozen, module = "sentitok", name = "TrainReport")]
 pub(super) struct PyTrainReport {
     pub stop: String,
     pub totals: Totals,
     pub distinct_pieces: usize,
-    pub merges: usize,
+    pub learnt: Learnt,
     pub dropped: Vec<(String, u64)>,
     pub count_seconds: f64,
     pub merge_seconds: f64,
@@ -41,10 +50,13 @@ impl PyTrainReport {
         self.distinct_pieces
     }
 
-    /// The number of merges learnt, without those of a base.
+    /// The number of merges learnt, without those of a base; Unigram learns none.
     #[getter]
     fn merges(&self) -> usize {
-        self.merges
+        match self.learnt {
+            Learnt::Merges(n) => n,
+            Learnt::Pieces(_) => 0,
+        }
     }
 
     /// The symbols that `limit_alphabet` left out with their counts, the most
@@ -66,7 +78,11 @@ impl PyTrainReport {
     }
 
     fn __repr__(&self) -> String {
-        format!("TrainReport({} merges from {} pieces: {})", self.merges, self.distinct_pieces, self.stop)
+        let (n, stop) = (self.distinct_pieces, &self.stop);
+        match self.learnt {
+            Learnt::Merges(learnt) => format!("TrainReport({learnt} merges from {n} pieces: {stop})"),
+            Learnt::Pieces(learnt) => format!("TrainReport({learnt} pieces from {n} words: {stop})"),
+        }
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -74,10 +90,14 @@ impl PyTrainReport {
             let report = this.get();
             let totals = serde_json::to_string(&report.totals);
             let totals = totals.map_err(|error| Error::Internal(error.to_string()))?;
+            let (merges, pieces) = match report.learnt {
+                Learnt::Merges(n) => (Some(n), 0),
+                Learnt::Pieces(n) => (None, n),
+            };
             let state = (
                 &report.stop,
                 totals,
-                (report.distinct_pieces, report.merges),
+                (report.distinct_pieces, merges, pieces),
                 report.dropped.clone(),
                 (report.count_seconds, report.merge_seconds),
             );
@@ -90,15 +110,16 @@ impl PyTrainReport {
     fn _from_state(
         stop: String,
         totals: &str,
-        sizes: (usize, usize),
+        sizes: (usize, Option<usize>, usize),
         dropped: Vec<(String, u64)>,
         seconds: (f64, f64),
     ) -> PyResult<Self> {
         entry(|| {
-            let ((distinct_pieces, merges), (count_seconds, merge_seconds)) = (sizes, seconds);
+            let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
             let totals = serde_json::from_str(totals);
             let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
-            Ok(Self { stop, totals, distinct_pieces, merges, dropped, count_seconds, merge_seconds })
+            let learnt = merges.map_or(Learnt::Pieces(pieces), Learnt::Merges);
+            Ok(Self { stop, totals, distinct_pieces, learnt, dropped, count_seconds, merge_seconds })
         })
     }
 }

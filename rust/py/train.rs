@@ -12,7 +12,7 @@ use super::counting::Reading;
 use super::error::entry;
 use super::pipeline;
 use super::progress::run;
-use super::report::PyTrainReport;
+use super::report::{Learnt, PyTrainReport};
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
@@ -124,7 +124,7 @@ fn train(
         stop: trained.stop.to_string(),
         totals: *counts.totals(),
         distinct_pieces: counts.len(),
-        merges: trained.merges.len(),
+        learnt: Learnt::Merges(trained.merges.len()),
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
         count_seconds: seconds,
         merge_seconds: started.elapsed().as_secs_f64(),

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::progress::run;
-use super::report::PyTrainReport;
+use super::report::{Learnt, PyTrainReport};
 use super::tokenizer::PyTokenizer;
 use crate::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, Stop};
 use crate::error::{Error, Result};
@@ -144,7 +144,7 @@ impl SentencePieceTraining {
             stop: stop_text(trained.stop),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
-            merges: trained.n_merges,
+            learnt: Learnt::Merges(trained.n_merges),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),

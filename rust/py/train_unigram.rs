@@ -10,7 +10,7 @@ use super::counting::Reading;
 use super::error::entry;
 use super::pipeline;
 use super::progress::run;
-use super::report::PyTrainReport;
+use super::report::{Learnt, PyTrainReport};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::{Error, Result};
@@ -164,7 +164,7 @@ pub(super) fn train_unigram(
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
-            merges: 0,
+            learnt: Learnt::Pieces(tokenizer.vocab_size()),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),

@@ -11,7 +11,7 @@ use super::counting::Reading;
 use super::error::entry;
 use super::pipeline;
 use super::progress::run;
-use super::report::PyTrainReport;
+use super::report::{Learnt, PyTrainReport};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::Result;
@@ -105,6 +105,7 @@ pub(super) fn train_wordpiece(
             unk_token: unk_token.to_owned(),
             continuing_subword_prefix: continuing_subword_prefix.to_owned(),
             max_input_chars_per_word,
+            ..WordPieceOptions::default()
         };
         // Options are looked at before the text is read.
         let given = Given::new(source, texts, counts, asked.as_ref(), default)?;
@@ -122,7 +123,7 @@ pub(super) fn train_wordpiece(
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
-            merges: trained.merges.len(),
+            learnt: Learnt::Merges(trained.merges.len()),
             dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),

@@ -137,6 +137,9 @@ impl Tokenizer {
                 None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
             },
         };
+        // The steps of a chain see what the file has.
+        let spelled = matches!(self.decoder, Decoder::Chain(_)).then(|| self.id_to_token(id)).flatten();
+        let token = spelled.as_deref().map_or(token, str::as_bytes);
         // The sum of long tokens may be more than there is memory for.
         out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
         self.decoder.push(state, id, token, out);

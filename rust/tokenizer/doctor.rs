@@ -64,8 +64,7 @@ impl Tokenizer {
             let mut found = false;
             self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {
                 // The search reads all of the token first, however short the piece.
-                found |=
-                    piece.len() >= token.len() && memchr::memmem::find(piece.as_bytes(), token).is_some();
+                found |= piece.len() >= token.len() && memchr::memmem::find(piece, token).is_some();
                 Ok(())
             })?;
             if found {

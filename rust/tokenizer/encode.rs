@@ -14,6 +14,7 @@ use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
+use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_few};
 use crate::template::Part;
@@ -344,27 +345,43 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
-        let step = &self.pipeline.pre_tokenizer;
-        let rewritten = Rewritten::new(
-            output.spans.is_some(),
-            || step.rewrite_aligned(text, at_start),
-            || step.rewrite_text(text, at_start),
-        )?;
-        let text = rewritten.text(text);
-        check_len(text.len())?;
-        let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
         let work = output.work();
-        self.pipeline.pre_tokenizer.for_each_chunk(text, &work, |pieces| {
-            if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
-                let n_bytes = (last.end - first.start) as usize;
-                output.reserve(n_bytes.min(MOST_RESERVED))?;
-                // A long piece may be pushed id by id.
-                memory::reserve(&mut output.ids, n_bytes)?;
-            }
-            output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
-            output.room_left()
+        self.pipeline.pre_tokenizer.for_each_stretch(text, at_start, &work, |step, stretch, at_start| {
+            let origin = Origin { start: origin.start + stretch.start, ..origin };
+            encode_stretch(step, finder, &text[stretch], at_start, origin, worker, output)
         })
     }
+}
+
+/// Encodes a stretch that `step` rewrites and cuts.
+fn encode_stretch(
+    step: &PreTokenizer,
+    finder: &Finder<'_>,
+    text: &str,
+    at_start: bool,
+    origin: Origin<'_>,
+    worker: &mut Worker<'_>,
+    output: &mut Output,
+) -> Walk {
+    let rewritten = Rewritten::new(
+        output.spans.is_some(),
+        || step.rewrite_aligned(text, at_start),
+        || step.rewrite_text(text, at_start),
+    )?;
+    let text = rewritten.text(text);
+    check_len(text.len())?;
+    let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
+    let work = output.work();
+    step.for_each_chunk(text, &work, |pieces| {
+        if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
+            let n_bytes = (last.end - first.start) as usize;
+            output.reserve(n_bytes.min(MOST_RESERVED))?;
+            // A long piece may be pushed id by id.
+            memory::reserve(&mut output.ids, n_bytes)?;
+        }
+        output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
+        output.room_left()
+    })
 }
 
 /// Spans for which room is made before a chunk is encoded; only a text without

@@ -284,13 +284,16 @@ def _metaspace(rng: random.Random, key: str) -> Json:
 def _single(rng: random.Random) -> Json:
     split: Json = {"type": "Split", "invert": False}
     regex, literal = rng.choice([r"\s+", "[ab]+", r"\w+|[^\w\s]+"]), rng.choice([" ", "a", "."])
-    behavior = rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated"])
+    behavior = rng.choice(["MergedWithPrevious", "MergedWithNext", "Isolated", "Removed", "Contiguous"])
+    split["invert"] = rng.random() < 0.3
     return rng.choice([
         {"type": "Whitespace"},
         {"type": "WhitespaceSplit"},
         {"type": "BertPreTokenizer"},
         {"type": "Digits", "individual_digits": rng.random() < 0.5},
-        split | {"pattern": {"Regex": regex}, "behavior": "Isolated"},
+        {"type": "Punctuation", "behavior": behavior},
+        {"type": "CharDelimiterSplit", "delimiter": rng.choice(" a.")},
+        split | {"pattern": {"Regex": regex}, "behavior": behavior},
         split | {"pattern": {"String": literal}, "behavior": behavior},
     ])  # fmt: skip
 
@@ -304,6 +307,8 @@ def _splitter(rng: random.Random) -> Json | None:
         _single(rng),
         {"type": "Sequence", "pretokenizers": [_single(rng), _single(rng)]},
         {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, _metaspace(rng, "split")]},
+        {"type": "Sequence", "pretokenizers": [_single(rng), _metaspace(rng, "split")]},
+        {"type": "Sequence", "pretokenizers": [_metaspace(rng, "split"), _single(rng)]},
     ])  # fmt: skip
 
 
@@ -317,6 +322,14 @@ def _byte_splitter(rng: random.Random) -> Json:
             {"type": "Split", "pattern": {"Regex": r"\s+|\S+"}, "behavior": "Isolated", "invert": False},
             level | {"add_prefix_space": False, "use_regex": False},
         ]},
+        {"type": "Sequence", "pretokenizers": [
+            _single(rng), level | {"add_prefix_space": True, "use_regex": False},
+        ]},
+        {"type": "Sequence", "pretokenizers": [
+            {"type": "Punctuation", "behavior": "Contiguous"},
+            level | {"add_prefix_space": False, "use_regex": True},
+            {"type": "Digits", "individual_digits": rng.random() < 0.5},
+        ]},
     ])  # fmt: skip
 
 
@@ -324,6 +337,16 @@ def _decoder(rng: random.Random) -> Json | None:
     replace = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
     strip = {"type": "Strip", "content": " ", "start": rng.randrange(3), "stop": 0}
     llama = [replace, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]
+    others = [
+        {"type": "CTC", "pad_token": "a", "word_delimiter_token": "b", "cleanup": rng.random() < 0.5},
+        {"type": "BPEDecoder", "suffix": rng.choice(["</w>", "b"])},
+        {"type": "WordPiece", "prefix": rng.choice(["##", "a"]), "cleanup": rng.random() < 0.5},
+        {
+            "type": "Replace",
+            "pattern": {"String": rng.choice(["a", " ", "ab"])},
+            "content": rng.choice(["", "b"]),
+        },
+    ]
     return rng.choice([
         None,
         {"type": "Fuse"},
@@ -333,6 +356,7 @@ def _decoder(rng: random.Random) -> Json | None:
         {"type": "Sequence", "decoders": llama[: rng.randint(1, 4)]},
         {"type": "Sequence", "decoders": [replace, {"type": "Fuse"}, strip]},
         {"type": "Sequence", "decoders": [rng.choice(llama) for _ in range(rng.randrange(4))]},
+        {"type": "Sequence", "decoders": [rng.choice([*llama, *others]) for _ in range(rng.randrange(4))]},
     ])  # fmt: skip
 
 

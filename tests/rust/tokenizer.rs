@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sentitok::added_tokens::Specials;
+use sentitok::added_tokens::{NewToken, Specials};
 use sentitok::bpe::trainer::{Alphabet, BpeTrainer};
 use sentitok::format::tiktoken;
 use sentitok::{EncodeOptions, Error, PreTokenizer, Progress, TokenId, Tokenizer, WordCounts};
@@ -44,7 +44,7 @@ fn a_piece_is_no_special_token_by_being_its_text() {
     let file = of_model(model, special);
     let again = Tokenizer::from_bytes(&file.to_bytes().unwrap()).unwrap();
     let ranks = of_ranks(&["abc"]);
-    let named = ranks.with_specials(&["abc".to_owned()]).unwrap();
+    let named = ranks.with_specials([NewToken::Special("abc".to_owned())]).unwrap();
     for (name, tokenizer, text, plain, special) in [
         ("file", &file, "<s>", vec![1, 4], vec![0]),
         ("read again", &again, "<s>", vec![1, 4], vec![0]),

@@ -42,7 +42,7 @@ fn slow(documents: &[&str]) -> BTreeMap<Vec<u8>, u64> {
     for document in documents {
         pipeline()
             .for_each_piece(document, |piece| {
-                *counts.entry(piece.as_bytes().to_vec()).or_default() += 1;
+                *counts.entry(piece.to_vec()).or_default() += 1;
                 Ok(())
             })
             .unwrap();

@@ -69,6 +69,20 @@ pub(super) fn check_ids(node: &Node<'_>, added: &[AddedToken], tokens: &Tokens, 
     Ok(())
 }
 
+/// Refuses rules that look at what stands beside a token where the normalizer ends in
+/// ByteLevel: they would see bytes as characters, a space as a letter.
+pub(super) fn check_spelled(node: &Node<'_>, added: &[AddedToken]) -> Result<()> {
+    let looks = |token: &&AddedToken| token.normalized && (token.single_word || token.lstrip || token.rstrip);
+    match added.iter().find(looks) {
+        Some(token) => Err(node.error(format!(
+            "{:?} is normalized and has single_word, lstrip or rstrip, which behind a ByteLevel normalizer \
+             is not supported; set normalized to false",
+            token.content
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Which ids tokenizers gives to added tokens, in the order of the file.
 pub(super) struct NextId {
     vocab_len: u64,

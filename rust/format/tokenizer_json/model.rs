@@ -20,10 +20,11 @@ use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{WordPiece, WordPieceOptions};
 
 /// The algorithms, by their names in files.
-const KINDS: [&str; 3] = [BPE, WORD_PIECE, UNIGRAM];
+const KINDS: [&str; 4] = [BPE, WORD_PIECE, UNIGRAM, WORD_LEVEL];
 const BPE: &str = "BPE";
 const WORD_PIECE: &str = "WordPiece";
 const UNIGRAM: &str = "Unigram";
+const WORD_LEVEL: &str = "WordLevel";
 
 /// A model as the file has it.
 #[derive(Default)]
@@ -165,7 +166,7 @@ impl RawModel<'_> {
     /// Checks the model and builds its tables; `beside` is what a header says.
     pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Model> {
         match self.kind {
-            Some(WORD_PIECE) => self.word_piece(vocab, unit).map(Model::WordPiece),
+            Some(WORD_PIECE | WORD_LEVEL) => self.word_piece(vocab, unit).map(Model::WordPiece),
             Some(UNIGRAM) => self.unigram(vocab, unit, beside).map(Model::Unigram),
             _ => self.bpe(vocab, unit, beside).map(Model::Bpe),
         }
@@ -173,7 +174,17 @@ impl RawModel<'_> {
 
     fn word_piece(self, vocab: Vocab, unit: Unit) -> Result<WordPiece> {
         if unit == Unit::Bytes {
-            return Err(Error::format("$.pre_tokenizer", "ByteLevel before WordPiece is not supported"));
+            let name = self.kind.unwrap_or(WORD_PIECE);
+            return Err(Error::format(
+                "$.pre_tokenizer",
+                format!("ByteLevel before {name} is not supported"),
+            ));
+        }
+        if self.kind == Some(WORD_LEVEL) {
+            let Some(unk_token) = self.options.unk_token else {
+                return Err(Error::format("$.model", "the field \"unk_token\" is missing"));
+            };
+            return WordPiece::new(vocab, WordPieceOptions::whole_words(unk_token));
         }
         let defaults = WordPieceOptions::default();
         let or = |given: Option<String>, default: String| given.unwrap_or(default);
@@ -186,6 +197,7 @@ impl RawModel<'_> {
             max_input_chars_per_word: self
                 .max_input_chars_per_word
                 .unwrap_or(defaults.max_input_chars_per_word),
+            whole_words: false,
         };
         WordPiece::new(vocab, options)
     }

@@ -66,6 +66,13 @@ impl<'a> Node<'a> {
         self.value.as_bool().ok_or_else(|| self.expected("true or false"))
     }
 
+    /// A string of one character.
+    pub(super) fn char(&self) -> Result<char> {
+        let mut chars = self.value.as_str().unwrap_or_default().chars();
+        let only = chars.next().filter(|_| chars.next().is_none());
+        only.ok_or_else(|| self.expected("one character"))
+    }
+
     /// A whole number from 0 to 2^32 - 1.
     pub(super) fn u32(&self) -> Result<u32> {
         let number = self.value.as_u64().and_then(|number| u32::try_from(number).ok());

@@ -1,70 +1,79 @@
-//! Pre-tokenizers of tokenizer.json: splitters, then perhaps ByteLevel.
+//! Pre-tokenizers of tokenizer.json: splitters, perhaps ByteLevel, and splitters of what
+//! it spells.
 //!
 //! Both directions side by side, because each must undo the other. A pattern is
 //! read in Oniguruma's dialect, the one tokenizers runs, and written only if it
 //! means the same there.
 
+use std::num::NonZeroUsize;
+
 use serde_json::{Value, json};
 
 use super::node::Node;
-use super::stages::prepend_scheme;
+use super::stages::metaspace;
+use super::write::not_representable;
 use crate::bpe::Unit;
 use crate::error::{Error, Result};
 use crate::pattern::dialect;
-use crate::pre_tokenizer::{PreTokenizer, Prepend, SplitPattern};
+use crate::pre_tokenizer::{
+    Behavior, Delimiter, Marked, PreTokenizer, Prepend, REPLACEMENT, Split, SplitPattern,
+};
 
 const SUPPORTED: &[&str] = &[
+    "BertPreTokenizer",
     "ByteLevel",
-    "Split",
+    "CharDelimiterSplit",
     "Digits",
+    "FixedLength",
+    "Metaspace",
+    "Punctuation",
+    "Sequence",
+    "Split",
     "Whitespace",
     "WhitespaceSplit",
-    "BertPreTokenizer",
-    "Metaspace",
-    "Sequence",
 ];
 
-/// Reads a pre-tokenizer; the unit is bytes if it ends in a ByteLevel.
-pub(super) fn read(node: Option<&Node<'_>>) -> Result<(PreTokenizer, Unit)> {
-    let mut steps = Vec::new();
+/// Reads a pre-tokenizer; the unit is bytes if there is a ByteLevel in it, or if the
+/// normalizer ends in one, by which text `is_spelled` already.
+pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool) -> Result<(PreTokenizer, Unit)> {
+    let mut nodes = Vec::new();
     if let Some(node) = node {
-        flatten(node, &mut steps)?;
+        flatten(node, &mut nodes)?;
     }
-    let byte_level = match steps.last() {
-        Some(last) if last.kind()? == "ByteLevel" => steps.pop(),
-        _ => None,
-    };
-    let splitter = splitters(&steps)?;
-    let Some(byte_level) = byte_level else {
-        return Ok((splitter.unwrap_or(PreTokenizer::Bytes), Unit::Chars));
-    };
-    let add_prefix_space = byte_level.require("add_prefix_space")?.bool()?;
-    byte_level.require("trim_offsets")?.bool()?;
-    let use_regex = byte_level.flag("use_regex", true)?;
-    let pre_tokenizer = match (splitter, use_regex, add_prefix_space) {
-        (None, true, _) => PreTokenizer::Gpt2 { add_prefix_space },
-        (Some(splitter), false, false) => splitter,
-        (None, false, false) => PreTokenizer::Bytes,
-        (_, false, true) => {
-            return Err(
-                byte_level.error("add_prefix_space without use_regex is not supported in this release")
-            );
+    let mut unit = if is_spelled { Unit::Bytes } else { Unit::Chars };
+    // What sees text, and what sees bytes spelled as characters.
+    let (mut steps, mut behind) = (Vec::new(), Vec::new());
+    for node in &nodes {
+        match (node.kind()?, unit) {
+            ("ByteLevel", Unit::Bytes) => {
+                return Err(node.error("a second ByteLevel, which would spell bytes twice, is not supported"));
+            }
+            ("ByteLevel", Unit::Chars) => {
+                steps.extend(byte_level(node)?);
+                unit = Unit::Bytes;
+            }
+            (_, Unit::Bytes) => behind.push(splitter(node)?),
+            (_, Unit::Chars) => steps.push(splitter(node)?),
         }
-        (Some(splitter), true, false) => {
-            let gpt2 = PreTokenizer::Gpt2 { add_prefix_space };
-            let mut steps = match splitter {
-                PreTokenizer::Sequence { steps } => steps,
-                only => vec![only],
-            };
-            steps.push(gpt2);
-            PreTokenizer::sequence(steps).map_err(|error| byte_level.error(error.to_string()))?
-        }
-        (Some(_), true, true) => {
-            return Err(byte_level.error("add_prefix_space after another splitter is not supported"));
-        }
+    }
+    let at = |error: Error| match nodes.last() {
+        Some(node) => node.error(error.to_string()),
+        None => error,
     };
-    Ok((pre_tokenizer, Unit::Bytes))
+    if !behind.is_empty() {
+        steps.push(PreTokenizer::byte_spelled(behind).map_err(at)?);
+    }
+    let pre_tokenizer = match steps.is_empty() {
+        true => PreTokenizer::Bytes,
+        false if steps == WORDS => PreTokenizer::MetaspaceWords,
+        false => PreTokenizer::sequence(steps).map_err(at)?,
+    };
+    Ok((pre_tokenizer, unit))
 }
+
+/// The steps that [`PreTokenizer::MetaspaceWords`] is.
+static WORDS: [PreTokenizer; 2] =
+    [PreTokenizer::WhitespaceSplit, PreTokenizer::Metaspace { prepend: Prepend::Always, split: true }];
 
 fn flatten<'a>(node: &Node<'a>, steps: &mut Vec<Node<'a>>) -> Result<()> {
     if node.kind()? == "Sequence" {
@@ -74,117 +83,145 @@ fn flatten<'a>(node: &Node<'a>, steps: &mut Vec<Node<'a>>) -> Result<()> {
     Ok(())
 }
 
-/// All splitters as one; `None` if there is none.
-fn splitters(nodes: &[Node<'_>]) -> Result<Option<PreTokenizer>> {
-    let mut steps = nodes.iter().map(splitter).collect::<Result<Vec<_>>>()?;
-    match &steps[..] {
-        [] => Ok(None),
-        [
-            PreTokenizer::WhitespaceSplit,
-            PreTokenizer::Metaspace { prepend: Prepend::Always, split: true },
-        ] => Ok(Some(PreTokenizer::MetaspaceWords)),
-        [_] => Ok(steps.pop()),
-        _ => PreTokenizer::sequence(steps).map(Some).map_err(|error| nodes[0].error(error.to_string())),
-    }
+/// What a ByteLevel does before it spells bytes as characters.
+fn byte_level(node: &Node<'_>) -> Result<Option<PreTokenizer>> {
+    let add_prefix_space = node.require("add_prefix_space")?.bool()?;
+    node.require("trim_offsets")?.bool()?;
+    Ok(match node.flag("use_regex", true)? {
+        true => Some(PreTokenizer::Gpt2 { add_prefix_space }),
+        false => add_prefix_space.then_some(PreTokenizer::PrefixSpace),
+    })
 }
 
 fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
-    match node.kind()? {
-        "Split" => split(node),
+    let at = |delimiter, behavior| PreTokenizer::Split(Split { delimiter, behavior, invert: false });
+    Ok(match node.kind()? {
+        "Split" => split(node)?,
+        "Punctuation" => at(Delimiter::Punctuation, behavior(node, Some(Behavior::Isolated))?),
         "Digits" => {
-            let pattern = if node.flag("individual_digits", false)? { r"\p{N}" } else { r"\p{N}+" };
-            Ok(PreTokenizer::Regex(SplitPattern::new(pattern, false)?))
+            let is_single = node.flag("individual_digits", false)?;
+            at(Delimiter::Number, if is_single { Behavior::Isolated } else { Behavior::Contiguous })
         }
-        "Whitespace" => Ok(PreTokenizer::Whitespace),
-        "WhitespaceSplit" => Ok(PreTokenizer::WhitespaceSplit),
-        "BertPreTokenizer" => Ok(PreTokenizer::Bert),
+        "CharDelimiterSplit" => {
+            let character = node.require("delimiter")?.char()?;
+            at(Delimiter::Character { character }, Behavior::Removed)
+        }
+        "FixedLength" => {
+            let length = node.require("length")?;
+            let length = NonZeroUsize::new(length.u32()? as usize)
+                .ok_or_else(|| length.expected("a number of characters from 1"))?;
+            PreTokenizer::FixedLength { length }
+        }
+        "Whitespace" => PreTokenizer::Whitespace,
+        "WhitespaceSplit" => PreTokenizer::WhitespaceSplit,
+        "BertPreTokenizer" => PreTokenizer::Bert,
         "Metaspace" => {
-            let prepend = match prepend_scheme(node)? {
-                "always" => Prepend::Always,
-                "first" => Prepend::First,
-                _ => Prepend::Never,
-            };
-            Ok(PreTokenizer::Metaspace { prepend, split: node.flag("split", true)? })
+            let (mark, prepend) = metaspace(node)?;
+            let split = node.flag("split", true)?;
+            match mark {
+                REPLACEMENT => PreTokenizer::Metaspace { prepend, split },
+                mark => PreTokenizer::Marked(Marked { mark, prepend, split }),
+            }
         }
-        "ByteLevel" => Err(node.error("ByteLevel before another splitter is not supported in this release")),
-        other => Err(node.unsupported(other, SUPPORTED)),
-    }
+        other => return Err(node.unsupported(other, SUPPORTED)),
+    })
+}
+
+fn behavior(node: &Node<'_>, default: Option<Behavior>) -> Result<Behavior> {
+    let Some(behavior) = node.get("behavior")? else {
+        return default.ok_or_else(|| node.error("the field \"behavior\" is missing"));
+    };
+    let named = behavior.str()?;
+    let known = Behavior::NAMES.iter().find(|(name, _)| *name == named);
+    known.map(|(_, behavior)| *behavior).ok_or_else(|| {
+        behavior.expected(&format!("one of {}", Behavior::NAMES.map(|(name, _)| name).join(", ")))
+    })
 }
 
 fn split(node: &Node<'_>) -> Result<PreTokenizer> {
     let pattern = node.require("pattern")?;
-    let literal = pattern.get("String")?.map(|node| node.str()).transpose()?;
-    let (behavior, invert) = (node.require("behavior")?, node.require("invert")?.bool()?);
-    let unsupported = |what: &str| {
-        Err(behavior.error(format!(
-            "{what} is not supported in this release; supported: Isolated, Removed with invert for the published \
-             patterns that leave nothing over, MergedWithPrevious and MergedWithNext for one character"
-        )))
+    let (behavior, invert) = (behavior(node, None)?, node.require("invert")?.bool()?);
+    let delimiter = match pattern.get("String")? {
+        Some(literal) if !literal.str()?.is_empty() => Delimiter::Literal { text: literal.str()?.to_owned() },
+        // An empty string is a pattern of nothing.
+        _ => match from_regex(&pattern)? {
+            PreTokenizer::Regex(pattern) if behavior != Behavior::Isolated => Delimiter::Pattern(pattern),
+            pieces if behavior == Behavior::Isolated => return Ok(pieces),
+            // The matches of a published pattern leave nothing over.
+            published if behavior == Behavior::Removed && invert => return Ok(published),
+            published => {
+                Delimiter::Pattern(SplitPattern::new(published.pattern().unwrap_or_default(), true)?)
+            }
+        },
     };
-    let pattern = match (behavior.str()?, literal) {
-        ("Isolated", Some(literal)) => escape(literal),
-        ("Isolated", None) => return from_regex(&pattern),
-        ("Removed", None) if invert => {
-            return match from_regex(&pattern)? {
-                PreTokenizer::Regex(_) => unsupported("Removed with this pattern"),
-                published => Ok(published),
-            };
-        }
-        ("MergedWithPrevious", Some(literal)) if !invert && literal.chars().count() == 1 => {
-            let c = escape(literal);
-            format!("[^{c}]*{c}|[^{c}]+")
-        }
-        ("MergedWithNext", Some(literal)) if !invert && literal.chars().count() == 1 => {
-            let c = escape(literal);
-            format!("{c}[^{c}]*|[^{c}]+")
-        }
-        (other, _) => return unsupported(&format!("{other:?} (invert: {invert})")),
-    };
-    Ok(PreTokenizer::Regex(SplitPattern::new(&pattern, false)?))
+    Ok(PreTokenizer::Split(Split { delimiter, behavior, invert }))
 }
 
 /// Reads `{"Regex": …}`. A pattern that needs look-around gets it: the file
 /// asks for it, and the step limit holds.
 fn from_regex(node: &Node<'_>) -> Result<PreTokenizer> {
-    let regex = node.get("Regex")?.ok_or_else(|| node.expected("{\"String\": …} or {\"Regex\": …}"))?;
+    let literal = node.get("String")?;
+    let regex = match literal {
+        Some(literal) => literal,
+        None => node.get("Regex")?.ok_or_else(|| node.expected("{\"String\": …} or {\"Regex\": …}"))?,
+    };
     let pattern = regex.str()?;
     PreTokenizer::from_oniguruma_pattern(pattern)
         .or_else(|error| {
-            dialect::check(pattern)?;
-            let pattern = SplitPattern::new(pattern, true).map_err(|_| error)?;
+            let pattern = dialect::from_oniguruma(pattern)?;
+            let pattern = SplitPattern::new(&pattern, true).map_err(|_| error)?;
             Ok(PreTokenizer::Regex(pattern))
         })
         .map_err(|error: Error| regex.error(error.to_string()))
 }
 
-/// A literal string as a pattern.
-fn escape(literal: &str) -> String {
-    let mut pattern = String::with_capacity(literal.len());
-    for c in literal.chars() {
-        if c.is_ascii_punctuation() {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
-}
-
 /// A pre-tokenizer as JSON.
 pub(super) fn write(pre_tokenizer: &PreTokenizer, unit: Unit) -> Result<Value> {
-    if unit == Unit::Chars {
-        return splitter_json(pre_tokenizer);
-    }
-    if let PreTokenizer::Gpt2 { add_prefix_space } = pre_tokenizer {
-        return Ok(byte_level_json(*add_prefix_space, true));
-    }
-    let byte_level = byte_level_json(false, false);
-    let mut steps = match pre_tokenizer {
-        PreTokenizer::Bytes => return Ok(byte_level),
-        PreTokenizer::Sequence { steps } => steps.iter().map(splitter_json).collect::<Result<Vec<_>>>()?,
-        splitter => vec![splitter_json(splitter)?],
+    let (mut steps, mut behind) = (Vec::new(), Vec::new());
+    flattened(pre_tokenizer, &mut steps, &mut behind);
+    // ByteLevel does itself what stands before it, if it can.
+    let own = match (unit, steps.last()) {
+        (Unit::Chars, _) => None,
+        (Unit::Bytes, Some(PreTokenizer::Gpt2 { add_prefix_space })) => Some((*add_prefix_space, true)),
+        (Unit::Bytes, Some(PreTokenizer::PrefixSpace)) => Some((true, false)),
+        (Unit::Bytes, _) => None,
     };
-    steps.push(byte_level);
-    Ok(json!({"type": "Sequence", "pretokenizers": steps}))
+    if own.is_some() {
+        steps.pop();
+    }
+    let mut written = steps.into_iter().map(splitter_json).collect::<Result<Vec<_>>>()?;
+    if unit == Unit::Bytes {
+        let (add_prefix_space, use_regex) = own.unwrap_or((false, false));
+        written.push(byte_level_json(add_prefix_space, use_regex));
+    }
+    for step in behind {
+        written.push(splitter_json(step)?);
+    }
+    Ok(match written.len() {
+        0 => Value::Null,
+        1 => written.remove(0),
+        _ => json!({"type": "Sequence", "pretokenizers": written}),
+    })
+}
+
+/// The steps of a pre-tokenizer, and those behind ByteLevel.
+fn flattened<'a>(
+    pre_tokenizer: &'a PreTokenizer,
+    steps: &mut Vec<&'a PreTokenizer>,
+    behind: &mut Vec<&'a PreTokenizer>,
+) {
+    match pre_tokenizer {
+        PreTokenizer::Bytes => {}
+        PreTokenizer::MetaspaceWords => steps.extend(&WORDS),
+        PreTokenizer::Sequence { steps: several } => {
+            several.iter().for_each(|step| flattened(step, steps, behind));
+        }
+        PreTokenizer::Within { outer, inner } => {
+            [outer, inner].into_iter().for_each(|part| flattened(part, steps, behind));
+        }
+        PreTokenizer::ByteSpelled { steps } => behind.extend(steps),
+        splitter => steps.push(splitter),
+    }
 }
 
 /// A ByteLevel stage as JSON.
@@ -197,21 +234,14 @@ pub(super) fn byte_level_json(add_prefix_space: bool, use_regex: bool) -> Value 
 fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
     let not_representable = |reason: String| Err(Error::NotRepresentable { format: super::NAME, reason });
     Ok(match pre_tokenizer {
-        PreTokenizer::Bytes => Value::Null,
         PreTokenizer::Whitespace => json!({"type": "Whitespace"}),
         PreTokenizer::WhitespaceSplit => json!({"type": "WhitespaceSplit"}),
         PreTokenizer::Bert => json!({"type": "BertPreTokenizer"}),
-        PreTokenizer::Metaspace { prepend, split } => json!({
-            "type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme(*prepend), "split": split,
-        }),
-        PreTokenizer::MetaspaceWords => json!({"type": "Sequence", "pretokenizers": [
-            splitter_json(&PreTokenizer::WhitespaceSplit)?,
-            splitter_json(&PreTokenizer::Metaspace { prepend: Prepend::Always, split: true })?,
-        ]}),
-        PreTokenizer::Sequence { steps } => json!({
-            "type": "Sequence", "pretokenizers": steps.iter().map(splitter_json).collect::<Result<Vec<_>>>()?,
-        }),
-        PreTokenizer::Gpt2 { add_prefix_space: true } => {
+        PreTokenizer::Metaspace { prepend, split } => metaspace_json(REPLACEMENT, *prepend, *split),
+        PreTokenizer::Marked(Marked { mark, prepend, split }) => metaspace_json(*mark, *prepend, *split),
+        PreTokenizer::FixedLength { length } => json!({"type": "FixedLength", "length": length}),
+        PreTokenizer::Split(split) => split_json(split)?,
+        PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::PrefixSpace => {
             return not_representable("a prefix space is added only beside byte-level tokens".into());
         }
         other => {
@@ -226,6 +256,34 @@ fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
             json!({
                 "type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false,
             })
+        }
+    })
+}
+
+fn metaspace_json(mark: char, prepend: Prepend, split: bool) -> Value {
+    json!({"type": "Metaspace", "replacement": mark, "prepend_scheme": scheme(prepend), "split": split})
+}
+
+fn split_json(split: &Split) -> Result<Value> {
+    let behavior = split.behavior.name();
+    let general = |pattern: Value| json!({"type": "Split", "pattern": pattern, "behavior": behavior, "invert": split.invert});
+    Ok(match (&split.delimiter, split.behavior, split.invert) {
+        (Delimiter::Punctuation, _, false) => json!({"type": "Punctuation", "behavior": behavior}),
+        (Delimiter::Number, Behavior::Isolated | Behavior::Contiguous, false) => {
+            json!({"type": "Digits", "individual_digits": split.behavior == Behavior::Isolated})
+        }
+        (Delimiter::Character { character }, Behavior::Removed, false) => {
+            json!({"type": "CharDelimiterSplit", "delimiter": character})
+        }
+        (Delimiter::Character { character }, ..) => general(json!({"String": character})),
+        (Delimiter::Literal { text }, ..) => general(json!({"String": text})),
+        (Delimiter::Number, ..) => general(json!({"Regex": r"\p{N}"})),
+        (Delimiter::Pattern(pattern), ..) => {
+            dialect::check(pattern.pattern()).map_err(|error| not_representable(error.to_string()))?;
+            general(json!({"Regex": pattern.pattern()}))
+        }
+        (Delimiter::Punctuation, _, true) => {
+            return Err(not_representable("all but punctuation as a delimiter"));
         }
     })
 }

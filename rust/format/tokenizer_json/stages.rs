@@ -1,37 +1,61 @@
-//! Reading the stages of tokenizer.json around the model: normalizer,
-//! pre-tokenizer, decoder.
+//! Reading the normalizer of tokenizer.json, and what it shares with other stages.
 //!
 //! What this crate runs exactly as Hugging Face does is read; everything else
 //! is refused by its name and path.
 
 use super::node::Node;
 use super::sentencepiece_steps;
-use crate::bpe::Unit;
-use crate::decoder::{Decoder, METASPACE};
 use crate::error::Result;
 use crate::normalizer::{Bert, Charsmap, Matches, Normalizer, Precompiled};
 use crate::pattern::dialect;
+use crate::pre_tokenizer::Prepend;
 
 #[rustfmt::skip]
 const NORMALIZERS: &[&str] = &[
-    "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled", "Prepend", "Replace", "Sequence",
-    "Strip", "StripAccents",
-];
-#[rustfmt::skip]
-const DECODERS: &[&str] = &[
-    "ByteLevel", "Metaspace", "BPEDecoder", "WordPiece", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence",
+    "BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled", "Prepend", "Replace",
+    "Sequence", "Strip", "StripAccents",
 ];
 
-/// Reads a normalizer.
-pub(super) fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
+/// Reads a normalizer, and whether it ends in a ByteLevel, which spells bytes as characters.
+pub(super) fn read(node: Option<&Node<'_>>) -> Result<(Option<Normalizer>, bool)> {
+    let Some(node) = node else { return Ok((None, false)) };
+    let steps = match node.kind()? {
+        "ByteLevel" => return Ok((None, true)),
+        "Sequence" => node.require("normalizers")?.elements()?,
+        _ => Vec::new(),
+    };
+    match steps.split_last() {
+        Some((last, before)) if last.kind()? == "ByteLevel" => {
+            let steps = if before.is_empty() { None } else { Some(sequence(before)?) };
+            Ok((steps, true))
+        }
+        _ => Ok((Some(normalizer(node)?), false)),
+    }
+}
+
+fn sequence(steps: &[Node<'_>]) -> Result<Normalizer> {
+    let sequence = Normalizer::sequence(steps.iter().map(normalizer))?;
+    let joined = match &sequence {
+        Normalizer::Sequence { normalizers } => sentencepiece_steps::joined(normalizers),
+        _ => None,
+    };
+    Ok(joined.unwrap_or(sequence))
+}
+
+fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
     match node.kind()? {
         "Prepend" => Ok(Normalizer::Prepend { prepend: node.require("prepend")?.str()?.to_owned() }),
         "Replace" => {
             let (pattern, content) = (node.require("pattern")?, node.require("content")?.str()?.to_owned());
-            let Some(regex) = pattern.get("Regex")? else {
-                return Ok(Normalizer::Replace { pattern: pattern.literal()?.to_owned(), content });
+            let regex = match pattern.get("String")? {
+                // A pattern of nothing.
+                Some(literal) if literal.str()?.is_empty() => literal,
+                Some(literal) => {
+                    return Ok(Normalizer::Replace { pattern: literal.str()?.to_owned(), content });
+                }
+                None => pattern.require("Regex")?,
             };
-            let compiled = dialect::check(regex.str()?).and_then(|()| Matches::new(regex.str()?));
+            let compiled = dialect::from_oniguruma(regex.str()?).and_then(|source| Matches::new(&source));
             let pattern = compiled.map_err(|error| regex.error(error.to_string()))?;
             Ok(Normalizer::ReplaceMatches { pattern, content })
         }
@@ -58,134 +82,30 @@ pub(super) fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
             right: node.require("strip_right")?.bool()?,
         }),
         "Nmt" => Ok(Normalizer::Nmt),
-        "Sequence" => {
-            let steps = node.require("normalizers")?.elements()?;
-            let sequence = Normalizer::sequence(steps.iter().map(normalizer))?;
-            Ok(match &sequence {
-                Normalizer::Sequence { normalizers } => sentencepiece_steps::joined(normalizers),
-                _ => None,
-            }
-            .unwrap_or(sequence))
-        }
+        "Sequence" => sequence(&node.require("normalizers")?.elements()?),
+        "ByteLevel" => Err(node.error("ByteLevel in a normalizer is supported as its last step alone")),
         other => Err(node.unsupported(other, NORMALIZERS)),
     }
 }
 
-/// A step of a decoder.
-enum Step {
-    ByteLevel,
-    Metaspace { strip_first: bool },
-    Suffix(String),
-    WordPiece { prefix: String, cleanup: bool },
-    Replace,
-    ByteFallback,
-    Fuse,
-    Strip(usize),
-}
-
-/// Reads a decoder; `None` is what stands in a file without one.
-pub(super) fn decoder(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
-    let Some(node) = node else {
-        // Byte-level tokens without a decoder: tokenizers shows their spelling,
-        // which is no text; the bytes are.
-        return Ok(if unit == Unit::Bytes { Decoder::Bytes } else { Decoder::Spaced });
-    };
-    let mut steps = Vec::new();
-    decoder_steps(node, &mut steps)?;
-    let decoder = match (unit, &mut steps[..]) {
-        (Unit::Bytes, [Step::ByteLevel]) => Decoder::Bytes,
-        (Unit::Chars, [] | [Step::Fuse]) => Decoder::Bytes,
-        (Unit::Chars, [Step::Metaspace { strip_first }] | [Step::Metaspace { strip_first }, Step::Fuse]) => {
-            Decoder::Metaspace { strip_first: *strip_first }
-        }
-        (Unit::Chars, [Step::Suffix(suffix)]) => Decoder::Suffix { suffix: std::mem::take(suffix) },
-        (Unit::Chars, [Step::WordPiece { prefix, cleanup }]) => {
-            Decoder::WordPiece { prefix: std::mem::take(prefix), cleanup: *cleanup }
-        }
-        (Unit::Chars, [Step::Replace] | [Step::Replace, Step::Fuse]) => {
-            Decoder::Metaspace { strip_first: false }
-        }
-        (
-            Unit::Chars,
-            [Step::Replace, Step::ByteFallback] | [Step::Replace, Step::ByteFallback, Step::Fuse],
-        ) => Decoder::ByteFallback { strip: 0 },
-        (Unit::Chars, [Step::Replace, Step::ByteFallback, Step::Fuse, Step::Strip(strip)]) => {
-            Decoder::ByteFallback { strip: *strip }
-        }
-        (Unit::Chars, [Step::Replace, Step::Fuse, Step::Strip(strip)]) => Decoder::Stripped { strip: *strip },
-        (Unit::Chars, steps) if steps.iter().any(|step| matches!(step, Step::ByteLevel)) => {
-            return Err(node.error("a ByteLevel decoder without a ByteLevel pre-tokenizer is not supported"));
-        }
-        (Unit::Bytes, _) => {
-            return Err(node.error("beside a ByteLevel pre-tokenizer only a ByteLevel decoder is supported"));
-        }
-        (Unit::Chars, _) => {
-            return Err(node.error(
-                "these steps in this order are not supported; \
-                 supported: Replace \"▁\" by \" \", ByteFallback, Fuse, Strip, each but the first optional",
-            ));
-        }
-    };
-    Ok(decoder)
-}
-
-fn decoder_steps(node: &Node<'_>, steps: &mut Vec<Step>) -> Result<()> {
-    steps.push(match node.kind()? {
-        "ByteLevel" => Step::ByteLevel,
-        "Metaspace" => Step::Metaspace { strip_first: prepend_scheme(node)? != "never" },
-        "WordPiece" => Step::WordPiece {
-            prefix: node.require("prefix")?.str()?.to_owned(),
-            cleanup: node.require("cleanup")?.bool()?,
-        },
-        "BPEDecoder" => Step::Suffix(node.require("suffix")?.str()?.to_owned()),
-        "Replace" => {
-            let (pattern, content) = (node.require("pattern")?, node.require("content")?);
-            if pattern.literal()? != METASPACE.to_string() || content.str()? != " " {
-                return Err(node.error("only \"▁\" replaced by \" \" is supported"));
-            }
-            Step::Replace
-        }
-        "ByteFallback" => Step::ByteFallback,
-        "Fuse" => Step::Fuse,
-        "Strip" => {
-            let (start, stop) = (node.require("start")?.u32()?, node.require("stop")?);
-            if node.require("content")?.str()? != " " || stop.u32()? != 0 {
-                return Err(node.error("only spaces stripped at the start are supported"));
-            }
-            Step::Strip(start as usize)
-        }
-        "Sequence" => {
-            return node
-                .require("decoders")?
-                .elements()?
-                .iter()
-                .try_for_each(|step| decoder_steps(step, steps));
-        }
-        other => return Err(node.unsupported(other, DECODERS)),
-    });
-    Ok(())
-}
-
-/// The `prepend_scheme` of a Metaspace, or what old files say instead.
-pub(super) fn prepend_scheme(node: &Node<'_>) -> Result<&'static str> {
-    let replacement = node.require("replacement")?;
-    if replacement.str()? != METASPACE.to_string() {
-        return Err(replacement.expected("\"▁\"; other marks are not supported"));
-    }
+/// The mark of a Metaspace, and its `prepend_scheme` or what old files say instead.
+pub(super) fn metaspace(node: &Node<'_>) -> Result<(char, Prepend)> {
+    let mark = node.require("replacement")?.char()?;
     let scheme = match node.get("prepend_scheme")? {
-        None => "always",
+        None => Prepend::Always,
         Some(scheme) => match scheme.str()? {
-            "always" => "always",
-            "first" => "first",
-            "never" => "never",
+            "always" => Prepend::Always,
+            "first" => Prepend::First,
+            "never" => Prepend::Never,
             _ => return Err(scheme.expected("\"always\", \"first\" or \"never\"")),
         },
     };
     // tokenizers refuses these files too.
-    if !node.flag("add_prefix_space", true)? && scheme != "never" {
+    if !node.flag("add_prefix_space", true)? && scheme != Prepend::Never {
         return Err(node.error(format!(
-            "add_prefix_space is false but prepend_scheme is {scheme:?}; it must be \"never\""
+            "add_prefix_space is false but prepend_scheme is {:?}; it must be \"never\"",
+            super::split::scheme(scheme)
         )));
     }
-    Ok(scheme)
+    Ok((mark, scheme))
 }

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::NAME;
 use super::added::{NextId, template_json, token_json};
-use super::split;
-use super::write_stages::{decoder, normalizer};
+use super::write_stages::normalizer;
 use super::write_unigram::WrittenUnigram;
+use super::{decoders, split};
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder};
 use crate::error::{Error, Result};
@@ -51,6 +51,7 @@ pub(super) struct Document<'a> {
 enum Written<'a> {
     Bpe(WrittenBpe<'a>),
     WordPiece(WrittenWordPiece<'a>),
+    WordLevel(WrittenWordLevel<'a>),
     Unigram(WrittenUnigram<'a>),
 }
 
@@ -62,6 +63,14 @@ struct WrittenWordPiece<'a> {
     continuing_subword_prefix: &'a str,
     max_input_chars_per_word: usize,
     vocab: Entries<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct WrittenWordLevel<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    vocab: Entries<'a>,
+    unk_token: &'a str,
 }
 
 #[derive(serde::Serialize)]
@@ -120,7 +129,7 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };
-    let decoder = match decoder(tokenizer) {
+    let decoder = match decoders::write(tokenizer) {
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };
@@ -143,6 +152,11 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
         decoder,
         model: match &**model {
             Model::Bpe(bpe) => Written::Bpe(written_bpe(tokenizer, bpe, reader)?),
+            Model::WordPiece(words) if words.options().whole_words => Written::WordLevel(WrittenWordLevel {
+                kind: model.name(),
+                vocab: Entries(entries(tokenizer, &spell_all(model)?, reader)?),
+                unk_token: &words.options().unk_token,
+            }),
             Model::WordPiece(word_piece) => Written::WordPiece(WrittenWordPiece {
                 kind: "WordPiece",
                 unk_token: &word_piece.options().unk_token,

@@ -1,17 +1,16 @@
-//! Writing the stages of tokenizer.json around the model: normalizer and decoder.
+//! Writing the normalizer of tokenizer.json, and what the file does otherwise there.
 //!
-//! The other way of `stages`; pre-tokenizers are in `split`, both ways.
+//! The other way of `stages`; pre-tokenizers are in `split` and decoders in `decoders`, both ways.
 
 use serde_json::{Value, json};
 
 use super::write::not_representable;
-use super::{leading_marks, sentencepiece_steps, split};
-use crate::bpe::{MergeOrder, Unit};
+use super::{leading_marks, sentencepiece_steps};
+use crate::bpe::MergeOrder;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::normalizer::{Bert, Normalizer};
-use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
 use crate::unigram::{Kind, Precision};
 
@@ -128,62 +127,6 @@ pub(super) fn normalizer(normalizer: &Normalizer) -> Result<Value> {
         Normalizer::Sequence { normalizers } => {
             let steps: Vec<_> = normalizers.iter().map(self::normalizer).collect::<Result<_>>()?;
             json!({"type": "Sequence", "normalizers": steps})
-        }
-    })
-}
-
-/// A decoder as JSON.
-///
-/// # Errors
-/// [`Error::NotRepresentable`] for what tokenizers has no equal for.
-pub(super) fn decoder(tokenizer: &Tokenizer) -> Result<Value> {
-    let (unit, pre_tokenizer) = (tokenizer.model().unit(), &tokenizer.pipeline().pre_tokenizer);
-    let replace = json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "});
-    Ok(match (unit, tokenizer.decoder()) {
-        (Unit::Bytes, Decoder::Bytes) => split::byte_level_json(true, true),
-        (Unit::Bytes, other) => {
-            return Err(not_representable(format!("byte-level tokens with the decoder {other:?}")));
-        }
-        (Unit::Chars, Decoder::Bytes) => json!({"type": "Fuse"}),
-        (Unit::Chars, Decoder::Metaspace { strip_first }) => {
-            let (scheme, split) = match pre_tokenizer {
-                PreTokenizer::Metaspace { prepend, split } => (split::scheme(*prepend), *split),
-                _ => ("always", true),
-            };
-            let scheme = match (strip_first, scheme) {
-                (false, _) => "never",
-                (true, "never") => "always",
-                (true, scheme) => scheme,
-            };
-            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split})
-        }
-        (Unit::Chars, Decoder::ByteFallback { strip }) => {
-            let mut steps = vec![replace, json!({"type": "ByteFallback"}), json!({"type": "Fuse"})];
-            if *strip > 0 {
-                steps.push(json!({"type": "Strip", "content": " ", "start": strip, "stop": 0}));
-            }
-            json!({"type": "Sequence", "decoders": steps})
-        }
-        (Unit::Chars, Decoder::Stripped { strip }) => json!({"type": "Sequence", "decoders": [
-            replace, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": strip, "stop": 0},
-        ]}),
-        (Unit::Chars, Decoder::Suffix { suffix }) => json!({"type": "BPEDecoder", "suffix": suffix}),
-        (Unit::Chars, Decoder::Spaced) => Value::Null,
-        (Unit::Chars, Decoder::SentencePiece(whole)) => {
-            // Without tokens of bytes the piece `<0x41>` is that text.
-            let mut steps = vec![replace];
-            if !whole.bytes.is_empty() {
-                steps.push(json!({"type": "ByteFallback"}));
-            }
-            steps.push(json!({"type": "Fuse"}));
-            let (strip, _) = leading_marks::as_strip(whole, tokenizer.model().vocab());
-            if strip > 0 {
-                steps.push(json!({"type": "Strip", "content": " ", "start": strip, "stop": 0}));
-            }
-            json!({"type": "Sequence", "decoders": steps})
-        }
-        (Unit::Chars, Decoder::WordPiece { prefix, cleanup }) => {
-            json!({"type": "WordPiece", "prefix": prefix, "cleanup": cleanup})
         }
     })
 }

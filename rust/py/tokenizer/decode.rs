@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::super::batch::PyEncodingBatch;
 use super::super::error::entry;
-use super::super::ids;
+use super::super::ids::{self, Unknown};
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
 use super::super::text::{byte_string, name, string};
@@ -35,6 +35,18 @@ fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
 }
 
 impl PyTokenizer {
+    /// The rows without ids that have no token.
+    fn known(&self, rows: Rows<'_>) -> PyResult<(Vec<TokenId>, Vec<i64>)> {
+        let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
+        for row in rows.iter() {
+            for &id in row.iter().filter(|&&id| self.tokenizer.id_to_bytes(id).is_some()) {
+                memory::push(&mut ids, id)?;
+            }
+            memory::push(&mut row_offsets, ids.len() as i64)?;
+        }
+        Ok((ids, row_offsets))
+    }
+
     /// The texts of rows, made in groups: the bytes of a group stay in the processor's
     /// cache, and their memory serves the next.
     fn texts<'py>(
@@ -69,56 +81,67 @@ impl PyTokenizer {
 
 #[pymethods]
 impl PyTokenizer {
-    /// The text of ids; bytes that are no character become U+FFFD.
-    #[pyo3(signature = (ids, *, skip_special_tokens = false))]
+    /// The text of ids; bytes that are no character become U+FFFD. Ids without a token
+    /// raise, or with `errors="ignore"` are left out.
+    #[pyo3(signature = (ids, *, skip_special_tokens = false, errors = Unknown::Raise))]
+    #[pyo3(text_signature = "($self, ids, *, skip_special_tokens=False, errors='raise')")]
     fn decode<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
+        errors: Unknown,
     ) -> PyResult<Bound<'py, PyString>> {
         entry(|| {
-            let ids = ids::extract(ids, self.tokenizer.max_id())?;
+            let ids = ids::of_tokenizer(ids, &self.tokenizer, errors)?;
             let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
             text(py, &bytes)
         })
     }
 
-    /// The bytes of ids.
-    #[pyo3(signature = (ids, *, skip_special_tokens = false))]
+    /// The bytes of ids. Ids without a token raise, or with `errors="ignore"` are left out.
+    #[pyo3(signature = (ids, *, skip_special_tokens = false, errors = Unknown::Raise))]
+    #[pyo3(text_signature = "($self, ids, *, skip_special_tokens=False, errors='raise')")]
     fn decode_bytes<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
+        errors: Unknown,
     ) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| {
-            let ids = ids::extract(ids, self.tokenizer.max_id())?;
+            let ids = ids::of_tokenizer(ids, &self.tokenizer, errors)?;
             let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
             byte_string(py, &bytes)
         })
     }
 
-    /// The texts of a batch, or of many lists of ids.
-    #[pyo3(signature = (batch, *, skip_special_tokens = false))]
+    /// The texts of a batch, or of many lists of ids. Ids without a token raise, or with
+    /// `errors="ignore"` are left out.
+    #[pyo3(signature = (batch, *, skip_special_tokens = false, errors = Unknown::Raise))]
+    #[pyo3(text_signature = "($self, batch, *, skip_special_tokens=False, errors='raise')")]
     fn decode_batch<'py>(
         &self,
         py: Python<'py>,
         batch: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
+        errors: Unknown,
     ) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             if let Ok(batch) = batch.cast::<PyEncodingBatch>() {
                 let texts = batch.get().with_borrowed_rows(py, |rows| {
-                    self.texts(py, rows.ids, rows.row_offsets, skip_special_tokens)
+                    if errors == Unknown::Raise {
+                        return self.texts(py, rows.ids, rows.row_offsets, skip_special_tokens);
+                    }
+                    let (ids, row_offsets) = self.known(rows)?;
+                    self.texts(py, &ids, &row_offsets, skip_special_tokens)
                 })?;
                 return list(py, texts?);
             }
-            let max_id = self.tokenizer.max_id();
             let mut turns = Turns::default();
             let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
             for row in batch.try_iter()? {
-                let row = ids::extract(&row?, max_id)?;
+                let row = ids::of_tokenizer(&row?, &self.tokenizer, errors)?;
                 turns.after(py, 1 + row.len())?;
                 memory::extend(&mut ids, &row)?;
                 memory::push(&mut row_offsets, ids.len() as i64)?;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple};
 
-use super::super::added_token::PyAddedToken;
+use super::super::added_token::{PyAddedToken, new_tokens};
 use super::super::error::{entry, warn};
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
 use super::super::report::PyTrainReport;
-use super::super::text::names;
 use super::PyTokenizer;
+use crate::added_tokens::NewToken;
 use crate::bpe::{MergeOrder, Unit};
 use crate::error::Error;
 use crate::format::bert_vocab::CleanUp;
@@ -198,12 +198,36 @@ impl PyTokenizer {
     }
 
     /// A tokenizer like this one with more special tokens; the tables are shared.
+    ///
+    /// A token is its text, or an `AddedToken` with rules, which may also be that of
+    /// tokenizers. One that is there already keeps its id and gets the rules; the
+    /// others get the ids after the greatest.
     fn with_specials(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = names)] tokens: Vec<String>,
+        #[pyo3(from_py_with = new_tokens)] tokens: Vec<(NewToken, Option<TokenId>)>,
     ) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| self.tokenizer.with_specials(&tokens))?.into()))
+        entry(|| {
+            let new = tokens.iter().map(|(token, _)| token.clone());
+            let tokenizer = py.detach(|| self.tokenizer.with_specials(new))?;
+            for (token, id) in &tokens {
+                let given = tokenizer.added_tokens().iter().find(|added| added.content == token.content());
+                if let (Some(given), Some(id)) = (given, id)
+                    && given.id != *id
+                {
+                    return Err(Error::Option {
+                        option: "id",
+                        value: id.to_string(),
+                        reason: format!(
+                            "{:?} would get id {} here; leave the id out, as in AddedToken({:?})",
+                            given.content, given.id, given.content
+                        ),
+                    }
+                    .into());
+                }
+            }
+            Ok(tokenizer.into())
+        })
     }
 
     /// A tokenizer like this one that passes over each merge with probability `p`.

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use super::super::arrays;
 use super::super::error::entry;
-use super::super::ids;
+use super::super::ids::{self, Unknown};
 use super::PyTokenizer;
 
 #[pymethods]
@@ -39,7 +39,7 @@ impl PyTokenizer {
         keep: &Bound<'py, PyAny>,
     ) -> PyResult<(Self, Bound<'py, PyArray1<i64>>)> {
         entry(|| {
-            let keep = ids::extract(keep, self.tokenizer.max_id())?;
+            let keep = ids::of_tokenizer(keep, &self.tokenizer, Unknown::Raise)?;
             let (tokenizer, map) = py.detach(|| self.tokenizer.prune(&keep))?;
             let map = map.into_iter().map(|id| id.map_or(-1, i64::from)).collect();
             Ok((tokenizer.into(), arrays::read_only(py, map)?))

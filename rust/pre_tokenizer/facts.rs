@@ -1,0 +1,53 @@
+//! What is known of a pre-tokenizer without a text.
+
+use super::PreTokenizer;
+
+impl PreTokenizer {
+    /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
+    /// then not those of the pieces.
+    pub fn rewrites(&self) -> bool {
+        match self {
+            Self::Gpt2 { add_prefix_space } => *add_prefix_space,
+            Self::Sequence { steps } => steps.first().is_some_and(Self::rewrites),
+            Self::Metaspace { .. } | Self::MetaspaceWords | Self::Marked(_) | Self::PrefixSpace => true,
+            Self::Within { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a piece may begin inside a character.
+    pub(crate) fn cuts_characters(&self) -> bool {
+        match self {
+            Self::ByteSpelled { .. } => true,
+            Self::Sequence { steps } => steps.last().is_some_and(Self::cuts_characters),
+            Self::Within { inner, .. } => inner.cuts_characters(),
+            _ => false,
+        }
+    }
+
+    /// Whether a pattern of the user's cuts, whose work is limited.
+    pub(crate) fn runs_patterns(&self) -> bool {
+        match self {
+            Self::Regex(_) => true,
+            Self::Split(split) => split.runs_patterns(),
+            Self::Sequence { steps } | Self::ByteSpelled { steps } => steps.iter().any(Self::runs_patterns),
+            Self::Within { outer, inner } => outer.runs_patterns() || inner.runs_patterns(),
+            _ => false,
+        }
+    }
+
+    /// Whether every character of a text lies in a piece.
+    pub fn keeps_all_text(&self) -> bool {
+        match self {
+            Self::Sequence { steps } | Self::ByteSpelled { steps } => steps.iter().all(Self::keeps_all_text),
+            Self::Within { outer, inner } => outer.keeps_all_text() && inner.keeps_all_text(),
+            Self::Split(split) => split.keeps_all_text(),
+            Self::Whitespace
+            | Self::WhitespaceSplit
+            | Self::Bert
+            | Self::GoogleBert
+            | Self::MetaspaceWords => false,
+            _ => true,
+        }
+    }
+}

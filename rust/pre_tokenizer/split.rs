@@ -1,0 +1,249 @@
+//! `Split`: cuts at delimiters, which stay, go, or join a neighbour.
+//!
+//! What tokenizers' `Split`, `Punctuation`, `Digits` and `CharDelimiterSplit` have in
+//! common: something finds delimiters, a [`Behavior`] says what becomes of them. Not for
+//! the published patterns, which have hand-written splitters, nor for patterns whose
+//! matches and all between are pieces: that is [`SplitPattern`]. Source of the behaviours:
+//! `NormalizedString::split` of tokenizers 0.23.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::SplitPattern;
+use crate::error::Error;
+use crate::pattern::Work;
+use crate::unicode::{Flags, flag::*, flags_at};
+
+/// What delimiters are, and what becomes of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// What a delimiter is.
+    pub delimiter: Delimiter,
+    /// What becomes of it.
+    pub behavior: Behavior,
+    /// Whether what lies between delimiters is taken for them, and they for what lies between.
+    pub invert: bool,
+}
+
+/// What stands between pieces, or is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Delimiter {
+    /// A character that BERT's tokenizers take for punctuation.
+    Punctuation,
+    /// A character of `\p{N}`.
+    Number,
+    /// A character.
+    Character {
+        /// Which.
+        character: char,
+    },
+    /// A string that is not empty.
+    Literal {
+        /// Which.
+        text: String,
+    },
+    /// A match of a pattern.
+    Pattern(SplitPattern),
+}
+
+/// What becomes of a delimiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Behavior {
+    /// It goes.
+    Removed,
+    /// It is a piece of its own.
+    Isolated,
+    /// It ends the piece before it, if that is no delimiter.
+    MergedWithPrevious,
+    /// It begins the piece after it, if that is no delimiter.
+    MergedWithNext,
+    /// All that stand together are one piece.
+    Contiguous,
+}
+
+impl Behavior {
+    /// The behaviours by their names in files.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("Removed", Self::Removed),
+        ("Isolated", Self::Isolated),
+        ("MergedWithPrevious", Self::MergedWithPrevious),
+        ("MergedWithNext", Self::MergedWithNext),
+        ("Contiguous", Self::Contiguous),
+    ];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Split {
+    /// Calls `f` with each piece, in order.
+    ///
+    /// # Errors
+    /// What `f` returns; [`Error::Pattern`] for a text that is too much work.
+    pub(super) fn walk<E: From<Error>>(
+        &self,
+        text: &str,
+        work: &Work,
+        f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut pieces = Pieces { behavior: self.behavior, held: None, f };
+        let mut end = 0;
+        self.delimiter.for_each(text, work, |found| {
+            if found.start > end {
+                pieces.push(end..found.start, self.invert)?;
+            }
+            end = found.end;
+            pieces.push(found, !self.invert)
+        })?;
+        if end < text.len() {
+            pieces.push(end..text.len(), self.invert)?;
+        }
+        pieces.finish()
+    }
+
+    /// Whether every character of a text lies in a piece.
+    pub(super) fn keeps_all_text(&self) -> bool {
+        self.behavior != Behavior::Removed
+    }
+
+    /// Whether a pattern of the user's cuts.
+    pub(super) fn runs_patterns(&self) -> bool {
+        matches!(self.delimiter, Delimiter::Pattern(_))
+    }
+}
+
+impl Delimiter {
+    /// Calls `f` with each delimiter, in order.
+    fn for_each<E: From<Error>>(
+        &self,
+        text: &str,
+        work: &Work,
+        f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Punctuation => for_each_of_class(text, BERT_PUNCTUATION, f),
+            Self::Number => for_each_of_class(text, NUMBER, f),
+            Self::Character { character } => for_each_literal(text, character.encode_utf8(&mut [0; 4]), f),
+            Self::Literal { text: literal } => for_each_literal(text, literal, f),
+            Self::Pattern(pattern) => pattern.for_each_match(text, work, f),
+        }
+    }
+}
+
+fn for_each_of_class<E>(
+    text: &str,
+    class: Flags,
+    mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut at = 0;
+    while let Some((flags, len)) = flags_at(text.as_bytes(), at) {
+        if flags & class != 0 {
+            f(at..at + len)?;
+        }
+        at += len;
+    }
+    Ok(())
+}
+
+fn for_each_literal<E>(
+    text: &str,
+    literal: &str,
+    mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
+    memchr::memmem::find_iter(text.as_bytes(), literal).try_for_each(|at| f(at..at + literal.len()))
+}
+
+/// Stretches of a text on their way to pieces.
+struct Pieces<F> {
+    behavior: Behavior,
+    /// What waits for its neighbour, and whether it is a delimiter.
+    held: Option<(Range<usize>, bool)>,
+    f: F,
+}
+
+impl<E, F: FnMut(Range<usize>) -> Result<(), E>> Pieces<F> {
+    /// Takes the next stretch, a delimiter or not. One of nothing counts among the
+    /// neighbours, and is no piece.
+    fn push(&mut self, stretch: Range<usize>, is_delimiter: bool) -> Result<(), E> {
+        match (self.behavior, self.held.take()) {
+            (Behavior::Removed, _) if is_delimiter => Ok(()),
+            (Behavior::Removed | Behavior::Isolated, _) => self.emit(stretch),
+            // What waits is a stretch between two delimiters, or a delimiter.
+            (Behavior::MergedWithPrevious, Some((held, _))) if is_delimiter => {
+                self.emit(held.start..stretch.end)
+            }
+            (Behavior::MergedWithNext, Some((held, _))) if !is_delimiter => {
+                self.emit(held.start..stretch.end)
+            }
+            (Behavior::Contiguous, Some((held, was_delimiter))) if was_delimiter == is_delimiter => {
+                self.held = Some((held.start..stretch.end, is_delimiter));
+                Ok(())
+            }
+            (behavior, held) => {
+                if let Some((held, _)) = held {
+                    self.emit(held)?;
+                }
+                let waits = match behavior {
+                    Behavior::MergedWithPrevious => !is_delimiter,
+                    Behavior::MergedWithNext => is_delimiter,
+                    Behavior::Contiguous | Behavior::Removed | Behavior::Isolated => true,
+                };
+                if !waits {
+                    return self.emit(stretch);
+                }
+                self.held = Some((stretch, is_delimiter));
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), E> {
+        self.held.take().map_or(Ok(()), |(held, _)| self.emit(held))
+    }
+
+    fn emit(&mut self, piece: Range<usize>) -> Result<(), E> {
+        if piece.is_empty() { Ok(()) } else { (self.f)(piece) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expected pieces are those of tokenizers 0.23.3.
+    #[test]
+    fn behaviours_say_what_becomes_of_delimiters() {
+        use Behavior::*;
+        let hyphen = || Delimiter::Character { character: '-' };
+        let cases: [(Delimiter, Behavior, bool, &str, &[&str]); 14] = [
+            (hyphen(), Removed, false, "-a--b-", &["a", "b"]),
+            (hyphen(), Removed, true, "-a--b-", &["-", "-", "-", "-"]),
+            (hyphen(), Isolated, false, "-a--b-", &["-", "a", "-", "-", "b", "-"]),
+            (hyphen(), MergedWithPrevious, false, "-a--b-", &["-", "a-", "-", "b-"]),
+            (hyphen(), MergedWithPrevious, true, "-a--b-", &["-a", "-", "-b", "-"]),
+            (hyphen(), MergedWithNext, false, "-a--b-", &["-a", "-", "-b", "-"]),
+            (hyphen(), MergedWithNext, true, "-a--b-", &["-", "a-", "-", "b-"]),
+            (hyphen(), Contiguous, false, "-a--b-", &["-", "a", "--", "b", "-"]),
+            (hyphen(), Contiguous, true, "-a--b-", &["-", "a", "--", "b", "-"]),
+            (Delimiter::Literal { text: "aa".into() }, Removed, false, "aaab", &["ab"]),
+            (Delimiter::Punctuation, Contiguous, false, "a?!b。", &["a", "?!", "b", "。"]),
+            (Delimiter::Number, Isolated, false, "a12½", &["a", "1", "2", "½"]),
+            (Delimiter::Number, Contiguous, false, "a12½", &["a", "12½"]),
+            (Delimiter::Number, Contiguous, false, "", &[]),
+        ];
+        for (delimiter, behavior, invert, text, expected) in cases {
+            let split = Split { delimiter, behavior, invert };
+            let mut pieces = Vec::new();
+            let done = split.walk(text, &Work::of(text.len()), |piece| -> Result<(), Error> {
+                pieces.push(&text[piece]);
+                Ok(())
+            });
+            assert!(done.is_ok() && pieces == expected, "{split:?} of {text:?}: {pieces:?}");
+        }
+    }
+}
