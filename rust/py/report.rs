@@ -66,7 +66,9 @@ impl PyTrainReport {
     }
 
     fn __repr__(&self) -> String {
-        format!("TrainReport({} merges from {} pieces: {})", self.merges, self.distinct_pieces, self.stop)
+        // Unigram has none.
+        let merges = if self.merges > 0 { format!("{} merges from ", self.merges) } else { String::new() };
+        format!("TrainReport({merges}{} pieces: {})", self.distinct_pieces, self.stop)
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

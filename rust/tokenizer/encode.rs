@@ -222,7 +222,7 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
-        let mut repeats = Repeats::of(text, self.model.dropout().is_some());
+        let mut repeats = Repeats::of(text, self.model.dropout().is_some() || output.words.is_some());
         for_each_few(text, |stretches| {
             repeats.expect(stretches);
             for &(base, stretch) in stretches {
