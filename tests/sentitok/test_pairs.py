@@ -400,10 +400,10 @@ def test_threads_and_texts_change_nothing() -> None:
 BAD: list[tuple[Callable[[Tokenizer], object], type[Exception], str]] = [
     (lambda t: t.encode_batch(["a"], ["b", "c"]), ValueError, "1 texts and 2 pairs"),
     (lambda t: t.encode_batch([("a", "b", "c")]), TypeError, "row 0 is a tuple of 3; a pair is a tuple"),
-    (lambda t: t.encode_batch(["a", ("b", None)]), TypeError, "row 1 is NoneType"),  # type: ignore[arg-type]
+    (lambda t: t.encode_batch(["a", ("b", None)]), TypeError, "row 1 is NoneType"),  # type: ignore[list-item]
     (lambda t: t.encode_batch([["a", "b"]]), TypeError, "row 0 is a list, not a text.*is_split_into_words"),
     (lambda t: t.encode_batch(["a b"], is_split_into_words=True), TypeError, "row 0 of texts is one text"),
-    (lambda t: t.encode_batch([["a", 3]], is_split_into_words=True), TypeError, "row 0 is int"),  # type: ignore[arg-type]
+    (lambda t: t.encode_batch([["a", 3]], is_split_into_words=True), TypeError, "row 0 is int"),  # type: ignore[list-item]
     (lambda t: t.count_batch([("a", "b")]), TypeError, "row 0 is a tuple, not a text; encode_batch takes"),  # type: ignore[list-item]
     (lambda t: t.encode("a", "b", truncation="first"), ValueError, 'truncation=.*first.*: it is'),  # type: ignore[arg-type]
     (lambda t: t.encode_batch(["a"], max_tokens=-1), ValueError, "max_tokens=-1: it is 0 or more"),

@@ -294,7 +294,7 @@ def register(app: typer.Typer) -> None:
         cls=Command,
         no_args_is_help=True,
         epilog=examples(
-            "sentitok convert tokenizer.json ranks.tiktoken --verify corpus.txt",
+            "sentitok convert tokenizer.json new.tiktoken --verify corpus.txt",
             "sentitok convert ranks.tiktoken copy.json --pattern gpt2",
         ),
     )(convert)
