@@ -5,10 +5,12 @@
 //! characters. Padding makes a rectangle, filled here.
 
 mod offsets;
+mod parts;
 mod surfaces;
 mod trim;
 
 pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
+pub use self::parts::{RowParts, TextPart};
 pub use self::surfaces::Surfaces;
 pub use self::trim::{Blanks, trim_spans};
 use crate::error::{Error, Result};
@@ -198,7 +200,7 @@ impl<'a> Rows<'a> {
             None => length.unwrap_or(longest),
         };
         // Asked for before it is filled: to run out of memory here is no reason to abort.
-        let cells = columns.checked_mul(self.len()).and_then(|n| n.checked_mul(size_of::<TokenId>() + 1));
+        let cells = columns.checked_mul(self.len()).and_then(|n| n.checked_mul(size_of::<i64>() + 1));
         let fits = cells.is_some_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
         if fits {
             return Ok(columns);
@@ -206,22 +208,30 @@ impl<'a> Rows<'a> {
         Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())))
     }
 
-    /// Fills a rectangle of so many `columns` and as many rows as there are: ids, and
-    /// a mask that is `true` for a real id. Both hold zeros; each cell is written at
-    /// most once.
-    pub fn pad(&self, columns: usize, pad_id: TokenId, side: Side, ids: &mut [TokenId], mask: &mut [bool]) {
-        let cells = ids.chunks_exact_mut(columns.max(1)).zip(mask.chunks_exact_mut(columns.max(1)));
-        for (row, (ids, mask)) in self.iter().zip(cells) {
+    /// Fills a rectangle of so many `columns` and as many rows as there are with a value for each
+    /// id, and with `fill` where there is none. It holds zeros; each cell is written at most once.
+    pub fn pad<T: Copy, U: Copy + Default + PartialEq>(
+        &self,
+        columns: usize,
+        side: Side,
+        values: &[T],
+        fill: U,
+        convert: impl Fn(T) -> U,
+        cells: &mut [U],
+    ) {
+        for (row, cells) in (0..self.len()).zip(cells.chunks_exact_mut(columns.max(1))) {
+            let row = values.get(self.row(row).unwrap_or_default()).unwrap_or_default();
             let start = match side {
                 Side::Left => columns - row.len(),
                 Side::Right => 0,
             };
             let end = start + row.len();
-            ids[start..end].copy_from_slice(row);
-            mask[start..end].fill(true);
-            if pad_id != 0 {
-                ids[..start].fill(pad_id);
-                ids[end..].fill(pad_id);
+            for (cell, &value) in cells[start..end].iter_mut().zip(row) {
+                *cell = convert(value);
+            }
+            if fill != U::default() {
+                cells[..start].fill(fill);
+                cells[end..].fill(fill);
             }
         }
     }
@@ -245,7 +255,8 @@ mod tests {
         let batch = batch(&[&[1, 2, 3], &[], &[4]]);
         let pad = |columns: usize, side| {
             let (mut ids, mut mask) = (vec![0; 3 * columns], vec![false; 3 * columns]);
-            batch.rows().pad(columns, 9, side, &mut ids, &mut mask);
+            batch.rows().pad(columns, side, &batch.ids, 9, i64::from, &mut ids);
+            batch.rows().pad(columns, side, &batch.ids, false, |_| true, &mut mask);
             assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
             ids
         };

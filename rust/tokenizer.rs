@@ -13,6 +13,7 @@ mod finder;
 mod ids;
 mod input;
 mod jobs;
+mod joined;
 mod made;
 mod malformed;
 mod output;
@@ -23,18 +24,22 @@ mod repeats;
 mod rewritten;
 mod segmentations;
 mod segments;
+mod shortening;
 mod spans;
 mod sums;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
 mod walk;
+mod words;
 mod workers;
 
 pub use doctor::Diagnosis;
 pub use input::Input;
+pub use joined::{Joined, TextRow};
 pub use prune::IdMap;
 pub use segments::Segment;
+pub use shortening::{Shortening, Truncation};
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -81,6 +86,13 @@ impl Default for EncodeOptions<'_> {
             spans: false,
             stop: None,
         }
+    }
+}
+
+impl EncodeOptions<'_> {
+    /// The seed of a text of a batch: each has its own, so that neighbours do not matter.
+    pub fn seed_of(&self, number: usize) -> u64 {
+        self.seed.wrapping_add((number as u64).wrapping_mul(0xA076_1D64_78BD_642F))
     }
 }
 
@@ -158,7 +170,7 @@ impl Tokenizer {
     /// Tables go by id, so that one huge id must not make them huge.
     fn check_gaps(&self) -> Result<()> {
         let n_ids = u64::from(self.max_id()) + 1;
-        let gaps = n_ids.saturating_sub(self.vocab_size() as u64);
+        let gaps = n_ids.saturating_sub(self.n_tokens() as u64);
         if gaps <= Vocab::MAX_GAPS as u64 {
             return Ok(());
         }
@@ -202,8 +214,14 @@ impl Tokenizer {
         &self.decoder
     }
 
-    /// The number of tokens, added ones included.
+    /// The size that an embedding needs: one more than the greatest id.
     pub fn vocab_size(&self) -> usize {
+        self.max_id() as usize + 1
+    }
+
+    /// The number of tokens, added ones included: less than [`Tokenizer::vocab_size`] where ids
+    /// have gaps.
+    pub fn n_tokens(&self) -> usize {
         let vocab = self.model.vocab();
         let outside = self.added.tokens().iter().filter(|token| vocab.bytes(token.id).is_none()).count();
         vocab.len() + outside

@@ -45,6 +45,11 @@ def test_there_is_something_to_check() -> None:
 FORBIDDEN = [
     ("python/sentitok/", {"torch", "pandas", "sentimodels"}, "sentitok stands alone"),
     ("python/", {"http", "urllib", "requests", "httpx"}, "nothing asks another machine"),
+    (
+        "python/sentitok/compat/",
+        {"tiktoken", "tokenizers", "sentencepiece", "transformers"},
+        "the libraries whose calls these are stay out",
+    ),
     ("python/", {"pickle", "marshal", "shelve", "joblib", "dill", "cloudpickle"}, "nothing is unpickled"),
     ("python/sentimodels/", {"sentitok._sentitok"}, "public names only"),
 ]
@@ -210,6 +215,17 @@ def test_nothing_is_read_or_written_by_pickle(path: Path) -> None:
             assert not {alias.name for alias in node.names} & {"load", "save"}, f"line {node.lineno}"
         if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
             assert getattr(node.value, "value", None) is False, f"line {node.value.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_is_built_on_others_calls(path: Path) -> None:
+    """`compat` is above all of `sentitok`, and its modules know nothing of each other."""
+    if not path.is_relative_to(PYTHON / "sentitok"):
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            assert not re.match(r"compat\b", node.module or ""), f"line {node.lineno}"
+            assert node.level > 1 or not in_folder(path, "compat"), f"line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         train_unigram,
         train_wordpiece,
     )
+    from .names import encoding_for_model, get_encoding
 
 __all__ = [
     "AddedToken",
@@ -56,6 +57,8 @@ __all__ = [
     "__version__",
     "count",
     "encode_files",
+    "encoding_for_model",
+    "get_encoding",
     "merge_counts",
     "train_bpe",
     "train_unigram",
@@ -68,9 +71,10 @@ if not TYPE_CHECKING:
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import _sentitok
+        from . import _sentitok, names
 
-        globals().update({known: getattr(_sentitok, known) for known in __all__})
+        made = {known: getattr(names if known in names.__all__ else _sentitok, known) for known in __all__}
+        globals().update(made)
         return globals()[name]
 
     def __dir__():

@@ -52,6 +52,10 @@ _Text: TypeAlias = str | bytes | bytearray | memoryview
 _Specials: TypeAlias = (
     Literal["none", "all", "raise"] | set[str] | frozenset[str] | list[str] | tuple[str, ...]
 )
+_Ids: TypeAlias = "Iterable[SupportsIndex] | NDArray[Any] | Encoding"
+_Side: TypeAlias = Literal["left", "right"]
+_Truncation: TypeAlias = Literal["longest_first", "only_first", "only_second"]
+_Words: TypeAlias = Iterable[_Text]  # a text that is split already
 _Unit: TypeAlias = Literal["bytes", "chars"]
 _Progress: TypeAlias = Callable[[str, int, int], object]
 _Errors: TypeAlias = Literal["replace", "strict"]
@@ -68,6 +72,8 @@ class _ArrowArray(Protocol):
 
 # What holds texts in memory: a list, an iterator, an array, a series, an Arrow column.
 _Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray
+# The same of texts, of pairs or, with `is_split_into_words`, of lists of words.
+_Rows: TypeAlias = Iterable[_Text | tuple[_Text, _Text] | Iterable[_Text]] | _ArrowStream | _ArrowArray
 # A path or a list of paths; or texts, though not in a list: those are `texts=[...]`.
 _Source: TypeAlias = _Path | Sequence[_Path] | _Texts
 
@@ -175,7 +181,15 @@ class Encoding:
     def type_ids(self) -> NDArray[np.uint32]: ...
     @property
     def special_tokens_mask(self) -> NDArray[np.bool_]: ...
-    def offsets(self, unit: _Unit = "chars", *, trim: bool | None = None) -> NDArray[np.uint64]: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]: ...
+    @property
+    def sequence_ids(self) -> NDArray[np.int64]: ...
+    @property
+    def word_ids(self) -> NDArray[np.int64]: ...
+    def offsets(self, unit: _Unit = "chars", *, trim: bool | None = None) -> NDArray[np.int64]: ...
+    def char_to_token(self, char: SupportsIndex, sequence: SupportsIndex = 0) -> int | None: ...
+    def token_to_chars(self, token: SupportsIndex) -> tuple[int, int] | None: ...
+    def word_to_tokens(self, word: SupportsIndex, sequence: SupportsIndex = 0) -> tuple[int, int] | None: ...
     def _repr_html_(self) -> str: ...
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -189,17 +203,63 @@ class EncodingBatch:
     def ids(self) -> NDArray[np.uint32]: ...
     @property
     def row_offsets(self) -> NDArray[np.int64]: ...
-    def offsets(self, unit: _Unit = "chars", *, trim: bool | None = None) -> NDArray[np.uint64]: ...
+    @property
+    def source_rows(self) -> NDArray[np.int64]: ...
+    @property
+    def type_ids(self) -> NDArray[np.uint32]: ...
+    @property
+    def special_tokens_mask(self) -> NDArray[np.bool_]: ...
+    @property
+    def sequence_ids(self) -> NDArray[np.int64]: ...
+    @property
+    def word_ids(self) -> NDArray[np.int64]: ...
+    def offsets(self, unit: _Unit = "chars", *, trim: bool | None = None) -> NDArray[np.int64]: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, row: SupportsIndex, /) -> NDArray[np.uint32]: ...
-    def __iter__(self) -> Iterator[NDArray[np.uint32]]: ...
+    @overload
+    def __getitem__(self, row: SupportsIndex, /) -> Encoding: ...
+    @overload
+    def __getitem__(self, rows: slice, /) -> EncodingBatch: ...
+    def __iter__(self) -> Iterator[Encoding]: ...
+    @overload
     def pad(
         self,
         length: int | None = None,
         pad_id: int | None = None,
-        side: Literal["left", "right"] = "right",
+        side: _Side = "right",
         multiple_of: int | None = None,
+        *,
+        dtype: Literal["int64"] = "int64",
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
+    @overload
+    def pad(
+        self,
+        length: int | None = None,
+        pad_id: int | None = None,
+        side: _Side = "right",
+        multiple_of: int | None = None,
+        *,
+        dtype: Literal["int32"],
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]: ...
+    @overload
+    def pad(
+        self,
+        length: int | None = None,
+        pad_id: int | None = None,
+        side: _Side = "right",
+        multiple_of: int | None = None,
+        *,
+        dtype: Literal["uint32"],
     ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]: ...
+    def to_torch(
+        self,
+        length: int | None = None,
+        pad_id: int | None = None,
+        side: _Side = "right",
+        multiple_of: int | None = None,
+        *,
+        type_ids: bool = False,
+    ) -> dict[str, Any]: ...  # torch.Tensor
+    def _repr_html_(self) -> str: ...
     def to_list(self) -> list[list[int]]: ...
     def to_arrow(self) -> Any: ...  # pyarrow.LargeListArray
     def __eq__(self, other: object, /) -> bool: ...
@@ -281,7 +341,7 @@ class Tokenizer:
     def from_bytes(data: bytes) -> Tokenizer: ...
     @staticmethod
     def from_tiktoken(
-        path: _Path, pattern: str, special_tokens: Mapping[str, int] | None = None
+        path: _Path | bytes, pattern: str, special_tokens: Mapping[str, int] | None = None
     ) -> Tokenizer: ...
     @staticmethod
     def from_gpt2(vocab: _Path, merges: _Path) -> Tokenizer: ...
@@ -298,23 +358,28 @@ class Tokenizer:
     def save(self, path: _Path, format: str | None = None) -> list[str]: ...  # files written
     def encode(
         self,
-        text: _Text,
-        pair: _Text | None = None,
+        text: _Text | _Words,
+        pair: _Text | _Words | None = None,
         *,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
-        max_tokens: int | None = None,
+        max_tokens: SupportsIndex | None = None,
+        truncation: _Truncation = "longest_first",
+        is_split_into_words: bool = False,
         errors: _Errors = "replace",
         seed: int = 0,
     ) -> Encoding: ...
     def encode_batch(
         self,
-        texts: _Texts,
+        texts: _Rows,
+        pairs: _Rows | None = None,
         *,
-        threads: int | None = None,
+        threads: SupportsIndex | None = None,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
-        max_tokens: int | None = None,
+        max_tokens: SupportsIndex | None = None,
+        truncation: _Truncation = "longest_first",
+        is_split_into_words: bool = False,
         errors: _Errors = "replace",
         offsets: bool = False,
         seed: int = 0,
@@ -322,11 +387,26 @@ class Tokenizer:
     def encode_segments(
         self, segments: Iterable[_Text | Special], *, errors: _Errors = "replace"
     ) -> Encoding: ...
+    def windows_batch(
+        self,
+        texts: _Rows,
+        size: SupportsIndex,
+        stride: SupportsIndex = 0,
+        pairs: _Rows | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+        add_special_tokens: bool = True,
+        specials: _Specials = "none",
+        truncation: _Truncation = "longest_first",
+        is_split_into_words: bool = False,
+        errors: _Errors = "replace",
+        seed: int = 0,
+    ) -> EncodingBatch: ...
     def windows(
         self,
         text: _Text,
-        size: int,
-        stride: int = 0,
+        size: SupportsIndex,
+        stride: SupportsIndex = 0,
         *,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
@@ -344,7 +424,7 @@ class Tokenizer:
         self,
         texts: _Texts,
         *,
-        threads: int | None = None,
+        threads: SupportsIndex | None = None,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
         errors: _Errors = "replace",
@@ -352,29 +432,21 @@ class Tokenizer:
     def fits(
         self,
         text: _Text,
-        limit: int,
+        limit: SupportsIndex,
         *,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
         errors: _Errors = "replace",
     ) -> bool: ...
     def decode(
-        self,
-        ids: Iterable[SupportsIndex] | NDArray[Any],
-        *,
-        skip_special_tokens: bool = False,
-        errors: _UnknownIds = "raise",
+        self, ids: _Ids, *, skip_special_tokens: bool = False, errors: _UnknownIds = "raise"
     ) -> str: ...
     def decode_bytes(
-        self,
-        ids: Iterable[SupportsIndex] | NDArray[Any],
-        *,
-        skip_special_tokens: bool = False,
-        errors: _UnknownIds = "raise",
+        self, ids: _Ids, *, skip_special_tokens: bool = False, errors: _UnknownIds = "raise"
     ) -> bytes: ...
     def decode_batch(
         self,
-        batch: EncodingBatch | Iterable[Iterable[SupportsIndex] | NDArray[Any]],
+        batch: EncodingBatch | Iterable[_Ids],
         *,
         skip_special_tokens: bool = False,
         errors: _UnknownIds = "raise",
@@ -386,7 +458,9 @@ class Tokenizer:
     def vocab(self) -> dict[str, int]: ...
     def merges(self) -> list[tuple[bytes, bytes]]: ...
     @property
-    def vocab_size(self) -> int: ...
+    def vocab_size(self) -> int: ...  # of an embedding: the greatest id and one
+    @property
+    def n_tokens(self) -> int: ...
     @property
     def fingerprint(self) -> str: ...
     @property
@@ -447,7 +521,7 @@ def train_bpe(
     max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def train_unigram(
@@ -479,7 +553,7 @@ def train_unigram(
     max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def train_wordpiece(
@@ -505,7 +579,7 @@ def train_wordpiece(
     max_line_bytes: int | None = None,
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def count(
@@ -521,7 +595,7 @@ def count(
     max_memory: int | None = None,
     max_piece_bytes: int | None = None,
     line_ends: bool = False,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
     out: _Path | None = None,
 ) -> WordCounts | None: ...
@@ -543,6 +617,6 @@ def encode_files(
     max_line_bytes: int | None = None,
     shard_tokens: int | None = None,
     resume: bool = True,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> dict[str, Any]: ...

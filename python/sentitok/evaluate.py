@@ -66,9 +66,6 @@ def evaluate(tokenizer: Tokenizer, texts: Iterable[str], *, threads: int | None 
         documents += len(batch)
         n_bytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
         counted = np.bincount(encoded.ids, minlength=len(frequency))
-        # Ids of added tokens may lie beyond the model's vocabulary.
-        if len(counted) > len(frequency):
-            frequency = np.pad(frequency, (0, len(counted) - len(frequency)))
         frequency += counted
         per_word = _tokens_per_word(batch, encoded, vocabulary)
         words += len(per_word)
@@ -86,8 +83,8 @@ def evaluate(tokenizer: Tokenizer, texts: Iterable[str], *, threads: int | None 
         continued_words=_ratio(continued, words),
         single_token_retention=_retention(tokenizer, sorted(vocabulary), threads),
         unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
-        renyi_efficiency=renyi_efficiency(frequency, len(frequency)),
-        vocabulary_use=_ratio(int((frequency > 0).sum()), len(frequency)),
+        renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
+        vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
         vocab_size=tokenizer.vocab_size,
     )
 

@@ -351,7 +351,7 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             start.drain(..BOM.len());
             return Ok(1);
         }
-        _ => return Ok(0),
+        start => return other_format(path, start).map_or(Ok(0), Err),
     };
     let from = encoding.trim_end_matches("LE").trim_end_matches("BE");
     Err(Error::format(
@@ -360,6 +360,21 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             "its byte order mark says {encoding}; text must be UTF-8: iconv -f {from} -t UTF-8 FILE > NEW_FILE"
         ),
     ))
+}
+
+/// The error of a file that is a table of another format, by its first bytes.
+fn other_format(path: &Path, start: &[u8]) -> Option<Error> {
+    let (format, read) = match start {
+        [b'P', b'A', b'R', b'1', ..] => {
+            ("a Parquet", "pyarrow.parquet.read_table(FILE, columns=[COLUMN])[COLUMN]")
+        }
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => ("an Arrow", "pyarrow.feather.read_table(FILE)[COLUMN]"),
+        _ => return None,
+    };
+    let reason = format!(
+        "{format} file, not text; in Python pass its column: texts={read}; or write it as JSONL first"
+    );
+    Some(Error::format(path.display().to_string(), reason))
 }
 
 /// The start of the first line that begins at or after `at`.

@@ -95,6 +95,11 @@ pub(super) fn filled_spans(
     Ok(array)
 }
 
+/// The same memory, read as signed: offsets are far below the half of what is unsigned.
+pub(super) fn signed<'py>(array: &Bound<'py, PyArray2<u64>>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    Ok(array.call_method1("view", ("int64",))?.cast_into::<PyArray2<i64>>()?)
+}
+
 /// What offsets leave out, for pickling.
 pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> PyResult<(bool, Bound<'_, PyAny>)> {
     let counts = read_only(py, blanks.counts.into_flattened())?;

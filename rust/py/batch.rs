@@ -1,36 +1,61 @@
 //! `EncodingBatch`: what many texts became, as flat arrays.
+//!
+//! `parts` says what each row is made of: a text and the template around it, a pair, words, or a
+//! window of these. What a row is beside its ids is made when it is asked for: `marks`, `offsets`.
 
-mod spans;
+mod marks;
+mod offsets;
+mod padded;
+mod selected;
+mod state;
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PySlice, PyTuple};
 
-use self::spans::{Spans, Trimming};
+use self::offsets::Spans;
+use self::state::State;
 use super::arrays::{self, KeptSpans};
 use super::call::Call;
+use super::encoding::PyEncoding;
 use super::error::entry;
-use super::spans::Trim;
-use super::text::{Errors, Texts};
-use super::turns::{Turns, list, numbers};
-use crate::encoding::{EncodingBatch, OffsetUnit, Rows, Side, Span, Surfaces};
-use crate::error::{Error, shown};
-use crate::memory;
-use crate::tokenizer::Tokenizer;
+use super::html;
+use super::texts::Texts;
+use crate::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
+use crate::tokenizer::{Joined, Tokenizer};
 use crate::vocab::TokenId;
 
-/// The texts that spans lie in.
-pub(super) enum Sources {
-    /// None were kept: the batch was made without offsets.
-    None,
-    /// One for each row.
-    Rows(Texts),
-    /// One for all rows, which are windows of it.
-    One(Texts),
+/// What the rows are made of.
+pub(super) enum Parts {
+    /// Each of the text of its number, and so many ids of the template before and behind it.
+    Whole([usize; 2]),
+    /// Each of its own.
+    Each(Vec<RowParts>),
+}
+
+/// What knows the ids.
+enum Maker {
+    /// The tokenizer that made them, its call, and the surfaces it found.
+    Tokenizer(Arc<Tokenizer>, Arc<Call>, Surfaces),
+    /// What it said: a batch that was pickled.
+    Known(Box<Known>),
+}
+
+/// What a tokenizer said of a batch.
+struct Known {
+    tokens: Arc<HashMap<TokenId, String>>,
+    surfaces: Surfaces,
+    blanks: Option<Blanks>,
+    type_ids: Py<PyArray1<u32>>,
+    special_mask: Py<PyArray1<bool>>,
 }
 
 /// The ids of many texts: one flat array, and where its rows end.
@@ -39,56 +64,107 @@ pub(super) struct PyEncodingBatch {
     ids: Py<PyArray1<TokenId>>,
     row_offsets: Py<PyArray1<i64>>,
     spans: Spans,
-    sources: Sources,
-    trimming: Trimming,
+    /// Where they are kept, for offsets.
+    texts: Option<Arc<Texts>>,
+    parts: Parts,
+    /// The row of the call that each is of; `None` where it is its own number.
+    source_rows: Option<Vec<i64>>,
+    /// Whether the texts are words.
+    are_words: bool,
+    maker: Maker,
     /// The id that stands for padding where the caller names none.
     pad_id: TokenId,
+    /// The word of each id, where it was asked for.
+    words: PyOnceLock<Py<PyArray1<i64>>>,
 }
 
 impl PyEncodingBatch {
-    pub fn new(
+    /// What a call made of texts, each a row. Spans are in `batch`, or sums where `are_sums`.
+    pub fn whole(
         py: Python<'_>,
-        batch: EncodingBatch,
-        sources: Sources,
-        tokenizer: &Arc<Tokenizer>,
-    ) -> PyResult<Self> {
-        let pad_id = tokenizer.pad_id().unwrap_or(0);
-        let mut batch = batch;
-        let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
-        let trimming = Trimming::Tokenizer(tokenizer.clone(), std::mem::take(&mut batch.surfaces));
-        Self::with_trimming(py, batch, spans, sources, trimming, pad_id)
-    }
-
-    /// A batch of which the spans are sums, of most rows at least.
-    pub fn with_sums(
-        py: Python<'_>,
-        batch: EncodingBatch,
-        around: [usize; 2],
+        mut batch: EncodingBatch,
+        are_sums: bool,
+        texts: Option<Texts>,
         call: Call,
-        texts: Texts,
         tokenizer: &Arc<Tokenizer>,
     ) -> PyResult<Self> {
-        let pad_id = tokenizer.pad_id().unwrap_or(0);
-        let trimming = Trimming::Tokenizer(tokenizer.clone(), Surfaces::default());
-        let spans = Spans::Sums { around, call };
-        Self::with_trimming(py, batch, spans, Sources::Rows(texts), trimming, pad_id)
+        let (before, after) =
+            if call.add_special_tokens { tokenizer.template().around_single() } else { Default::default() };
+        let spans = match batch.spans.take() {
+            Some(spans) if texts.is_some() => Spans::Kept(KeptSpans::new(py, spans)?),
+            _ if are_sums => Spans::Sums,
+            _ => Spans::None,
+        };
+        let parts = Parts::Whole([before.len(), after.len()]);
+        Self::new(py, batch, spans, texts, parts, call, tokenizer)
     }
 
-    fn with_trimming(
+    /// What a call made of rows of one or two texts.
+    pub fn joined(
+        py: Python<'_>,
+        joined: Joined,
+        texts: Option<Texts>,
+        call: Call,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Self> {
+        let Joined { mut batch, parts, source_rows, words } = joined;
+        let spans = match batch.spans.take() {
+            Some(spans) => Spans::Kept(KeptSpans::new(py, spans)?),
+            None => Spans::None,
+        };
+        let mut made = Self::new(py, batch, spans, texts, Parts::Each(parts), call, tokenizer)?;
+        made.source_rows = Some(source_rows);
+        made.are_words = words.is_some();
+        if let Some(words) = words {
+            // There was nothing.
+            let _ = made.words.set(py, arrays::read_only(py, words)?.unbind());
+        }
+        Ok(made)
+    }
+
+    /// The windows of a text, each `step` ids after the one before.
+    pub fn windows(
+        py: Python<'_>,
+        mut batch: EncodingBatch,
+        step: usize,
+        texts: Texts,
+        call: Call,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Self> {
+        let (before, after) =
+            if call.add_special_tokens { tokenizer.template().around_single() } else { Default::default() };
+        let parts = |(row, ids): (usize, &[TokenId])| {
+            let ids = before.len()..ids.len() - after.len();
+            RowParts { first: TextPart { ids, texts: 0..1, before: row * step }, second: None }
+        };
+        let parts: Vec<RowParts> = batch.rows().iter().enumerate().map(parts).collect();
+        let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
+        let n = parts.len();
+        let mut made = Self::new(py, batch, spans, Some(texts), Parts::Each(parts), call, tokenizer)?;
+        made.source_rows = Some(vec![0; n]);
+        Ok(made)
+    }
+
+    fn new(
         py: Python<'_>,
         batch: EncodingBatch,
         spans: Spans,
-        sources: Sources,
-        trimming: Trimming,
-        pad_id: TokenId,
+        texts: Option<Texts>,
+        parts: Parts,
+        call: Call,
+        tokenizer: &Arc<Tokenizer>,
     ) -> PyResult<Self> {
         Ok(Self {
             ids: arrays::read_only(py, batch.ids)?.unbind(),
             row_offsets: arrays::read_only(py, batch.row_offsets)?.unbind(),
             spans,
-            sources,
-            trimming,
-            pad_id,
+            texts: texts.map(Arc::new),
+            parts,
+            source_rows: None,
+            are_words: false,
+            maker: Maker::Tokenizer(tokenizer.clone(), Arc::new(call), batch.surfaces),
+            pad_id: tokenizer.pad_id().unwrap_or(0),
+            words: PyOnceLock::new(),
         })
     }
 
@@ -112,41 +188,70 @@ impl PyEncodingBatch {
         Ok((self.ids.bind(py).try_readonly()?, self.row_offsets.bind(py).try_readonly()?))
     }
 
-    /// A view of a row's ids; `None` past the last row.
-    fn view<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (ids, row_offsets) = self.borrowed(py)?;
-        let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
-        let Some(range) = rows.row(row) else { return Ok(None) };
-        let slice = PySlice::new(py, range.start as isize, range.end as isize, 1);
-        self.ids.bind(py).as_any().get_item(slice).map(Some)
-    }
-
-    fn n_rows(&self, py: Python<'_>) -> usize {
+    pub fn n_rows(&self, py: Python<'_>) -> usize {
         self.row_offsets.bind(py).as_any().len().unwrap_or(1).saturating_sub(1)
     }
+
+    /// What a row of `n` ids is made of.
+    fn parts(&self, row: usize, n: usize) -> Cow<'_, RowParts> {
+        match &self.parts {
+            Parts::Each(parts) => Cow::Borrowed(&parts[row]),
+            Parts::Whole([before, after]) => {
+                let ids = (*before).min(n)..n.saturating_sub(*after).max((*before).min(n));
+                Cow::Owned(RowParts { first: TextPart { ids, texts: row..row + 1, before: 0 }, second: None })
+            }
+        }
+    }
+
+    /// The surfaces that were found.
+    pub fn surfaces(&self) -> &Surfaces {
+        match &self.maker {
+            Maker::Tokenizer(_, _, surfaces) => surfaces,
+            Maker::Known(known) => &known.surfaces,
+        }
+    }
+
+    /// A token as tokenizer.json spells it.
+    pub fn token(&self, id: TokenId) -> String {
+        match &self.maker {
+            Maker::Tokenizer(tokenizer, ..) => tokenizer.id_to_token(id),
+            Maker::Known(known) => known.tokens.get(&id).cloned(),
+        }
+        .unwrap_or_default()
+    }
+
+    /// The bytes of a token, or its spelling where nothing else is known.
+    pub fn bytes(&self, id: TokenId) -> Vec<u8> {
+        match &self.maker {
+            Maker::Tokenizer(tokenizer, ..) => tokenizer.id_to_bytes(id).unwrap_or_default().to_vec(),
+            Maker::Known(_) => self.token(id).into_bytes(),
+        }
+    }
+
+    /// Which ids of the first row are a second text's.
+    pub fn second_ids(&self) -> Option<Range<usize>> {
+        match &self.parts {
+            Parts::Each(parts) => parts.first().and_then(RowParts::second_ids),
+            Parts::Whole(_) => None,
+        }
+    }
+
+    /// A row as an encoding; `None` past the last row.
+    fn row(this: &Bound<'_, Self>, row: usize) -> PyResult<Option<PyEncoding>> {
+        let py = this.py();
+        if row >= this.get().n_rows(py) {
+            return Ok(None);
+        }
+        let selected = this.get().selected(py, &[row])?;
+        PyEncoding::of_row(py, Py::new(py, selected)?).map(Some)
+    }
 }
-
-/// Ids and mask, both of as many rows and columns.
-type Padded<'py> = (Bound<'py, PyArray2<TokenId>>, Bound<'py, PyArray2<bool>>);
-
-/// All that a pickled batch is: ids, row offsets, spans, texts (`None`: none
-/// kept), whether there is one text for all rows, the id of padding, what offsets
-/// leave out.
-type State<'py> = (
-    Bound<'py, PyArray1<TokenId>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyAny>,
-    Option<Vec<Py<PyAny>>>,
-    bool,
-    TokenId,
-    Option<(bool, Bound<'py, PyAny>)>,
-);
 
 #[pymethods]
 impl PyEncodingBatch {
     /// The ids of all rows, one after the other: a read-only array of uint32.
     #[getter]
-    fn ids(&self, py: Python<'_>) -> Py<PyArray1<TokenId>> {
+    pub fn ids(&self, py: Python<'_>) -> Py<PyArray1<TokenId>> {
         self.ids.clone_ref(py)
     }
 
@@ -157,137 +262,50 @@ impl PyEncodingBatch {
         self.row_offsets.clone_ref(py)
     }
 
-    /// Start and end of each id in its own text, an array of shape `(len(ids), 2)`;
+    /// Start and end of each id in its own text, an array of int64 of shape `(len(ids), 2)`;
     /// see `Encoding.offsets`. Needs `encode_batch(..., offsets=True)`.
     #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
-    fn offsets<'py>(
+    pub fn offsets<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
         trim: Option<bool>,
-    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        entry(|| {
-            if matches!(self.sources, Sources::None) {
-                let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
-                return Err(Error::Encode(error.to_owned()).into());
-            }
-            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
-            let trim = Trim::new(trim, blanks.as_deref());
-            if let Some(array) = self.summed_offsets(py, unit, trim)? {
-                return Ok(array);
-            }
-            let (sources, one) = self.texts(py)?;
-            let kept = self.spans(py)?;
-            if matches!(trim, Trim::No) && sources.iter().all(|source| source.counts_bytes(unit)) {
-                return Ok(kept.array(py));
-            }
-            kept.with(py, |spans| {
-                self.with_borrowed_rows(py, |rows| {
-                    arrays::filled_spans(py, spans.len(), |cells| {
-                        if one && blanks.is_none() {
-                            return sources[0].write(spans, unit, trim, 0, cells);
-                        }
-                        for row in 0..rows.len() {
-                            let range = rows.row(row).unwrap_or_default();
-                            let before = match &blanks {
-                                Some(_) => self.n_before(&rows.ids[range.clone()], &spans[range.clone()]),
-                                None => 0,
-                            };
-                            let text = range.start + before..range.end;
-                            cells[range.start..text.start].copy_from_slice(&spans[range.start..text.start]);
-                            let source = sources[if one { 0 } else { row }];
-                            source.write(&spans[text.clone()], unit, trim, text.start, &mut cells[text])?;
-                        }
-                        Ok(())
-                    })
-                })
-            })??
-        })
+    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        entry(|| arrays::signed(&self.made_offsets(py, unit, trim)?))
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
         self.n_rows(py)
     }
 
-    /// The ids of a row: a view, no copy.
-    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyAny>> {
+    /// A row as an `Encoding`, or the rows of a slice as a batch; ids are not copied where rows
+    /// stand together.
+    fn __getitem__<'py>(this: &Bound<'py, Self>, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
-            let n_rows = self.n_rows(py);
+            let py = this.py();
+            let n_rows = this.get().n_rows(py);
+            if let Ok(slice) = row.cast::<PySlice>() {
+                let taken = slice.indices(n_rows as isize)?;
+                let place = |at: usize| (taken.start + at as isize * taken.step) as usize;
+                let rows: Vec<usize> = (0..taken.slicelength).map(place).collect();
+                return Ok(Bound::new(py, this.get().selected(py, &rows)?)?.into_any());
+            }
+            let row: isize = row.extract()?;
             let at = if row < 0 { row.checked_add_unsigned(n_rows) } else { Some(row) };
             let view = match at.and_then(|at| usize::try_from(at).ok()) {
-                Some(at) => self.view(py, at)?,
+                Some(at) => Self::row(this, at)?,
                 None => None,
             };
-            view.ok_or_else(|| PyIndexError::new_err(format!("row {row} of a batch of {n_rows} rows")))
+            match view {
+                Some(view) => Ok(Bound::new(py, view)?.into_any()),
+                None => Err(PyIndexError::new_err(format!("row {row} of a batch of {n_rows} rows"))),
+            }
         })
     }
 
     fn __iter__(this: Py<Self>) -> EncodingRows {
         EncodingRows { batch: this, next: AtomicUsize::new(0) }
-    }
-
-    /// Makes a rectangle: ids, and a mask that is true where an id is real.
-    ///
-    /// `length` is the number of columns, by default the longest row's; it is
-    /// rounded up to `multiple_of`. `pad_id` is by default the tokenizer's pad
-    /// token if it has one, else 0: the mask says which ids are real.
-    #[pyo3(signature = (length = None, pad_id = None, side = "right", multiple_of = None))]
-    fn pad<'py>(
-        &self,
-        py: Python<'py>,
-        length: Option<usize>,
-        pad_id: Option<TokenId>,
-        side: &str,
-        multiple_of: Option<usize>,
-    ) -> PyResult<Padded<'py>> {
-        entry(|| {
-            let side = match side {
-                "left" => Side::Left,
-                "right" => Side::Right,
-                _ => {
-                    let side = shown(side);
-                    return Err(PyValueError::new_err(format!("side={side:?}: it is 'left' or 'right'")));
-                }
-            };
-            let pad_id = pad_id.unwrap_or(self.pad_id);
-            let n_rows = self.n_rows(py);
-            let (ids, row_offsets) = self.borrowed(py)?;
-            let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
-            let columns = py.detach(|| rows.columns(length, multiple_of))?;
-            let (matrix, mask) = (arrays::zeros(py, n_rows, columns)?, arrays::zeros(py, n_rows, columns)?);
-            {
-                let (mut matrix, mut mask) = (matrix.readwrite(), mask.readwrite());
-                let (matrix, mask) = (matrix.as_slice_mut()?, mask.as_slice_mut()?);
-                py.detach(|| rows.pad(columns, pad_id, side, matrix, mask));
-            }
-            Ok((matrix, mask))
-        })
-    }
-
-    /// The rows as lists of int.
-    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        entry(|| {
-            let (ids, row_offsets) = self.borrowed(py)?;
-            let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
-            let all = PyList::empty(py);
-            let mut turns = Turns::default();
-            for range in (0..rows.len()).filter_map(|row| rows.row(row)) {
-                turns.after(py, 1 + range.len())?;
-                all.append(list(py, rows.ids[range].iter().copied())?)?;
-            }
-            Ok(all)
-        })
-    }
-
-    /// The rows as a `pyarrow.LargeListArray` of uint32 over the same memory.
-    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        entry(|| {
-            let pyarrow = super::arrow::import(py)?;
-            let array = |values: &Bound<'py, PyAny>| pyarrow.call_method1("array", (values,));
-            let (offsets, ids) = (array(self.row_offsets.bind(py))?, array(self.ids.bind(py))?);
-            pyarrow.getattr("LargeListArray")?.call_method1("from_arrays", (offsets, ids))
-        })
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -312,21 +330,15 @@ impl PyEncodingBatch {
         })
     }
 
+    /// The first rows in colour, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        entry(|| self.with_borrowed_rows(py, |rows| html::rows(&rows, |id| self.bytes(id))))
+    }
+
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
-            let py = this.py();
-            let batch = this.get();
-            let (texts, one) = match &batch.sources {
-                Sources::None => (None, false),
-                Sources::Rows(texts) => (Some(texts.to_objects(py)?), false),
-                Sources::One(texts) => (Some(texts.to_objects(py)?), true),
-            };
-            let (ids, row_offsets) = (batch.ids.bind(py).clone(), batch.row_offsets.bind(py).clone());
-            let spans = batch.spans(py)?.array(py).into_any();
-            let blanks =
-                batch.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
-            let state: State<'py> = (ids, row_offsets, spans, texts, one, batch.pad_id, blanks);
-            Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
+            let state = this.get().to_state(this.py())?;
+            Ok((this.getattr("_from_state")?, state.into_pyobject(this.py())?))
         })
     }
 
@@ -334,38 +346,7 @@ impl PyEncodingBatch {
     #[staticmethod]
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        entry(|| {
-            let (ids, row_offsets, spans, texts, one, pad_id, blanks): State<'_> = state.extract()?;
-            let spans: Vec<u64> = numbers(&spans, "uint64")?;
-            let spans: Vec<Span> =
-                py.detach(|| memory::collected(spans.chunks_exact(2).map(|span| [span[0], span[1]])))?;
-            let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
-            let batch = EncodingBatch {
-                ids: memory::collected(ids.try_readonly()?.as_array().iter().copied())?,
-                row_offsets: memory::collected(row_offsets.try_readonly()?.as_array().iter().copied())?,
-                spans: None,
-                surfaces: Surfaces::default(),
-            };
-            let n_ids = batch.ids.len();
-            let n_texts = texts.as_ref().map(Vec::len);
-            let sound = batch.row_offsets.first() == Some(&0)
-                && batch.row_offsets.is_sorted()
-                && batch.row_offsets.last() == Some(&(n_ids as i64))
-                && n_texts.is_none_or(|n| n == if one { 1 } else { batch.len() })
-                && spans.len() == if n_texts.is_some() { n_ids } else { 0 }
-                && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n_ids);
-            if !sound {
-                return Err(PyValueError::new_err("a pickled EncodingBatch whose parts do not fit"));
-            }
-            let texts = texts.map(|texts| Texts::new(texts.into_pyobject(py)?.as_any(), Errors::Replace));
-            let sources = match texts.transpose()? {
-                None => Sources::None,
-                Some(texts) if one => Sources::One(texts),
-                Some(texts) => Sources::Rows(texts),
-            };
-            let spans = Spans::Kept(KeptSpans::new(py, spans)?);
-            Self::with_trimming(py, batch, spans, sources, Trimming::Blanks(blanks), pad_id)
-        })
+        entry(|| Self::of_state(py, state.extract::<State<'_>>()?))
     }
 }
 
@@ -382,7 +363,7 @@ impl EncodingRows {
         this
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        entry(|| self.batch.get().view(py, self.next.fetch_add(1, Ordering::Relaxed)))
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyEncoding>> {
+        entry(|| PyEncodingBatch::row(self.batch.bind(py), self.next.fetch_add(1, Ordering::Relaxed)))
     }
 }

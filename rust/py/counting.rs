@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::entry;
+use super::numbers::Threads;
 use super::pipeline;
 use super::progress::run;
 use super::source::{Documents, SourceOptions};
@@ -86,7 +87,7 @@ pub(super) fn count(
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
     line_ends: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
 ) -> PyResult<Option<PyWordCounts>> {
@@ -99,7 +100,7 @@ pub(super) fn count(
             max_memory,
             max_piece_bytes,
             line_ends,
-            threads,
+            threads: threads.map(Threads::get),
         };
         let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
         let Some(documents) = Documents::new(source, texts)? else {

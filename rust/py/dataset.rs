@@ -6,8 +6,9 @@ use std::str::FromStr;
 use pyo3::prelude::*;
 
 use super::error::entry;
+use super::numbers::Threads;
+use super::paths::paths_of;
 use super::progress::run;
-use super::source::paths_of;
 use super::specials::OwnedSpecials;
 use super::tokenizer::PyTokenizer;
 use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard};
@@ -46,7 +47,7 @@ pub(super) fn encode_files<'py>(
     max_line_bytes: Option<usize>,
     shard_tokens: Option<u64>,
     resume: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     entry(|| {
@@ -72,7 +73,7 @@ pub(super) fn encode_files<'py>(
             encode: EncodeOptions {
                 add_special_tokens,
                 specials: specials.get(),
-                threads,
+                threads: threads.map(Threads::get),
                 ..EncodeOptions::default()
             },
             sources,

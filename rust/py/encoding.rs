@@ -4,6 +4,7 @@
 //! when it is asked for: spans, the texts they lie in, the tokens' spelling.
 
 mod on_demand;
+mod places;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,10 +17,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
 use super::arrays::{self, KeptSpans};
+use super::batch::PyEncodingBatch;
 use super::call::Call;
 use super::error::entry;
 use super::html;
-use super::spans::{Source, Trim};
+use super::spans::Source;
 use super::text::{Errors, Text};
 use super::turns::{Turns, numbers};
 use crate::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
@@ -34,6 +36,8 @@ pub(super) enum Spelling {
     /// Nothing but the spelled tokens, and what offsets leave out: an encoding
     /// that was pickled.
     Tokens(Py<PyList>, Option<Blanks>),
+    /// The batch of one row that it is.
+    Row(Py<PyEncodingBatch>),
 }
 
 /// The ids of a text or of a pair, and where in the text each came from.
@@ -57,6 +61,7 @@ pub(super) struct PyEncoding {
     traces: PyOnceLock<(KeptSpans, Surfaces)>,
     type_ids: PyOnceLock<Py<PyArray1<u32>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
+    words: PyOnceLock<Py<PyArray1<i64>>>,
 }
 
 impl PyEncoding {
@@ -79,6 +84,24 @@ impl PyEncoding {
             traces: PyOnceLock::new(),
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
+            words: PyOnceLock::new(),
+        })
+    }
+
+    /// The one row of a batch.
+    pub fn of_row(py: Python<'_>, batch: Py<PyEncodingBatch>) -> PyResult<Self> {
+        let ids = batch.get().ids(py);
+        Ok(Self {
+            n_ids: ids.bind(py).len()?,
+            ids,
+            second: batch.get().second_ids(),
+            spelling: Spelling::Row(batch),
+            texts: Vec::new(),
+            call: None,
+            traces: PyOnceLock::new(),
+            type_ids: PyOnceLock::new(),
+            special_mask: PyOnceLock::new(),
+            words: PyOnceLock::new(),
         })
     }
 
@@ -95,6 +118,7 @@ impl PyEncoding {
             traces: PyOnceLock::new(),
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
+            words: PyOnceLock::new(),
         };
         // There was nothing.
         let _ = made.traces.set(py, (KeptSpans::new(py, spans)?, surfaces));
@@ -136,6 +160,25 @@ impl PyEncoding {
         self.ids.clone_ref(py)
     }
 
+    /// The ids for numpy: `np.asarray(encoding)` is `encoding.ids`.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let ids = self.ids.bind(py).as_any();
+            let dtype = dtype.filter(|dtype| !dtype.is_none());
+            match (dtype, copy) {
+                (None, Some(true)) => ids.call_method0("copy"),
+                (None, _) => Ok(ids.clone()),
+                (Some(dtype), _) => ids.call_method1("astype", (dtype,)),
+            }
+        })
+    }
+
     /// The tokens as tokenizer.json spells them: `"Ġfilm"` for `" film"`. An
     /// unknown token is its own spelling, such as `"<unk>"`; see `surfaces`.
     #[getter]
@@ -152,7 +195,7 @@ impl PyEncoding {
         entry(|| {
             let tokens = self.spelled(py)?;
             let mut turns = Turns::default();
-            for (place, text) in self.traces(py)?.1.iter() {
+            for (place, text) in self.surfaces_found(py)?.iter() {
                 tokens.set_item(place, text)?;
                 turns.after(py, 1)?;
             }
@@ -173,6 +216,10 @@ impl PyEncoding {
                 Spelling::Tokenizer(tokenizer) => {
                     html::tokens(ids.iter().map(|&id| (id, tokenizer.id_to_bytes(id).unwrap_or_default())))
                 }
+                Spelling::Row(batch) => {
+                    let bytes: Vec<Vec<u8>> = ids.iter().map(|&id| batch.get().bytes(id)).collect();
+                    html::tokens(ids.iter().copied().zip(bytes.iter().map(Vec::as_slice)))
+                }
             })
         })
     }
@@ -180,6 +227,9 @@ impl PyEncoding {
     /// The number of the segment of each id, a read-only array of uint32.
     #[getter]
     fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+        if let Spelling::Row(batch) = &self.spelling {
+            return batch.get().type_ids(py);
+        }
         let make = || PyResult::Ok(arrays::read_only(py, self.marks(py)?.0)?.unbind());
         Ok(self.type_ids.get_or_try_init(py, make)?.clone_ref(py))
     }
@@ -187,11 +237,14 @@ impl PyEncoding {
     /// Whether the template put the id in, a read-only array of bool.
     #[getter]
     fn special_tokens_mask(&self, py: Python<'_>) -> PyResult<Py<PyArray1<bool>>> {
+        if let Spelling::Row(batch) = &self.spelling {
+            return batch.get().special_tokens_mask(py);
+        }
         let make = || PyResult::Ok(arrays::read_only(py, self.marks(py)?.1)?.unbind());
         Ok(self.special_mask.get_or_try_init(py, make)?.clone_ref(py))
     }
 
-    /// Where each token came from: start and end in the original text, an array
+    /// Where each token came from: start and end in the original text, an int64 array
     /// of shape `(n, 2)`.
     ///
     /// `unit="chars"` counts characters as `text[start:end]` does; of bytes
@@ -209,29 +262,10 @@ impl PyEncoding {
         py: Python<'py>,
         unit: OffsetUnit,
         trim: Option<bool>,
-    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        entry(|| {
-            let blanks = if trim.is_none() { self.blanks(py)? } else { None };
-            let trim = Trim::new(trim, blanks.as_deref());
-            if let Some(array) = self.summed_offsets(py, unit, trim)? {
-                return Ok(array);
-            }
-            let (kept, _) = self.traces(py)?;
-            let [first, of_second] = self.sources(py)?;
-            let second = self.second.clone().unwrap_or_default();
-            let as_they_stand =
-                first.counts_bytes(unit) && (second.is_empty() || of_second.counts_bytes(unit));
-            if matches!(trim, Trim::No) && as_they_stand {
-                return Ok(kept.array(py));
-            }
-            let from = self.n_before(py)?;
-            kept.with(py, |spans| {
-                arrays::filled_spans(py, spans.len(), |cells| {
-                    cells[..from].copy_from_slice(&spans[..from]);
-                    first.write(&spans[from..], unit, trim, from, &mut cells[from..])?;
-                    of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second])
-                })
-            })?
+    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        entry(|| match &self.spelling {
+            Spelling::Row(batch) => batch.get().offsets(py, unit, trim),
+            _ => arrays::signed(&self.made_offsets(py, unit, trim)?),
         })
     }
 
@@ -247,8 +281,7 @@ impl PyEncoding {
                 self.ids.bind(py).try_readonly()?.as_array() == other.ids.bind(py).try_readonly()?.as_array();
             let same = same_ids
                 && self.second == other.second
-                && self.traces(py)?.1 == other.traces(py)?.1
-                && self.traces(py)?.0.equal(py, &other.traces(py)?.0)?
+                && self.same_traces(py, other)?
                 && self.type_ids(py)?.bind(py).try_readonly()?.as_array()
                     == other.type_ids(py)?.bind(py).try_readonly()?.as_array()
                 && self.special_tokens_mask(py)?.bind(py).try_readonly()?.as_array()
@@ -274,6 +307,10 @@ impl PyEncoding {
                     let ids = ids.as_array();
                     ids.iter().take(SHOWN).map(|&id| tokenizer.id_to_token(id).unwrap_or_default()).collect()
                 }
+                Spelling::Row(batch) => {
+                    let ids = self.ids.bind(py).try_readonly()?;
+                    ids.as_array().iter().take(SHOWN).map(|&id| batch.get().token(id)).collect()
+                }
             };
             let n = self.__len__();
             let more = if n > SHOWN { ", …" } else { "" };
@@ -285,6 +322,9 @@ impl PyEncoding {
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
             let py = this.py();
+            if let Spelling::Row(batch) = &this.get().spelling {
+                return Ok((this.getattr("_of_row")?, (batch,).into_pyobject(py)?));
+            }
             let Self { ids, texts, .. } = this.get();
             let (spans, surfaces) = this.get().traces(py)?;
             let second = this.get().second.clone().unwrap_or_default();
@@ -304,6 +344,15 @@ impl PyEncoding {
                 blanks.map(|blanks| arrays::blanks(py, blanks)).transpose()?,
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
+        })
+    }
+
+    /// Makes an encoding again of the one row of a batch.
+    #[staticmethod]
+    fn _of_row(py: Python<'_>, batch: Py<PyEncodingBatch>) -> PyResult<Self> {
+        entry(|| match batch.get().n_rows(py) {
+            1 => Self::of_row(py, batch),
+            _ => Err(PyValueError::new_err("a pickled Encoding that is not one row")),
         })
     }
 

@@ -5,12 +5,16 @@
 
 use std::fmt::Write;
 
+use crate::encoding::Rows;
 use crate::vocab::TokenId;
 
 /// Backgrounds that black text is readable on; neighbours differ in hue.
 const BACKGROUNDS: [&str; 6] = ["#afd7ff", "#ffd7af", "#afffaf", "#ffafaf", "#d7ff87", "#ffd75f"];
 /// More tokens than a notebook shows well; the rest is counted.
 const MOST: usize = 2_000;
+/// The same of a batch: rows, and tokens of a row.
+const MOST_ROWS: usize = 10;
+const MOST_IN_ROW: usize = 200;
 
 /// A `<div>` of the tokens; `bytes` are what each stands for.
 pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8])>) -> String {
@@ -30,6 +34,28 @@ pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8
     let _ = match more {
         0 => write!(html, "</div><small>{n} tokens</small>"),
         more => write!(html, "</div><small>{n} tokens, {more} of them not shown</small>"),
+    };
+    html
+}
+
+/// A `<table>` of the first rows; `bytes` are what an id stands for.
+pub(super) fn rows(rows: &Rows<'_>, bytes: impl Fn(TokenId) -> Vec<u8>) -> String {
+    let mut html = String::from("<table>");
+    for (number, ids) in rows.iter().take(MOST_ROWS).enumerate() {
+        let shown = &ids[..ids.len().min(MOST_IN_ROW)];
+        let shown: Vec<(TokenId, Vec<u8>)> = shown.iter().map(|&id| (id, bytes(id))).collect();
+        let cells = tokens(shown.iter().map(|(id, bytes)| (*id, &bytes[..])));
+        let more = ids.len() - shown.len();
+        let _ = write!(html, "<tr><th>{number}</th><td style=\"text-align:left\">{cells}");
+        let _ = match more {
+            0 => write!(html, "</td></tr>"),
+            more => write!(html, "<small> and {more} more</small></td></tr>"),
+        };
+    }
+    let _ = write!(html, "</table><small>{} rows, {} tokens", rows.len(), rows.ids.len());
+    let _ = match rows.len().saturating_sub(MOST_ROWS) {
+        0 => write!(html, "</small>"),
+        more => write!(html, ", {more} rows not shown</small>"),
     };
     html
 }

@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
+use super::paths::{is_path, paths_of};
 use super::progress::{Listener, run};
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
 use crate::corpus::{
@@ -147,29 +148,6 @@ impl<'py> Documents<'py> {
             }
         }
     }
-}
-
-/// Takes a path, or several.
-pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
-    if is_path(source)? {
-        return Ok(vec![source.extract()?]);
-    }
-    let mut paths = Vec::new();
-    for item in source.try_iter()? {
-        let item = item?;
-        if !is_path(&item)? {
-            return Err(PyTypeError::new_err(format!(
-                "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
-                item.get_type().name()?
-            )));
-        }
-        paths.push(item.extract()?);
-    }
-    Ok(paths)
-}
-
-fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(object.is_instance_of::<PyString>() || object.hasattr("__fspath__")?)
 }
 
 /// Documents of an iterator.

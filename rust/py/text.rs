@@ -8,11 +8,9 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 
-use super::arrow::{Chunks, Column};
 use super::spans::Source;
-use super::turns::Turns;
 use crate::error::{Error, shown};
 use crate::memory;
 use crate::tokenizer::Input;
@@ -271,67 +269,6 @@ pub(super) fn join_pairs(bytes: &mut Vec<u8>, lone: Lone) -> Vec<u64> {
     joined
 }
 
-/// Many texts, kept alive.
-pub(super) enum Texts {
-    /// Objects, one a text.
-    Objects(Vec<Text>),
-    /// A copy of an Arrow column.
-    Column(Column),
-}
-
-impl Texts {
-    /// Takes the texts of a list, iterator, array, series or Arrow column.
-    pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
-        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
-        }
-        if let Some(chunks) = Chunks::new(object)? {
-            let mut column = Column::default();
-            for chunk in chunks {
-                let before = column.n_rows() as u64;
-                column.extend(&chunk?, before)?;
-            }
-            return Ok(Self::Column(column));
-        }
-        // The length that an object says it has is not trusted.
-        let mut texts = Vec::new();
-        let mut turns = Turns::default();
-        for (row, item) in object.try_iter()?.enumerate() {
-            memory::push(&mut texts, text_of_row(row as u64, &item?, errors)?)?;
-            turns.after(object.py(), 1)?;
-        }
-        Ok(Self::Objects(texts))
-    }
-
-    /// The bytes of each text, and that they are UTF-8 where that is known.
-    pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
-        match self {
-            Self::Objects(texts) => collect(texts.iter().map(|text| text.input(py))),
-            Self::Column(column) => collect(column.rows().map(|row| Ok(Input::Bytes(row)))),
-        }
-    }
-
-    /// What spans of each text lie in.
-    pub fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Source<'a>>> {
-        match self {
-            Self::Objects(texts) => collect(texts.iter().map(|text| text.source(py))),
-            Self::Column(column) => {
-                collect(column.rows().map(|row| Ok(Source { text: Input::Bytes(row), joined: &[] })))
-            }
-        }
-    }
-
-    /// The texts as Python objects.
-    pub fn to_objects(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
-        match self {
-            Self::Objects(texts) => collect(texts.iter().map(|text| text.to_object(py))),
-            Self::Column(column) => {
-                collect(column.rows().map(|row| Ok(byte_string(py, row)?.into_any().unbind())))
-            }
-        }
-    }
-}
-
 /// All of them, or the first error.
 pub(super) fn collect<T>(items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
     let mut all = Vec::new();
@@ -358,6 +295,13 @@ pub(super) fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, Py
 pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Text> {
     match Text::take(item, errors) {
         Ok(Some(text)) => Ok(text),
+        Ok(None) if item.is_instance_of::<PyTuple>() || item.is_instance_of::<PyList>() => {
+            Err(PyTypeError::new_err(format!(
+                "row {row} is a {}, not a text; encode_batch takes a tuple of two texts as a pair, and words that \
+                 are split already with is_split_into_words=True",
+                item.get_type().name()?
+            )))
+        }
         Ok(None) => Err(PyTypeError::new_err(format!(
             "row {row} is {}, not a text; drop or fill missing values first",
             item.get_type().name()?

@@ -12,20 +12,23 @@ use std::sync::{Arc, OnceLock};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::added_token::Part;
 use super::arrays;
-use super::batch::{PyEncodingBatch, Sources};
+use super::batch::PyEncodingBatch;
 use super::call::Call;
 use super::encoding::{PyEncoding, Spelling};
 use super::error::entry;
+use super::numbers::{Number, Threads, count, number};
 use super::progress::off;
 use super::report::PyTrainReport;
+use super::rows::GivenRows;
 use super::specials::OwnedSpecials;
-use super::text::{Errors, Text, Texts, collect};
+use super::text::{Errors, Text, collect};
+use super::texts::Texts;
 use crate::template::TrimOffsets;
-use crate::tokenizer::{Segment, Tokenizer};
+use crate::tokenizer::{Segment, Shortening, Tokenizer, Truncation};
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
 /// fork, and in sets.
@@ -61,6 +64,26 @@ impl PyTokenizer {
         PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call)
     }
 
+    /// What rows became.
+    fn rows(
+        &self,
+        py: Python<'_>,
+        given: GivenRows,
+        shortening: &Shortening,
+        keeps_texts: bool,
+        call: Call,
+    ) -> PyResult<PyEncodingBatch> {
+        let rows = given.all()?;
+        let inputs = given.texts.inputs(py)?;
+        let n_bytes = inputs.iter().map(|text| text.len()).sum();
+        let joined = off(py, n_bytes, |stop| {
+            self.tokenizer.encode_rows(&inputs, &rows, given.are_words, shortening, call.options(stop))
+        })?;
+        drop(inputs);
+        let texts = keeps_texts.then_some(given.texts);
+        PyEncodingBatch::joined(py, joined, texts, call, &self.tokenizer)
+    }
+
     fn pair(&self, py: Python<'_>, texts: [Text; 2], call: Call) -> PyResult<PyEncoding> {
         let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
         let n_bytes = first.len() + second.len();
@@ -79,9 +102,11 @@ impl PyTokenizer {
     /// `"raise"`. The ids are cut off after `max_tokens`. `errors="replace"`
     /// joins two surrogates that make a character, takes a lone one as U+FFFD, and
     /// bytes that are no UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
-    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, seed = 0))]
+    /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
+    /// `"only_first"` or `"only_second"`. With `is_split_into_words` a text is a list of words.
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
     #[pyo3(
-        text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', seed=0)"
+        text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', is_split_into_words=False, errors='replace', seed=0)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode(
@@ -91,12 +116,27 @@ impl PyTokenizer {
         pair: Option<&Bound<'_, PyAny>>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
-        max_tokens: Option<usize>,
+        max_tokens: Option<Number>,
+        truncation: Truncation,
+        is_split_into_words: bool,
         errors: Errors,
         seed: u64,
     ) -> PyResult<PyEncoding> {
         entry(|| {
+            let max_tokens = number("max_tokens", max_tokens)?;
             let call = Call { max_tokens, seed, ..Call::new(add_special_tokens, specials) };
+            if is_split_into_words || truncation != Truncation::LongestFirst {
+                let given = if is_split_into_words {
+                    let pairs = pair.map(|pair| PyList::new(py, [pair])).transpose()?;
+                    let pairs = pairs.as_ref().map(Bound::as_any);
+                    GivenRows::new(PyList::new(py, [text])?.as_any(), pairs, true, errors)?
+                } else {
+                    GivenRows::one(text, pair, errors)?
+                };
+                let call = Call { spans: true, ..call };
+                let batch = self.rows(py, given, &Shortening { truncation, stride: None }, true, call)?;
+                return PyEncoding::of_row(py, Py::new(py, batch)?);
+            }
             let text = Text::new(text, errors)?;
             match pair {
                 None => self.one(py, text, call),
@@ -107,41 +147,80 @@ impl PyTokenizer {
 
     /// Encodes many texts: a list, an iterator, an array, a series, an Arrow
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
-    /// that the batch can say where its ids came from. The rest is as in `encode`.
-    #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, errors = Errors::Replace, offsets = false, seed = 0))]
+    /// that the batch can say where its ids came from. A tuple of two texts is a
+    /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
+    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = 0))]
     #[pyo3(
-        text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, errors='replace', offsets=False, seed=0)"
+        text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode_batch(
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        threads: Option<usize>,
+        pairs: Option<&Bound<'_, PyAny>>,
+        threads: Option<Threads>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
-        max_tokens: Option<usize>,
+        max_tokens: Option<Number>,
+        truncation: Truncation,
+        is_split_into_words: bool,
         errors: Errors,
         offsets: bool,
         seed: u64,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
+            let (threads, max_tokens) = (threads.map(Threads::get), number("max_tokens", max_tokens)?);
+            let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
+            let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
+            if given.rows.is_some() || truncation != Truncation::LongestFirst {
+                let call = Call { spans: offsets, ..call };
+                return self.rows(py, given, &Shortening { truncation, stride: None }, offsets, call);
+            }
             // What offsets leave out by the file may need surfaces, found with spans.
             let is_whole = self.tokenizer.template().trim_offsets == TrimOffsets::No;
-            let sums =
-                (offsets && is_whole).then(|| self.tokenizer.sums_around(add_special_tokens)).flatten();
-            let spans = offsets && sums.is_none();
-            let call = Call { max_tokens, seed, threads, spans, ..Call::new(add_special_tokens, specials) };
-            let texts = Texts::new(texts, errors)?;
-            let inputs = texts.inputs(py)?;
+            let are_sums = offsets && is_whole && self.tokenizer.sums_around(add_special_tokens).is_some();
+            let call = Call { spans: offsets && !are_sums, ..call };
+            let inputs = given.texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
             let batch = off(py, n_bytes, |stop| self.tokenizer.batch_of(&inputs, call.options(stop)))?;
             drop(inputs);
-            if let Some(around) = sums {
-                return PyEncodingBatch::with_sums(py, batch, around, call, texts, &self.tokenizer);
-            }
-            let sources = if offsets { Sources::Rows(texts) } else { Sources::None };
-            PyEncodingBatch::new(py, batch, sources, &self.tokenizer)
+            let texts = offsets.then_some(given.texts);
+            PyEncodingBatch::whole(py, batch, are_sums, texts, call, &self.tokenizer)
+        })
+    }
+
+    /// Cuts long texts, or pairs, into windows of `size` ids, special tokens included;
+    /// `stride` ids of each are repeated in the next. Of a pair `truncation` says which
+    /// text is cut: with `"only_second"` the first is whole in each window. The batch's
+    /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
+    #[pyo3(signature = (texts, size, stride = Number::of(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
+    #[pyo3(
+        text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', is_split_into_words=False, errors='replace', seed=0)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn windows_batch(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        size: Number,
+        stride: Number,
+        pairs: Option<&Bound<'_, PyAny>>,
+        threads: Option<Threads>,
+        add_special_tokens: bool,
+        specials: OwnedSpecials,
+        truncation: Truncation,
+        is_split_into_words: bool,
+        errors: Errors,
+        seed: u64,
+    ) -> PyResult<PyEncodingBatch> {
+        entry(|| {
+            let (max_tokens, stride) = (number("size", Some(size))?, number("stride", Some(stride))?);
+            let threads = threads.map(Threads::get);
+            let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
+            let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
+            let call = Call { spans: true, ..call };
+            self.rows(py, given, &Shortening { truncation, stride }, true, call)
         })
     }
 
@@ -181,7 +260,7 @@ impl PyTokenizer {
 
     /// Cuts a long text into windows of `size` ids, special tokens included;
     /// `stride` ids of each are repeated in the next.
-    #[pyo3(signature = (text, size, stride = 0, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    #[pyo3(signature = (text, size, stride = Number::of(0), *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', errors='replace')"
     )]
@@ -190,19 +269,22 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
-        size: usize,
-        stride: usize,
+        size: Number,
+        stride: Number,
         add_special_tokens: bool,
         specials: OwnedSpecials,
         errors: Errors,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
+            let (size, stride) = (count("size", size)?, count("stride", stride)?);
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
             let batch =
                 off(py, bytes.len(), |stop| self.tokenizer.windows(bytes, size, stride, call.options(stop)))?;
-            PyEncodingBatch::new(py, batch, Sources::One(Texts::Objects(vec![text])), &self.tokenizer)
+            let around = if add_special_tokens { self.tokenizer.template().single.len() - 1 } else { 0 };
+            let step = size.saturating_sub(stride + around);
+            PyEncodingBatch::windows(py, batch, step, Texts::Objects(vec![text]), call, &self.tokenizer)
         })
     }
 
@@ -234,12 +316,13 @@ impl PyTokenizer {
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
         errors: Errors,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         entry(|| {
+            let threads = threads.map(Threads::get);
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
             let texts = Texts::new(texts, errors)?;
             let inputs = texts.inputs(py)?;
@@ -258,12 +341,13 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
-        limit: usize,
+        limit: Number,
         add_special_tokens: bool,
         specials: OwnedSpecials,
         errors: Errors,
     ) -> PyResult<bool> {
         entry(|| {
+            let limit = count("limit", limit)?;
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;

@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
+use super::numbers::Threads;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -197,7 +198,7 @@ pub(super) fn train_bpe(
     max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
@@ -210,7 +211,7 @@ pub(super) fn train_bpe(
             max_memory,
             max_piece_bytes,
             line_ends,
-            threads,
+            threads: threads.map(Threads::get),
         };
         let pieces = GivenOptions {
             character_coverage,
@@ -243,7 +244,7 @@ pub(super) fn train_bpe(
                     unk_token.unwrap_or_else(|| "<unk>".to_owned()),
                     special_tokens,
                     byte_fallback,
-                    threads,
+                    threads.map(Threads::get),
                 );
                 let asked = pipeline::asked(normalizer, pre_tokenizer, None, || trainer.default_pipeline())?;
                 let given = Given::new(source, texts, counts, asked.as_ref(), || trainer.default_pipeline())?;
@@ -271,7 +272,7 @@ pub(super) fn train_bpe(
             end_of_word_suffix,
             byte_fallback,
             tie_break: self::tie_break(tie_break.unwrap_or("huggingface"))?,
-            threads,
+            threads: threads.map(Threads::get),
             ..BpeTrainer::default()
         };
         // Options are looked at before the text is read.

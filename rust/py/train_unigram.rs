@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
+use super::numbers::Threads;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -111,7 +112,7 @@ pub(super) fn train_unigram(
     max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
@@ -126,7 +127,7 @@ pub(super) fn train_unigram(
             max_memory,
             max_piece_bytes,
             line_ends,
-            threads,
+            threads: threads.map(Threads::get),
         };
         let trainer = UnigramTrainer {
             vocab_size,
@@ -146,7 +147,7 @@ pub(super) fn train_unigram(
             n_sub_iterations: sub_iterations,
             hard_vocab_limit,
             method,
-            threads,
+            threads: threads.map(Threads::get),
         };
         // Options are looked at before the text is read.
         let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;

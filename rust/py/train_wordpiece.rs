@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
+use super::numbers::Threads;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -68,7 +69,7 @@ pub(super) fn train_wordpiece(
     max_line_bytes: Option<usize>,
     max_memory: Option<u64>,
     max_piece_bytes: Option<usize>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
@@ -85,7 +86,7 @@ pub(super) fn train_wordpiece(
             max_memory,
             max_piece_bytes,
             line_ends: false,
-            threads,
+            threads: threads.map(Threads::get),
         };
         if !special_tokens.iter().any(|token| token == unk_token) {
             special_tokens.insert(0, unk_token.to_owned());
@@ -99,7 +100,7 @@ pub(super) fn train_wordpiece(
             limit_alphabet,
             continuing_subword_prefix: continuing_subword_prefix.to_owned(),
             max_token_length,
-            threads,
+            threads: threads.map(Threads::get),
         };
         let options = WordPieceOptions {
             unk_token: unk_token.to_owned(),

@@ -212,9 +212,7 @@ impl Tokenizer {
             }
             Job::Texts(range) => {
                 for number in range.clone() {
-                    // Each text has its own seed, so that neighbours do not matter.
-                    let seed = (number as u64).wrapping_mul(0xA076_1D64_78BD_642F);
-                    worker.set_dropout(self.dropout(settings.options.seed.wrapping_add(seed)));
+                    worker.set_dropout(self.dropout(settings.options.seed_of(number)));
                     let text = texts[number];
                     settings.in_row(true, true, made, |made| {
                         settings

@@ -227,7 +227,7 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
-        let mut repeats = Repeats::of(text, self.model.dropout().is_some());
+        let mut repeats = Repeats::of(text, self.model.dropout().is_some() || output.words.is_some());
         let walk = for_each_few(text, |stretches| {
             repeats.announce(stretches);
             for &(base, stretch) in stretches {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::walk::{Ended, Walk};
+use super::words::Words;
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
@@ -42,6 +43,8 @@ pub(super) struct Output<'a> {
     pub(super) keeps: Keeps,
     /// Where the ids are known already: those to come. None are put out.
     pub(super) known: Option<&'a [TokenId]>,
+    /// The word of each id, where they are asked for.
+    pub(super) words: Option<Words>,
     /// The number of ids at which to stop, those that were there included.
     limit: usize,
     /// The ids that were counted and are gone; `None` where ids are kept.
@@ -63,6 +66,7 @@ impl<'a> Output<'a> {
             surfaces: None,
             keeps,
             known: None,
+            words: None,
             limit: limit.unwrap_or(usize::MAX),
             counted: None,
             piece: Default::default(),
@@ -194,6 +198,9 @@ impl<'a> Output<'a> {
         }
         if let Some(spans) = &mut self.spans {
             memory::push(spans, [start as u64, end as u64])?;
+        }
+        if let (Some(words), Some(spans)) = (&mut self.words, &self.spans) {
+            words.end(spans.len())?;
         }
         match &mut self.known {
             None => memory::push(&mut self.ids, token.id)?,

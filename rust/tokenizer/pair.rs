@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::output::{Keeps, Output};
+use super::shortening::longest_first;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::Result;
@@ -100,43 +101,5 @@ impl Tokenizer {
             }
         }
         Ok(texts)
-    }
-}
-
-/// Takes ids from the longer of two texts until both fit in `room`.
-fn longest_first(lens: [usize; 2], room: usize) -> [usize; 2] {
-    let [first, second] = lens;
-    if first + second <= room {
-        return lens;
-    }
-    let half = room / 2;
-    if first <= half {
-        [first, room - first]
-    } else if second <= half {
-        [room - second, second]
-    } else {
-        // Hugging Face gives the odd id to the longer text, of equal ones to the second.
-        if first > second { [room - half, half] } else { [half, room - half] }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::longest_first;
-
-    #[test]
-    fn the_longer_text_is_shortened_first() {
-        for (lens, room, expected) in [
-            ([3, 4], 7, [3, 4]),
-            ([2, 9], 7, [2, 5]),
-            ([9, 2], 7, [5, 2]),
-            ([9, 8], 7, [4, 3]),
-            ([8, 9], 7, [3, 4]),
-            ([8, 8], 7, [3, 4]),
-            ([8, 9], 6, [3, 3]),
-            ([1, 1], 0, [0, 0]),
-        ] {
-            assert_eq!(longest_first(lens, room), expected, "{lens:?} in {room}");
-        }
     }
 }

@@ -116,7 +116,7 @@ impl Output<'_> {
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Walk {
-        let Self { ids, spans, surfaces, known, piece: of_piece, keeps, .. } = self;
+        let Self { ids, spans, surfaces, known, words, piece: of_piece, keeps, .. } = self;
         let Some(spans) = spans else {
             worker.encode_chunk(text, pieces, ids);
             return Ok(worker.check()?);
@@ -130,6 +130,9 @@ impl Output<'_> {
                 for &piece in pieces {
                     traces.encode_piece(piece, of_piece, worker)?;
                     memory::extend(ids, &of_piece.0)?;
+                    if let Some(words) = words {
+                        words.end(traces.spans.len())?;
+                    }
                 }
                 return Ok(());
             }

@@ -492,7 +492,8 @@ def test_convert_finds_a_difference(folder: Path) -> None:
     text = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     text["model"]["merges"] = text["model"]["merges"][:-300]
     (folder / "fewer.json").write_text(json.dumps(text), encoding="utf-8")
-    refused = run("convert", "fewer.json", "new.tiktoken", "--verify", "corpus.txt", cwd=folder)
+    args = ["fewer.json", "new.tiktoken", "--force", "--verify", "corpus.txt"]
+    refused = run("convert", *args, cwd=folder)
     assert refused.code == 1
     assert "new.tiktoken" in refused.err
 

@@ -31,7 +31,7 @@ def test_arrays(tokenizer: Tokenizer) -> None:
     assert encoding.ids is encoding.ids
     assert encoding.type_ids is encoding.type_ids
     assert encoding.offsets().shape == (n, 2)
-    assert encoding.offsets().dtype == np.uint64
+    assert encoding.offsets().dtype == np.int64
     assert len(encoding.tokens) == n
     assert encoding.tokens == [tokenizer.id_to_token(id) for id in encoding.ids.tolist()]
     assert repr(encoding).startswith(f"Encoding({n} ids: [")
@@ -134,12 +134,12 @@ def test_batch(tokenizer: Tokenizer) -> None:
     assert batch.row_offsets.dtype == np.int64
     assert batch.row_offsets[-1] == len(batch.ids)
     for row, text in enumerate(texts):
-        view = batch[row]
-        assert view.tolist() == tokenizer.encode(text).ids.tolist()
+        view = batch[row].ids
+        assert batch[row] == tokenizer.encode(text)
         assert view.size == 0 or np.shares_memory(view, batch.ids)
-        assert batch[row - 4].tolist() == view.tolist()
-        assert batch[np.int64(row)].tolist() == view.tolist()
-    assert [view.tolist() for view in batch] == batch.to_list()
+        assert batch[row - 4] == batch[row]
+        assert batch[np.int64(row)] == batch[row]
+    assert [row.ids.tolist() for row in batch] == batch.to_list()
     assert batch.ids is batch.ids
     assert repr(batch) == f"EncodingBatch(4 rows, {len(batch.ids)} ids)"
 

@@ -186,9 +186,9 @@ def test_our_files_mean_the_same_there(
         *(line for file in files for line in file.read_bytes().decode().splitlines(keepends=True)[:2000]),
     ]
     batch = trained.encode_batch(documents, specials="all")
-    for document, ids, encoding in zip(documents, batch, loaded.encode_batch(documents), strict=True):
-        assert ids.tolist() == encoding.ids, document
-        assert trained.decode(ids) == loaded.decode(encoding.ids, skip_special_tokens=False), document
+    for document, row, encoding in zip(documents, batch, loaded.encode_batch(documents), strict=True):
+        assert row.ids.tolist() == encoding.ids, document
+        assert trained.decode(row) == loaded.decode(encoding.ids, skip_special_tokens=False), document
 
 
 def test_files_are_theirs_byte_for_byte(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_tiktoken(name: str, lines: list[str]) -> None:
     ranks = {trained.id_to_bytes(id): id for id in range(trained.vocab_size)}
     rival = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={"<|end|>": 4000})  # type: ignore[arg-type]
     ours = trained.with_specials(["<|end|>"])
-    for line, ids in zip(lines, trained.encode_batch(lines), strict=True):
-        assert ids.tolist() == rival.encode_ordinary(line), line
+    for line, row in zip(lines, trained.encode_batch(lines), strict=True):
+        assert row.ids.tolist() == rival.encode_ordinary(line), line
     text = "".join(lines[:2000]) + "<|end|>" + "".join(lines[-500:])
     assert ours.encode(text, specials="all").ids.tolist() == rival.encode(text, allowed_special="all")
     assert ours.encode(text).ids.tolist() == rival.encode_ordinary(text)

@@ -63,7 +63,9 @@ def differences(seeds: range) -> list[tuple[int, str]]:
             # Once through the cache and cuts, once with the places of tokens.
             plain = ours.encode_batch([text, text])
             with_places = ours.encode(text)
-            if not (plain[0].tolist() == plain[1].tolist() == with_places.ids.tolist() == expected.ids):
+            if not (
+                plain[0].ids.tolist() == plain[1].ids.tolist() == with_places.ids.tolist() == expected.ids
+            ):
                 found.append((seed, text))
     return found
 

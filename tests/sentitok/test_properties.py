@@ -110,7 +110,7 @@ def test_long_texts_are_the_same_on_any_number_of_threads(
     texts = [text, *lines[:500], text[::-1], "<|endoftext|>".join(lines[:5000])]
     batch = model.encode_batch(texts, threads=threads, offsets=True, specials="all")
     assert batch == model.encode_batch(texts, threads=1, offsets=True, specials="all")
-    assert batch[0].tolist() == model.encode(text, specials="all").ids.tolist()
+    assert batch[0].ids.tolist() == model.encode(text, specials="all").ids.tolist()
 
 
 @given(data=BYTES)

@@ -117,7 +117,7 @@ def test_surrogates(tokenizer: Tokenizer) -> None:
     assert pickle.loads(pickle.dumps(batch)).offsets().tolist() == batch.offsets().tolist()
     assert tokenizer.count(text) == len(ids(tokenizer, text))
     assert tokenizer.fits(text, len(ids(tokenizer, text)))
-    assert tokenizer.encode_batch([text])[0].tolist() == ids(tokenizer, text)
+    assert tokenizer.encode_batch([text])[0].ids.tolist() == ids(tokenizer, text)
     for call in (tokenizer.encode, tokenizer.count):
         with pytest.raises(EncodeError, match="index 1"):
             call(text, errors="strict")
@@ -210,7 +210,7 @@ def test_specials(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode(text, specials={"<|endoftext|>"}).ids.tolist() == [*a, 0, *rest]
     assert tokenizer.encode(text, specials=["<|endoftext|>", "<pad>"]).ids.tolist() == [*a, 0, *b, 1]
     assert tokenizer.count(text, specials="all") == 4
-    assert tokenizer.encode_batch([text], specials=frozenset(["<pad>"]))[0].tolist()[-1] == 1
+    assert tokenizer.encode_batch([text], specials=frozenset(["<pad>"]))[0].ids.tolist()[-1] == 1
     assert tokenizer.decode([*a, 0, *b, 1]) == text
     assert tokenizer.decode([*a, 0, *b, 1], skip_special_tokens=True) == "ab"
 
@@ -300,7 +300,7 @@ def test_nothing_can_be_set(tokenizer: Tokenizer) -> None:
     for thing in (tokenizer, encoding, batch, tokenizer.report, Special("x"), tokenizer.added_tokens[0]):
         with pytest.raises(AttributeError):
             thing.anything = 1  # type: ignore[union-attr]
-    for values in (encoding.ids, encoding.type_ids, encoding.special_tokens_mask, batch.ids, batch[0]):
+    for values in (encoding.ids, encoding.type_ids, encoding.special_tokens_mask, batch.ids, batch[0].ids):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1
 

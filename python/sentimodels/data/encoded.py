@@ -104,7 +104,8 @@ def encode_texts(
     dtype = np.uint16 if max(tokenizer.vocab_size, pad_id + 1) <= 1 << 16 else np.int32
     rows: dict[int, list[NDArray[Any]]] = {}
     for text in too_long.tolist():
-        rows[text] = _fit(texts[text], batch[text], tokenizer, max_tokens, long, stride)
+        own = batch.ids[batch.row_offsets[text] : batch.row_offsets[text + 1]]
+        rows[text] = _fit(texts[text], own, tokenizer, max_tokens, long, stride)
     empty = np.array([pad_id], dtype=np.uint32)
     for text in np.flatnonzero(lengths == 0).tolist():
         rows[text] = [empty]
@@ -132,7 +133,7 @@ def _fit(
 ) -> list[NDArray[Any]]:
     """The rows of one text that is too long."""
     if long == "windows":
-        return list(tokenizer.windows(text, limit, stride))
+        return [np.asarray(row) for row in tokenizer.windows(text, limit, stride)]
     if long == "head-tail":
         # The template's tokens stand at the ends, and both ends are kept.
         tail = limit // 2

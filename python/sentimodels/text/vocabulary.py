@@ -119,4 +119,4 @@ class Subwords:
 
     def windows(self, text: str, size: int, stride: int = 0) -> "Sequence[NDArray[np.uint32]]":
         """Cuts the ids of a text into rows of at most `size`, neighbours sharing `stride`."""
-        return list(self.tokenizer.windows(text, size, stride))
+        return [row.ids for row in self.tokenizer.windows(text, size, stride)]

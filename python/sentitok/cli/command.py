@@ -67,6 +67,18 @@ def examples(*lines: str) -> str:
     return "\n\n".join(["Examples:", *(f"$ {line}" for line in lines)])
 
 
+def _whole(value: str | int) -> int:
+    """Reads a whole number such as 32000, 32_000 or 32k (powers of 1000)."""
+    text = str(value).strip().upper()
+    factor = {"K": 1000, "M": 1_000_000}.get(text[-1:], 1)
+    if factor == 1:
+        return int(text)
+    number = float(text[:-1]) * factor
+    if number != int(number):
+        raise ValueError(value)
+    return int(number)
+
+
 class _Plain:
     """Reads a string, a path or a whole number as it stands.
 
@@ -90,8 +102,8 @@ class _Plain:
         if self.kind is not int:
             return self.kind(value)
         try:
-            number = int(value)
-        except ValueError:
+            number = _whole(value)
+        except (ValueError, OverflowError):
             raise typer.BadParameter(f"{value!r} is not a whole number.", ctx, param) from None
         if self.lowest is not None and number < self.lowest:
             raise typer.BadParameter(f"{number} is below {self.lowest}.", ctx, param)

@@ -140,6 +140,7 @@ def convert(
     cased: Annotated[
         bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace B if it is there already.")] = False,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
@@ -155,6 +156,8 @@ def convert(
     specials = _specials(special)
     check_format(format)
     limit = size(max_line_bytes, "--max-line-bytes")
+    if not force:
+        _refuse_replacing(target)
     tokenizer = load(source, pattern, specials, cased=cased)
     try:
         written = [os.fspath(file) for file in tokenizer.save(target, to)]
@@ -180,11 +183,21 @@ def convert(
         given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
         given += [f"--special {shlex.quote(item)}" for item in special or []]
         given += [f"--to {to}"] if to else []
+        given.append("--force")
         again = " ".join(["sentitok convert", str(source), str(target), *given, "--verify corpus.txt"])
         pairs.append(("next", again))
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
         raise AnswerIsNoError(f"{number(value['differing'])} documents get other ids than from {source}")
+
+
+def _refuse_replacing(target: Path) -> None:
+    """Finds what would be replaced before anything is read."""
+    names = ("tokenizer.json", "vocab.json", "merges.txt")
+    there = [target / name for name in names] if target.is_dir() else [target]
+    for file in there:
+        if file.exists():
+            raise UsageError(f"{file} is there already; name another file, or replace it with --force")
 
 
 def _specials(given: list[str] | None) -> dict[str, int]:
@@ -229,7 +242,7 @@ def _differences(
         left = one.encode_batch(batch, threads=threads)
         right = other.encode_batch(batch, threads=threads)
         for row, text in enumerate(batch):
-            a, b = left[row].tolist(), right[row].tolist()
+            a, b = left[row].ids.tolist(), right[row].ids.tolist()
             if a == b:
                 continue
             differing += 1
@@ -281,7 +294,7 @@ def register(app: typer.Typer) -> None:
         cls=Command,
         no_args_is_help=True,
         epilog=examples(
-            "sentitok convert tokenizer.json ranks.tiktoken --verify corpus.txt",
+            "sentitok convert tokenizer.json new.tiktoken --verify corpus.txt",
             "sentitok convert ranks.tiktoken copy.json --pattern gpt2",
         ),
     )(convert)

@@ -147,7 +147,7 @@ def prune(
     order = np.argsort(-frequency, kind="stable")
     kept = order[frequency[order] >= min_count]
     pruned, ids = tokenizer.prune(kept[:vocab])
-    if vocab is not None and pruned.vocab_size > vocab:
+    if vocab is not None and pruned.n_tokens > vocab:
         pruned, ids = _shrink(tokenizer, kept, vocab)
     written = [str(file) for file in pruned.save(out)]
     map_file = id_map or out.with_suffix(".ids.npy")
@@ -166,7 +166,7 @@ def prune(
         ("written", ", ".join(written)),
         ("id map", f"{map_file}: the new id of each old one, -1 where taken out"),
         ("fingerprint", pruned.fingerprint),
-        ("next", f"embedding = embedding[np.load({str(map_file)!r}) >= 0]"),
+        ("next", f"embedding = embedding[np.flatnonzero(np.load({str(map_file)!r}) >= 0)]"),
     ]
     output.result(value, lines(pairs), str(out))
 
@@ -181,12 +181,12 @@ def _shrink(
     """
     low, high = 0, min(len(kept), most)
     best = tokenizer.prune(kept[:0])
-    if best[0].vocab_size > most:
-        raise UsageError(f"--vocab {most}: {best[0].vocab_size} tokens cannot be taken out; ask for as many")
+    if best[0].n_tokens > most:
+        raise UsageError(f"--vocab {most}: {best[0].n_tokens} tokens cannot be taken out; ask for as many")
     while low < high:
         middle = (low + high + 1) // 2
         found = tokenizer.prune(kept[:middle])
-        if found[0].vocab_size <= most:
+        if found[0].n_tokens <= most:
             low, best = middle, found
         else:
             high = middle - 1

@@ -21,7 +21,7 @@ Progress = Callable[[str, int, int], None]
 # What the stages of the progress callback are doing, in words.
 _STAGES = {
     "count": "counting",
-    "spill": "spilling",
+    "spill": "joining counts",
     "merge": "merging",
     "seed": "seeking pieces",
     "prune": "dropping pieces",

@@ -103,7 +103,13 @@ Counts = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the tokenizer to.")]
 Vocab = Annotated[
-    int, typer.Option("--vocab", min=1, metavar="N", help="Maximum size of the vocabulary, in tokens.")
+    int,
+    typer.Option(
+        "--vocab",
+        min=1,
+        metavar="N",
+        help="Maximum size of the vocabulary, in tokens: 32000 or 32k.",
+    ),
 ]
 MinFrequency = Annotated[
     int,

@@ -196,6 +196,12 @@ def train_bpe(
         )
         return
     check_out(out)
+    own = counts or extend or (normalizer or "").startswith("sentencepiece")
+    if out.suffix == ".model" and method != "sentencepiece" and not own:
+        raise UsageError(
+            f"-o {out}: a SentencePiece model is trained by --method sentencepiece; add that, or end the "
+            "name in .json"
+        )
     with output.progress() as progress:
         tokenizer = sentitok.train_bpe(
             sources(src) if src else None,

@@ -29,6 +29,56 @@ impl PyEncoding {
         self.traces.get(py).ok_or_else(|| Error::Internal("an encoding lost its spans".to_owned()).into())
     }
 
+    /// Start and end of each id, unsigned; of an encoding that is no row.
+    pub(super) fn made_offsets<'py>(
+        &self,
+        py: Python<'py>,
+        unit: OffsetUnit,
+        trim: Option<bool>,
+    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let blanks = if trim.is_none() { self.blanks(py)? } else { None };
+        let trim = Trim::new(trim, blanks.as_deref());
+        if let Some(array) = self.summed_offsets(py, unit, trim)? {
+            return Ok(array);
+        }
+        let (kept, _) = self.traces(py)?;
+        let [first, of_second] = self.sources(py)?;
+        let second = self.second.clone().unwrap_or_default();
+        let as_they_stand = first.counts_bytes(unit) && (second.is_empty() || of_second.counts_bytes(unit));
+        if matches!(trim, Trim::No) && as_they_stand {
+            return Ok(kept.array(py));
+        }
+        let from = self.n_before(py)?;
+        kept.with(py, |spans| {
+            arrays::filled_spans(py, spans.len(), |cells| {
+                cells[..from].copy_from_slice(&spans[..from]);
+                first.write(&spans[from..], unit, trim, from, &mut cells[from..])?;
+                of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second])
+            })
+        })?
+    }
+
+    /// What stood in the text where the ids do not say it.
+    pub(super) fn surfaces_found<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, Surfaces>> {
+        match &self.spelling {
+            Spelling::Row(batch) => Ok(Cow::Owned(batch.get().surfaces_of_row(py)?)),
+            _ => Ok(Cow::Borrowed(&self.traces(py)?.1)),
+        }
+    }
+
+    /// Whether spans and surfaces are another's, as far as both are kept.
+    pub(super) fn same_traces(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        let spans = |encoding: &Self| match &encoding.spelling {
+            Spelling::Row(batch) => batch.get().spans(py),
+            _ => Ok(encoding.traces(py)?.0.array(py).into()),
+        };
+        let (ours, theirs): (KeptSpans, KeptSpans) = (spans(self)?, spans(other)?);
+        let are_kept = |spans: &KeptSpans| spans.array(py).len().map(|n| n == self.n_ids);
+        let is_row = |encoding: &Self| matches!(encoding.spelling, Spelling::Row(_));
+        let same_spans = !are_kept(&ours)? || !are_kept(&theirs)? || ours.equal(py, &theirs)?;
+        Ok(same_spans && (is_row(self) || is_row(other) || self.traces(py)?.1 == other.traces(py)?.1))
+    }
+
     fn made_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, Surfaces)> {
         let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
@@ -93,6 +143,10 @@ impl PyEncoding {
                 return Ok(tokens.get_slice(0, tokens.len()));
             }
             Spelling::Tokenizer(tokenizer) => tokenizer,
+            Spelling::Row(batch) => {
+                let ids = self.ids.bind(py).try_readonly()?;
+                return list(py, ids.as_slice()?.iter().map(|&id| batch.get().token(id)));
+            }
         };
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
@@ -123,6 +177,7 @@ impl PyEncoding {
         let tokenizer = match &self.spelling {
             Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
             Spelling::Tokenizer(tokenizer) => tokenizer,
+            Spelling::Row(_) => return Ok(None),
         };
         if tokenizer.template().trim_offsets == TrimOffsets::No {
             return Ok(None);

@@ -37,13 +37,13 @@ impl PyTokenizer {
         entry(|| Ok(Self::new(py.detach(|| loaded::from_bytes(data))?, None)))
     }
 
-    /// Reads a `.tiktoken` file. The file holds ranks alone: `pattern` is a name of
-    /// `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id.
+    /// Reads a `.tiktoken` file, or its content as bytes. It holds ranks alone: `pattern`
+    /// is a name of `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id.
     #[staticmethod]
     #[pyo3(signature = (path, pattern, special_tokens = None))]
     fn from_tiktoken(
         py: Python<'_>,
-        path: PathBuf,
+        path: &Bound<'_, PyAny>,
         pattern: &str,
         special_tokens: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -53,6 +53,12 @@ impl PyTokenizer {
                 None => Vec::new(),
             };
             let pre_tokenizer = tiktoken::pre_tokenizer(pattern)?;
+            if let Ok(ranks) = path.cast::<PyBytes>() {
+                let ranks = ranks.as_bytes();
+                let parts = || tiktoken::read(ranks, pre_tokenizer, &specials).and_then(Tokenizer::new);
+                return Ok(py.detach(parts)?.into());
+            }
+            let path: PathBuf = path.extract()?;
             Ok(reading(py, &[&path.clone()], move || {
                 Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials)
             })?
@@ -116,7 +122,13 @@ impl PyTokenizer {
         })
     }
 
-    /// The number of tokens, added ones included.
+    /// The number of tokens, added ones included: less than `vocab_size` where ids have gaps.
+    #[getter]
+    fn n_tokens(&self) -> PyResult<usize> {
+        entry(|| Ok(self.tokenizer.n_tokens()))
+    }
+
+    /// The size that an embedding needs: one more than the greatest id, as tiktoken's `n_vocab`.
     #[getter]
     fn vocab_size(&self) -> PyResult<usize> {
         entry(|| Ok(self.tokenizer.vocab_size()))
@@ -166,6 +178,7 @@ impl PyTokenizer {
             let info = PyDict::new(py);
             info.set_item("model", model.name())?;
             info.set_item("vocab_size", tokenizer.vocab_size())?;
+            info.set_item("n_tokens", tokenizer.n_tokens())?;
             if let Some(bpe) = model.bpe() {
                 let (order, n_merges) = match bpe.order() {
                     MergeOrder::List(merges) => ("merge list", Some(merges.len())),
@@ -255,7 +268,7 @@ impl PyTokenizer {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         entry(|| {
             let name = self.tokenizer.pipeline().pre_tokenizer.name();
-            let size = self.tokenizer.vocab_size();
+            let size = self.tokenizer.n_tokens();
             let model = self.tokenizer.model().name();
             Ok(format!("Tokenizer({model}, {size} tokens, {name}, {})", &self.hash(py)?[..12]))
         })

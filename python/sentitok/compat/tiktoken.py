@@ -1,0 +1,375 @@
+"""tiktoken's calls: `from sentitok.compat import tiktoken` in the place of `import tiktoken`.
+
+Ids, texts and the errors that people catch are those of tiktoken 0.14. What differs: ranks come
+from files and tiktoken's cache, never from the network unless asked (`sentitok.names`); a long run
+of one character is encoded instead of refused; completions come sorted.
+
+Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/core.py` and `src/lib.rs`.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache
+from typing import Literal, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import names
+from .._sentitok import DecodeError, Tokenizer
+from ..continuations import Continuations
+from ..messages import shown
+from ..names import encoding_name_for_model
+
+__all__ = [
+    "Encoding",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "get_encoding",
+    "list_encoding_names",
+]
+
+_Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
+_Disallowed: TypeAlias = Literal["all"] | Collection[str]
+
+
+class Encoding:
+    """A tokenizer with tiktoken's methods.
+
+    Args:
+        name: what it is called.
+        pat_str: the pattern that cuts a text, or a name of `PreTokenizer.names()`.
+        mergeable_ranks: the rank of each token, by its bytes; all 256 bytes have one.
+        special_tokens: the ids of special tokens, by their text.
+        explicit_n_vocab: how many tokens there should be, to be checked.
+
+    Raises:
+        ValueError: for ranks that make no tokenizer, or another number of tokens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: Mapping[bytes, int],
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in mergeable_ranks.items())
+        tokenizer = Tokenizer.from_tiktoken(b"".join(lines), pat_str, special_tokens)
+        self._set(name, tokenizer)
+        self._pattern: str | None = pat_str
+        n_tokens = len(mergeable_ranks) + len(special_tokens)
+        if explicit_n_vocab and not n_tokens == self.n_vocab == explicit_n_vocab:
+            raise ValueError(
+                f"explicit_n_vocab={explicit_n_vocab}, and there are {n_tokens} tokens, the last of id "
+                f"{self.max_token_value}"
+            )
+
+    def _set(self, name: str, tokenizer: Tokenizer) -> None:
+        self.name = name
+        self.tokenizer = tokenizer
+        self._pattern = None
+        self._special_tokens = {token.content: token.id for token in tokenizer.added_tokens}
+
+    @classmethod
+    def of(cls, name: str, tokenizer: Tokenizer) -> "Encoding":
+        """Returns tiktoken's methods on a tokenizer, which stays what it is.
+
+        Raises:
+            ValueError: for a tokenizer that is not byte-level, or puts tokens around a text.
+        """
+        if not tokenizer.is_lossless or tokenizer.count(""):
+            raise ValueError(
+                f"{shown(tokenizer)} is no byte-level tokenizer without a template; tiktoken has no other: "
+                "use its own methods"
+            )
+        made = cls.__new__(cls)
+        made._set(name, tokenizer)
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (type(self), self.name, self.tokenizer, self._pattern)
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    # Text to ids
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """Returns the ids of a text in which nothing is special."""
+        ids: list[int] = self._ids(text, frozenset()).tolist()
+        return ids
+
+    def encode(
+        self, text: str, *, allowed_special: _Allowed = frozenset(), disallowed_special: _Disallowed = "all"
+    ) -> list[int]:
+        """Returns the ids of a text.
+
+        Args:
+            text: the text; surrogates are joined, a lone one becomes U+FFFD.
+            allowed_special: the special tokens that are tokens where they stand in the text.
+            disallowed_special: those that are an error; the others are plain text.
+
+        Raises:
+            ValueError: for a disallowed special token in the text.
+        """
+        allowed = self._checked([text], allowed_special, disallowed_special)
+        ids: list[int] = self._ids(text, allowed).tolist()
+        return ids
+
+    def encode_to_numpy(
+        self, text: str, *, allowed_special: _Allowed = frozenset(), disallowed_special: _Disallowed = "all"
+    ) -> npt.NDArray[np.uint32]:
+        """Returns what `encode` does as an array, read-only."""
+        allowed = self._checked([text], allowed_special, disallowed_special)
+        return self._ids(text, allowed)
+
+    def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
+        """Returns the ids of texts in which nothing is special."""
+        return self._rows(text, frozenset(), num_threads)
+
+    def encode_batch(
+        self,
+        text: list[str],
+        *,
+        num_threads: int = 8,
+        allowed_special: _Allowed = frozenset(),
+        disallowed_special: _Disallowed = "all",
+    ) -> list[list[int]]:
+        """Returns the ids of texts, each as `encode` has them."""
+        allowed = self._checked(text, allowed_special, disallowed_special)
+        return self._rows(text, allowed, num_threads)
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """Returns the id of a token, a special one too.
+
+        Raises:
+            KeyError: if there is no such token.
+        """
+        token = text_or_bytes.encode("utf-8") if isinstance(text_or_bytes, str) else text_or_bytes
+        id = self.tokenizer.token_to_id(token)
+        if id is None:
+            raise KeyError(token)
+        return id
+
+    def encode_with_unstable(
+        self, text: str, *, allowed_special: _Allowed = frozenset(), disallowed_special: _Disallowed = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """Returns ids that stay whatever comes after the text, and ways in which the rest may go on.
+
+        Each way begins with the bytes that are left of the text, and ends with the token in
+        which they end. Slow: the vocabulary is searched at each place of the last piece.
+
+        Args:
+            text: the beginning of a text.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+        """
+        allowed = self._checked([text], allowed_special, disallowed_special)
+        tokens: list[int] = self._ids(text, allowed).tolist()
+        start = max((match.end() for match in _any_of(allowed).finditer(text)), default=0) if allowed else 0
+        if start == len(text):
+            return tokens, []
+        whole = text[start:].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        last = self.tokenizer.pre_tokenizer.pieces(whole)[-1]
+        return self._continuations.after(tokens, len(self._encode_single_piece(last)))
+
+    def _ids(self, text: str, allowed: frozenset[str]) -> npt.NDArray[np.uint32]:
+        if not isinstance(text, str):
+            raise TypeError(f"text is {type(text).__name__}; it is a str")
+        return self.tokenizer.encode(text, specials=allowed).ids
+
+    def _rows(self, texts: list[str], allowed: frozenset[str], threads: int) -> list[list[int]]:
+        return self.tokenizer.encode_batch(texts, threads=threads, specials=allowed).to_list()
+
+    def _checked(
+        self, texts: Iterable[str], allowed_special: _Allowed, disallowed_special: _Disallowed
+    ) -> frozenset[str]:
+        """The special tokens that count, once no text has one that must not be there."""
+        own = self._special_set
+        allowed = own if allowed_special == "all" else frozenset(allowed_special)
+        disallowed = own - allowed if disallowed_special == "all" else frozenset(disallowed_special)
+        if disallowed:
+            pattern = _any_of(disallowed)
+            for text in texts:
+                if match := pattern.search(text):
+                    _refuse(match.group())
+        return allowed & own
+
+    # Ids to text
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """Returns the bytes of ids.
+
+        Raises:
+            KeyError: for an id without a token.
+        """
+        try:
+            return self.tokenizer.decode_bytes(tokens)
+        except DecodeError as error:
+            raise KeyError(f"Invalid token for decoding: {error}") from error
+
+    def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
+        """Returns the text of ids; `errors` is that of `bytes.decode`."""
+        return self.decode_bytes(tokens).decode("utf-8", errors=errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """Returns the bytes of an id.
+
+        Raises:
+            KeyError: for an id without a token.
+        """
+        found = self.tokenizer.id_to_bytes(token)
+        if found is None:
+            raise KeyError(token)
+        return found
+
+    def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
+        """Returns the bytes of each id."""
+        return [self.decode_single_token_bytes(token) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
+        """Returns the text of ids, and where in it each begins, in characters.
+
+        An id that begins inside a character has the place of that character.
+
+        Raises:
+            UnicodeDecodeError: for ids that are not whole characters together.
+        """
+        parts = self.decode_tokens_bytes(tokens)
+        starts, n_chars = [], 0
+        for part in parts:
+            starts.append(max(0, n_chars - _goes_on(part[0])))
+            n_chars += sum(not _goes_on(byte) for byte in part)
+        return b"".join(parts).decode("utf-8"), starts
+
+    def decode_batch(
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+    ) -> list[str]:
+        """Returns the texts of lists of ids; one thread is enough."""
+        return [self.decode(tokens, errors) for tokens in batch]
+
+    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
+        """Returns the bytes of lists of ids."""
+        return [self.decode_bytes(tokens) for tokens in batch]
+
+    # The vocabulary
+
+    def token_byte_values(self) -> list[bytes]:
+        """Returns the bytes of all tokens but the special ones, sorted."""
+        return list(self._continuations.tokens)
+
+    @property
+    def eot_token(self) -> int:
+        """The id of `<|endoftext|>`; a KeyError where there is none."""
+        return self._special_tokens["<|endoftext|>"]
+
+    @property
+    def max_token_value(self) -> int:
+        """The greatest id."""
+        return self.tokenizer.vocab_size - 1
+
+    @property
+    def n_vocab(self) -> int:
+        """The size of an embedding: one more than the greatest id."""
+        return self.tokenizer.vocab_size
+
+    @property
+    def special_tokens_set(self) -> set[str]:
+        """The special tokens."""
+        return set(self._special_tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether an id is a special token's."""
+        return token in self._special_ids
+
+    @cached_property
+    def _special_ids(self) -> frozenset[int]:
+        return frozenset(self._special_tokens.values())
+
+    @cached_property
+    def _special_set(self) -> frozenset[str]:
+        return frozenset(self._special_tokens)
+
+    @property
+    def _pat_str(self) -> str:
+        if self._pattern is not None:
+            return self._pattern
+        found = self.tokenizer.pre_tokenizer
+        return found.pattern or found.name
+
+    @cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        ids = (id for id in range(self.n_vocab) if id not in self._special_ids)
+        found = ((self.tokenizer.id_to_bytes(id), id) for id in ids)
+        return {token: id for token, id in found if token is not None}
+
+    @cached_property
+    def _continuations(self) -> Continuations:
+        return Continuations(self.tokenizer, self._mergeable_ranks)
+
+    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        """Returns the ids of a text that is not split."""
+        piece = text_or_bytes.encode("utf-8") if isinstance(text_or_bytes, str) else text_or_bytes
+        return self._continuations.single_piece(piece)
+
+
+def get_encoding(
+    encoding_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
+) -> Encoding:
+    """Returns an encoding by its name.
+
+    Args:
+        encoding_name: such as `"cl100k_base"`; see `list_encoding_names`.
+        path: as in `sentitok.get_encoding`.
+        download: as in `sentitok.get_encoding`.
+    """
+    return _wrapped(encoding_name, names.get_encoding(encoding_name, path, download=download))
+
+
+def encoding_for_model(
+    model_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
+) -> Encoding:
+    """Returns the encoding of a model, such as `"gpt-4o"`; a KeyError if it is not known."""
+    return get_encoding(encoding_name_for_model(model_name), path, download=download)
+
+
+def list_encoding_names() -> list[str]:
+    """Returns the names of the encodings."""
+    return names.names()
+
+
+@lru_cache(maxsize=16)
+def _wrapped(name: str, tokenizer: Tokenizer) -> Encoding:
+    """One object for a name and a tokenizer: its tables are made once."""
+    return Encoding.of(name, tokenizer)
+
+
+def _again(cls: type[Encoding], name: str, tokenizer: Tokenizer, pattern: str | None) -> Encoding:
+    made = cls.of(name, tokenizer)
+    made._pattern = pattern
+    return made
+
+
+@lru_cache(maxsize=128)
+def _any_of(tokens: frozenset[str]) -> re.Pattern[str]:
+    """What finds any of these, the longest where several begin."""
+    return re.compile("|".join(map(re.escape, sorted(tokens, key=lambda token: (-len(token), token)))))
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError(
+        f"Encountered text corresponding to disallowed special token {token!r}.\n"
+        f"To take it as that token, pass allowed_special={{{token!r}}}; to take it as plain text, pass "
+        f"disallowed_special=(enc.special_tokens_set - {{{token!r}}}), or disallowed_special=() for all.\n"
+    )
+
+
+def _goes_on(byte: int) -> bool:
+    """Whether a byte is not the first of a character."""
+    return 0x80 <= byte < 0xC0

@@ -1,0 +1,192 @@
+//! A batch in a pickle: whole without its tokenizer, with the texts of its own rows alone.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::{Known, Maker, Parts, PyEncodingBatch, Spans};
+use crate::encoding::{RowParts, Rows, Span, Surfaces, TextPart};
+use crate::memory;
+use crate::py::arrays::{self, KeptSpans};
+use crate::py::text::Errors;
+use crate::py::texts::Texts;
+use crate::py::turns::numbers;
+use crate::vocab::TokenId;
+
+/// Numbers of a row: of each text the places of its ids, of its texts, and the ids before; the
+/// first place of the second is -1 where there is none.
+const N_OF_ROW: usize = 10;
+
+/// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
+/// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words), the id of
+/// padding, tokens by id, places and texts of surfaces, what offsets leave out.
+pub(super) type State<'py> = (
+    [Bound<'py, PyAny>; 5],
+    Option<Vec<Py<PyAny>>>,
+    (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, bool),
+    TokenId,
+    HashMap<TokenId, String>,
+    (Bound<'py, PyAny>, Vec<String>),
+    Option<(bool, Bound<'py, PyAny>)>,
+);
+
+impl PyEncodingBatch {
+    /// What is pickled.
+    pub(super) fn to_state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        let (type_ids, special_mask) = self.marks(py)?;
+        let spans = self.spans(py)?.array(py).into_any();
+        let (ids, row_offsets) = (self.ids.bind(py), self.row_offsets.bind(py));
+        let arrays = [
+            ids.clone().into_any(),
+            row_offsets.clone().into_any(),
+            spans,
+            type_ids.into_bound(py).into_any(),
+            special_mask.into_bound(py).into_any(),
+        ];
+        let lens: Vec<usize> = self.with_borrowed_rows(py, |rows| rows.iter().map(<[_]>::len).collect())?;
+        let parts: Vec<RowParts> =
+            lens.iter().enumerate().map(|(row, &n)| self.parts(row, n).into_owned()).collect();
+        // Of a slice the texts of other rows stay behind.
+        let used: BTreeSet<usize> =
+            parts.iter().flat_map(|row| row.iter().flat_map(|part| part.texts.clone())).collect();
+        let places: HashMap<usize, usize> = used.iter().copied().zip(0..).collect();
+        // A row of no words has no first one.
+        let moved = |texts: &Range<usize>| {
+            let start = places.get(&texts.start).copied().unwrap_or(0);
+            start..start + texts.len()
+        };
+        let texts = match &self.texts {
+            None => None,
+            Some(texts) => {
+                Some(used.iter().map(|&at| texts.to_object(py, at)).collect::<PyResult<Vec<_>>>()?)
+            }
+        };
+        let mut flat: Vec<i64> = memory::reserved(parts.len() * N_OF_ROW)?;
+        for row in &parts {
+            let [first, second] = [Some(&row.first), row.second.as_ref()].map(|part| match part {
+                None => [-1; N_OF_ROW / 2],
+                Some(TextPart { ids, texts, before }) => {
+                    let texts = moved(texts);
+                    [ids.start, ids.end, texts.start, texts.end, *before].map(|n| n as i64)
+                }
+            });
+            flat.extend(first.iter().chain(&second));
+        }
+        let distinct: BTreeSet<TokenId> =
+            self.with_borrowed_rows(py, |rows| rows.ids.iter().copied().collect())?;
+        let tokens = distinct.into_iter().map(|id| (id, self.token(id))).collect();
+        let (places, surfaces): (Vec<u64>, Vec<String>) =
+            self.surfaces().iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
+        let blanks = self.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
+        let source_rows = match &self.source_rows {
+            Some(rows) => Some(arrays::read_only(py, rows.clone())?.into_any()),
+            None => None,
+        };
+        let words = self.words.get(py).map(|words| words.bind(py).clone().into_any());
+        Ok((
+            arrays,
+            texts,
+            (arrays::read_only(py, flat)?.into_any(), source_rows, words, self.are_words),
+            self.pad_id,
+            tokens,
+            (arrays::read_only(py, places)?.into_any(), surfaces),
+            blanks,
+        ))
+    }
+
+    /// A batch of what was pickled.
+    pub(super) fn of_state(py: Python<'_>, state: State<'_>) -> PyResult<Self> {
+        let unsound = || PyValueError::new_err("a pickled EncodingBatch whose parts do not fit");
+        let (arrays, texts, (parts, source_rows, words, are_words), pad_id, tokens, surfaces, blanks) = state;
+        let [ids, row_offsets, spans, type_ids, special_mask] = arrays;
+        let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
+        let row_offsets: Vec<i64> = numbers(&row_offsets, "int64")?;
+        let spans: Vec<u64> = numbers(&spans, "uint64")?;
+        let spans: Vec<Span> = memory::collected(spans.chunks_exact(2).map(|span| [span[0], span[1]]))?;
+        let type_ids: Vec<u32> = numbers(&type_ids, "uint32")?;
+        let special_mask: Vec<bool> = numbers(&special_mask, "bool")?;
+        let parts: Vec<i64> = numbers(&parts, "int64")?;
+        let source_rows: Option<Vec<i64>> = source_rows.map(|rows| numbers(&rows, "int64")).transpose()?;
+        let words: Option<Vec<i64>> = words.map(|words| numbers(&words, "int64")).transpose()?;
+        let (places, surfaces) = (numbers::<u64>(&surfaces.0, "uint64")?, surfaces.1);
+        let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
+        let (n_ids, n_texts) = (ids.len(), texts.as_ref().map(Vec::len));
+        let rows = Rows { ids: &ids, row_offsets: &row_offsets };
+        let sound = row_offsets.first() == Some(&0)
+            && row_offsets.is_sorted()
+            && row_offsets.last() == Some(&(n_ids as i64))
+            && spans.len() == if n_texts.is_some() { n_ids } else { 0 }
+            && [type_ids.len(), special_mask.len()] == [n_ids; 2]
+            && parts.len() == rows.len() * N_OF_ROW
+            && source_rows.as_ref().is_none_or(|sources| sources.len() == rows.len())
+            && words.as_ref().map_or(!are_words, |words| words.len() == n_ids)
+            && places.len() == surfaces.len()
+            && places.is_sorted()
+            && places.last().is_none_or(|&place| place < n_ids as u64)
+            && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n_ids);
+        if !sound {
+            return Err(unsound());
+        }
+        // Each word is one of the texts of its part.
+        let in_texts = |ids: Range<usize>, texts: &Range<usize>| {
+            let words = words.as_ref().filter(|_| are_words).map_or(&[][..], |words| &words[ids]);
+            words.iter().all(|&word| usize::try_from(word).is_ok_and(|word| word < texts.len()))
+        };
+        let part = |numbers: &[i64], of_row: Range<usize>| -> Option<TextPart> {
+            let mut numbers = numbers.iter().map(|&n| usize::try_from(n).ok());
+            let mut next = || numbers.next().flatten();
+            let (ids, texts) = (next()?..next()?, next()?..next()?);
+            let sound = ids.start <= ids.end
+                && ids.end <= of_row.len()
+                && texts.start <= texts.end
+                && n_texts.is_none_or(|n| texts.end <= n && (are_words || texts.start < n))
+                && in_texts(of_row.start + ids.start..of_row.start + ids.end, &texts);
+            sound.then_some(TextPart { ids, texts, before: next()? })
+        };
+        let mut each = memory::reserved(rows.len())?;
+        for (numbers, row) in parts.chunks_exact(N_OF_ROW).zip(0..rows.len()) {
+            let of_row = rows.row(row).unwrap_or_default();
+            let part = |numbers| part(numbers, of_row.clone());
+            let (first, second) = numbers.split_at(N_OF_ROW / 2);
+            let first = part(first).ok_or_else(unsound)?;
+            let second = match second.first() {
+                Some(-1) => None,
+                _ => Some(part(second).ok_or_else(unsound)?),
+            };
+            each.push(RowParts { first, second });
+        }
+        let mut kept = Surfaces::default();
+        for (place, text) in places.into_iter().zip(surfaces) {
+            kept.push(place as usize, text.as_bytes())?;
+        }
+        let texts =
+            texts.map(|texts| Texts::new(texts.into_pyobject(py)?.as_any(), Errors::Replace)).transpose()?;
+        let spans = if texts.is_some() { Spans::Kept(KeptSpans::new(py, spans)?) } else { Spans::None };
+        let known_words = PyOnceLock::new();
+        if let Some(words) = words {
+            let _ = known_words.set(py, arrays::read_only(py, words)?.unbind());
+        }
+        Ok(Self {
+            ids: arrays::read_only(py, ids)?.unbind(),
+            row_offsets: arrays::read_only(py, row_offsets)?.unbind(),
+            spans,
+            texts: texts.map(Arc::new),
+            parts: Parts::Each(each),
+            source_rows,
+            are_words,
+            maker: Maker::Known(Box::new(Known {
+                tokens: Arc::new(tokens),
+                surfaces: kept,
+                blanks,
+                type_ids: arrays::read_only(py, type_ids)?.unbind(),
+                special_mask: arrays::read_only(py, special_mask)?.unbind(),
+            })),
+            pad_id,
+            words: known_words,
+        })
+    }
+}

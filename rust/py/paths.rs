@@ -1,0 +1,58 @@
+//! Paths that come from Python, told from texts that were given by mistake.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::error::shown;
+
+/// Takes a path, or several.
+pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if is_path(source)? {
+        if let Ok(text) = source.cast::<PyString>()
+            && is_no_path(text)
+        {
+            let text = text.to_string_lossy();
+            return Err(PyTypeError::new_err(format!(
+                "source is a path, and {:?} is none; pass texts in memory as texts=[...]",
+                shown(&text)
+            )));
+        }
+        return Ok(vec![source.extract()?]);
+    }
+    let mut paths = Vec::new();
+    for item in source.try_iter()? {
+        let item = item?;
+        if !is_path(&item)? {
+            return Err(PyTypeError::new_err(format!(
+                "a list as source holds paths, not {}; pass texts in memory as texts=[...]",
+                item.get_type().name()?
+            )));
+        }
+        if let Ok(text) = item.cast::<PyString>()
+            && is_no_path(text)
+        {
+            let text = text.to_string_lossy();
+            return Err(PyTypeError::new_err(format!(
+                "a list as source holds paths, and {:?} is none; pass texts in memory as texts=[...]",
+                shown(&text)
+            )));
+        }
+        paths.push(item.extract()?);
+    }
+    Ok(paths)
+}
+
+/// Whether a `str` cannot be a path: it has a line end, or is longer than any system's paths.
+fn is_no_path(text: &Bound<'_, PyString>) -> bool {
+    const LONGEST: usize = 4096;
+    let text = text.to_string_lossy();
+    let longest_name = text.split(['/', '\\']).map(str::len).max().unwrap_or(0);
+    text.contains('\n') || text.len() > LONGEST || longest_name > 255
+}
+
+pub(super) fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.is_instance_of::<PyString>() || object.hasattr("__fspath__")?)
+}

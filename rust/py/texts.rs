@@ -1,0 +1,117 @@
+//! `Texts`: many texts from whatever holds them, kept alive.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::arrow::{Chunks, Column};
+use super::spans::Source;
+use super::text::{Errors, Text, byte_string, collect, text_of_row};
+use super::turns::Turns;
+use crate::error::Error;
+use crate::memory;
+use crate::tokenizer::Input;
+
+/// Many texts, kept alive.
+pub(super) enum Texts {
+    /// Objects, one a text.
+    Objects(Vec<Text>),
+    /// A copy of an Arrow column.
+    Column(Column),
+    /// Some after others.
+    Several(Vec<Self>),
+}
+
+impl Texts {
+    /// Takes the texts of a list, iterator, array, series or Arrow column.
+    pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
+        }
+        if let Some(chunks) = Chunks::new(object)? {
+            let mut column = Column::default();
+            for chunk in chunks {
+                let before = column.n_rows() as u64;
+                column.extend(&chunk?, before)?;
+            }
+            return Ok(Self::Column(column));
+        }
+        // The length that an object says it has is not trusted.
+        let mut texts = Vec::new();
+        let mut turns = Turns::default();
+        for (row, item) in object.try_iter()?.enumerate() {
+            memory::push(&mut texts, text_of_row(row as u64, &item?, errors)?)?;
+            turns.after(object.py(), 1)?;
+        }
+        Ok(Self::Objects(texts))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Objects(texts) => texts.len(),
+            Self::Column(column) => column.n_rows(),
+            Self::Several(parts) => parts.iter().map(Self::len).sum(),
+        }
+    }
+
+    /// The bytes of each text, and that they are UTF-8 where that is known.
+    pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
+        match self {
+            Self::Objects(texts) => collect(texts.iter().map(|text| text.input(py))),
+            Self::Column(column) => collect(column.rows().map(|row| Ok(Input::Bytes(row)))),
+            Self::Several(parts) => flat(parts.iter().map(|part| part.inputs(py))),
+        }
+    }
+
+    /// What spans of a text lie in.
+    pub fn source<'a>(&'a self, py: Python<'a>, at: usize) -> PyResult<Source<'a>> {
+        match self {
+            Self::Objects(texts) => texts.get(at).ok_or_else(no_text)?.source(py),
+            Self::Column(column) => Ok(Source { text: Input::Bytes(column.row(at)), joined: &[] }),
+            Self::Several(parts) => {
+                let (part, at) = part_of(parts, at)?;
+                part.source(py, at)
+            }
+        }
+    }
+
+    /// A text as a Python object.
+    pub fn to_object(&self, py: Python<'_>, at: usize) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Objects(texts) => texts.get(at).ok_or_else(no_text)?.to_object(py),
+            Self::Column(column) => Ok(byte_string(py, column.row(at))?.into_any().unbind()),
+            Self::Several(parts) => {
+                let (part, at) = part_of(parts, at)?;
+                part.to_object(py, at)
+            }
+        }
+    }
+}
+
+/// Which of several has a text, and its place there.
+fn part_of(parts: &[Texts], at: usize) -> PyResult<(&Texts, usize)> {
+    let mut at = at;
+    for part in parts {
+        match at.checked_sub(part.len()) {
+            None => return Ok((part, at)),
+            Some(after) => at = after,
+        }
+    }
+    Err(no_text())
+}
+
+fn no_text() -> PyErr {
+    Error::Internal("a text that is not there".to_owned()).into()
+}
+
+/// All of several lists, or the first error.
+fn flat<T>(lists: impl Iterator<Item = PyResult<Vec<T>>>) -> PyResult<Vec<T>> {
+    let mut all = Vec::new();
+    for list in lists {
+        for item in list? {
+            memory::push(&mut all, item)?;
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,164 @@
+"""What new users type, and what they are told: an answer that says what to type instead."""
+
+import json
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sentitok
+from commands import environment
+from sentitok import FormatError, Tokenizer
+
+STORY = "Once upon a time there was a tokenizer that had no path.\n" * 20
+
+
+def run(*args: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sentitok.cli", *map(str, args)]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env=environment(), timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.txt").write_text("low lower lowest newer newest wide wider\n" * 30, encoding="utf-8")
+    sentitok.train_bpe(tmp_path / "corpus.txt", vocab_size=280).save(tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def with_gap() -> Tokenizer:
+    """A tokenizer of which some ids have no token."""
+    ranks = b"".join(b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
+    return Tokenizer.from_tiktoken(ranks, "gpt2", {"<s>": 300})
+
+
+def test_vocab_size_is_that_of_an_embedding(tmp_path: Path) -> None:
+    tokenizer = with_gap()
+    assert (tokenizer.n_tokens, tokenizer.vocab_size) == (257, 301)
+    assert len(tokenizer) == tokenizer.vocab_size
+    assert len(tokenizer.vocab()) == tokenizer.n_tokens
+    ids = tokenizer.encode("a<s>", specials="all").ids
+    assert np.zeros(tokenizer.vocab_size)[ids].shape == (2,)
+    assert tokenizer.info()["vocab_size"] == 301
+    assert tokenizer.info()["n_tokens"] == 257
+    assert "257 tokens" in repr(tokenizer)
+    tokenizer.save(tmp_path / "gap.sentitok", "sentitok")
+    found = json.loads(run("info", "gap.sentitok", "--json", cwd=tmp_path).stdout)
+    assert (found["vocab_size"], found["n_tokens"]) == (301, 257)
+
+
+@pytest.mark.parametrize(
+    "train", [sentitok.train_bpe, sentitok.train_unigram, sentitok.train_wordpiece, sentitok.count]
+)
+def test_texts_given_as_paths(train: Callable[..., object]) -> None:
+    for source in (STORY, [STORY], ["word " * 100], [STORY, STORY]):
+        with pytest.raises(TypeError, match=r"is none; pass texts in memory as texts=\[\.\.\.\]") as error:
+            train(source)
+        assert len(str(error.value)) < 600
+
+
+def test_a_table_is_no_text(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pa.table({"text": ["low lower"]})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "x.arrow")
+    for name, format in (("x.parquet", "a Parquet file"), ("x.arrow", "an Arrow file")):
+        with pytest.raises(FormatError, match=f"{name}.*{format}, not text.*texts="):
+            sentitok.train_bpe(tmp_path / name, vocab_size=300)
+    column = pyarrow.parquet.read_table(tmp_path / "x.parquet", columns=["text"])["text"]
+    assert sentitok.train_bpe(texts=column, vocab_size=260).n_tokens == 260
+
+
+@pytest.mark.parametrize(
+    "call", [sentitok.train_bpe, sentitok.train_unigram, sentitok.train_wordpiece, sentitok.count]
+)
+@pytest.mark.parametrize("threads", [0, -1, 2**80])
+def test_threads(call: Callable[..., object], threads: int) -> None:
+    with pytest.raises(ValueError, match=f"threads={threads}: it is 1 or more, or None for all"):
+        call(texts=["a"], threads=threads)
+
+
+def test_convert_keeps_what_is_there(folder: Path) -> None:
+    (folder / "ranks.tiktoken").write_text("mine")
+    before = (folder / "tokenizer.json").read_bytes()
+    for target in ("ranks.tiktoken", "tokenizer.json"):
+        done = run("convert", "tokenizer.json", target, cwd=folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{target} is there already" in done.stderr
+        assert "--force" in done.stderr
+    assert (folder / "ranks.tiktoken").read_text() == "mine"
+    assert (folder / "tokenizer.json").read_bytes() == before
+    (folder / "model").mkdir()
+    (folder / "model" / "vocab.json").write_text("mine")
+    done = run("convert", "tokenizer.json", "model", "--to", "gpt2", cwd=folder)
+    assert done.returncode == 2
+    assert str(Path("model") / "vocab.json") in done.stderr
+    done = run("convert", "tokenizer.json", "ranks.tiktoken", "--force", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "--force --verify" in done.stdout  # the command that is offered runs
+    assert (folder / "ranks.tiktoken").read_text() != "mine"
+
+
+@pytest.mark.parametrize(("vocab", "size"), [("0.3k", 300), ("1K", 1000), ("1_000", 1000), (" 300 ", 300)])
+def test_sizes_of_vocabularies(vocab: str, size: int, folder: Path) -> None:
+    done = run("train-bpe", "corpus.txt", "--vocab", vocab, "-o", "new.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"of {size:,};" in done.stdout
+
+
+@pytest.mark.parametrize("vocab", ["0", "-5", "32kk", "1.5", "k", "nan", "nank", "", "1e400k", "0.0001k"])
+def test_no_sizes_of_vocabularies(vocab: str, folder: Path) -> None:
+    for command in (["train-bpe", "corpus.txt"], ["prune", "tokenizer.json", "corpus.txt"]):
+        done = run(*command, "--vocab", vocab, "-o", "new.json", cwd=folder)
+        assert done.returncode == 2
+        assert re.search(r"is not a whole number|is below 1", done.stderr)
+        assert not (folder / "new.json").exists()
+
+
+def test_a_sentencepiece_model_is_asked_for_by_its_method(folder: Path) -> None:
+    done = run("train-bpe", "no-such-corpus.txt", "-o", "x.model", cwd=folder)
+    assert done.returncode == 2
+    assert "--method sentencepiece" in done.stderr
+    assert "no-such-corpus" not in done.stderr  # said before anything is read
+    done = run(
+        "train-bpe", "corpus.txt", "--vocab", "60", "--method", "sentencepiece", "-o", "x.model", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_line_for_an_embedding_runs_on_any_table(folder: Path) -> None:
+    done = run("prune", "tokenizer.json", "corpus.txt", "-o", "small.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    line = re.search(r"next\s+(embedding = .*)", done.stdout)
+    assert line is not None
+    small = Tokenizer.from_file(folder / "small.json")
+    old = Tokenizer.from_file(folder / "tokenizer.json")
+    ids = np.load(folder / "small.ids.npy")
+    for rows in (old.vocab_size, old.vocab_size + 9, 512):  # tables are often padded
+        names = {"np": np, "embedding": np.arange(rows), "__builtins__": {}}
+        exec(line[1].replace("'small.ids.npy'", repr(str(folder / "small.ids.npy"))), names)
+        kept = names["embedding"]
+        assert isinstance(kept, np.ndarray)
+        assert len(kept) == small.vocab_size
+        assert [ids[id] for id in kept.tolist()] == list(range(len(kept)))
+
+
+def test_a_bar_does_not_speak_of_spilling() -> None:
+    from sentitok.cli import output
+
+    assert output._STAGES["spill"] == "joining counts"
+
+
+def test_a_report_of_unigram_has_no_merges() -> None:
+    report = sentitok.train_unigram(texts=["low lower lowest " * 9], vocab_size=20).report
+    assert "merges" not in repr(report)
+    assert "merges from" in repr(sentitok.train_bpe(texts=["low lower"], vocab_size=258).report)

@@ -1,0 +1,82 @@
+"""Runs the blocks of docs/switching.md, in order, in one namespace."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sentitok
+import shared_data
+from sentitok import names
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "switching.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    for file in (names._CL100K, names._O200K):
+        (tmp_path / file.cached_name).symlink_to(shared_data.folder() / "vocabs" / file.name)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    sentitok.train_wordpiece(texts=["the fox owns it, where is the house of the dog?"], vocab_size=120).save(
+        "tokenizer.json"
+    )
+    assert len(BLOCKS) == 3
+    namespace: dict[str, object] = {}
+    for block in BLOCKS:
+        exec(block, namespace)
+
+
+def calls(column: int) -> list[str]:
+    """The calls in a column of the page's tables."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in PAGE.splitlines() if line.startswith("| ")]
+    cells = [row[column] for row in rows if "`" in row[column]]
+    return [call.replace("\\|", "|") for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_names_of_the_tables_are_there() -> None:
+    """Each attribute of the right column is one of ours."""
+    classes = {
+        "tokenizer": sentitok.Tokenizer,
+        "batch": sentitok.EncodingBatch,
+        "batch[i]": sentitok.Encoding,
+    }
+    found = [
+        (owner, name)
+        for call in calls(1)
+        for owner, name in re.findall(r"(tokenizer|batch\[i\]|batch)\.(\w+)", call)
+    ]
+    assert len(found) > 15
+    for owner, name in found:
+        assert hasattr(classes[owner], name), f"{owner}.{name}"
+
+
+def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
+    """The table's left column gives what its right column does."""
+    import numpy as np
+
+    from sentitok.compat import tiktoken
+
+    text, texts, id = "hello <|endoftext|> world", ["a b", "", "naïve"], 50256
+    ranks = shared_data.folder() / "vocabs" / "gpt2"
+    tokenizer, enc = sentitok.get_encoding("gpt2", ranks), tiktoken.get_encoding("gpt2", ranks)
+    rows = [[262], [id, 3]]
+    values = {"tokenizer": tokenizer, "enc": enc, "text": text, "texts": texts, "id": id, "rows": rows}
+    table = PAGE.split("## Fast")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    assert len(lines) > 8
+    for line in lines:
+        theirs, ours = (
+            re.findall(r"`([^`]+)`", cell)[0].replace("\\|", "|").replace('b"..."', 'b"the"')
+            for cell in re.split(r"(?<!\\)\|", line)[1:3]
+        )
+        if theirs in ("enc.encode(text)", "len(enc.encode(text))"):
+            values["text"] = "hello world"
+        left, right = eval(theirs, dict(values)), eval(ours, dict(values))
+        values["text"] = text
+        if isinstance(right, np.ndarray):
+            right = right.tolist()
+        elif isinstance(right, sentitok.EncodingBatch):
+            right = right.to_list()
+        assert left == right, theirs
