@@ -125,7 +125,7 @@ def deepseek_v3() -> Tokenizer:
 
 def deepseek_llm() -> Tokenizer:
     """The first DeepSeek, whose file holds `$`."""
-    steps = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK_LLM]
+    steps: list[Any] = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK_LLM]
     steps.insert(3, pre_tokenizers.Split(Regex(r"\s+$"), "isolated"))
     steps += [pre_tokenizers.Digits(individual_digits=True), level(use_regex=False)]
     return byte_level(pre_tokenizers.Sequence(steps), ["<｜begin▁of▁sentence｜>"], normalizers.Sequence([]))

@@ -160,7 +160,7 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/version", json!(1)), &["$.version", "expected a string, found 1"]),
         (insert("", "extra", json!(1)), &["$.extra", "not known"]),
         (set("/model", json!(null)), &["$.model", "expected a model"]),
-        (set("/model/type", json!("WordLevel")), &["$.model.type", "WordLevel", "BPE"]),
+        (set("/model/type", json!("Words")), &["$.model.type", "\"Words\"", "BPE"]),
         (set("/model/vocab", json!([])), &["$.model.vocab", "expected an object of tokens"]),
         (set("/model/vocab/ab", json!(-1)), &["$.model.vocab[\"ab\"]", "-1"]),
         (set("/model/vocab/ab", json!(1)), &["$.model.vocab", "id 1 stands twice"]),
@@ -188,12 +188,12 @@ fn errors_name_the_place_and_what_was_found() {
         (
             set(
                 "/pre_tokenizer",
-                json!({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Removed", "invert": true}),
+                json!({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Gone", "invert": true}),
             ),
-            &["$.pre_tokenizer.behavior", "Removed"],
+            &["$.pre_tokenizer.behavior", "Removed", "\"Gone\""],
         ),
-        (set("/decoder", json!({"type": "CTC"})), &["$.decoder", "\"CTC\""]),
-        (set("/decoder", json!({"type": "ByteLevel"})), &["$.decoder", "without a ByteLevel pre-tokenizer"]),
+        (set("/decoder", json!({"type": "CTC"})), &["$.decoder", "\"pad_token\""]),
+        (set("/decoder", json!({"type": "X"})), &["$.decoder", "\"X\"", "ByteFallback"]),
         (set("/post_processor", json!({"type": "X"})), &["$.post_processor", "\"X\"", "TemplateProcessing"]),
         (
             set("/post_processor", json!({"type": "BertProcessing", "sep": ["a", 0], "cls": ["z", 99]})),

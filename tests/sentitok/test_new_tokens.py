@@ -80,9 +80,9 @@ def test_ids_without_a_token_are_left_out_on_request(tokenizer: Tokenizer) -> No
     wide = tokenizer.with_specials(["<x>"])
     batch = wide.encode_batch(["a<x> film", "<x>"], specials="all")
     assert tokenizer.decode_batch(batch, errors="ignore") == ["a film", ""]
-    for ids in ([n], np.array([n], dtype=np.uint32), [-1]):
+    for unknown in ([n], np.array([n], dtype=np.uint32), [-1]):
         with pytest.raises(DecodeError, match="is not in the vocabulary"):
-            tokenizer.decode(ids)
+            tokenizer.decode(unknown)
     with pytest.raises(TypeError, match="an id is an int"):
         tokenizer.decode(["a"], errors="ignore")  # type: ignore[list-item]
     with pytest.raises(SentitokError, match=r"errors.*left out by 'ignore'"):
