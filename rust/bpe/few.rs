@@ -275,8 +275,8 @@ mod tests {
         };
         let mut pairs = PairTable::with_capacity(0);
         for rank in 0..400 {
-            let (left, right) = (random(300), random(300));
-            pairs.insert(left, right, Merged { rank, id: 250 + random(300) });
+            let (left, right) = (240 + random(40), 240 + random(40));
+            pairs.insert(left, right, Merged { rank, id: 240 + random(50) });
         }
         for n_pieces in (0..40).chain([500]) {
             let symbols: Vec<Vec<TokenId>> = (0..n_pieces)

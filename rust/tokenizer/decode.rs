@@ -137,10 +137,20 @@ impl Tokenizer {
                 None => of_model.ok_or_else(|| Error::UnknownId { id: u64::from(id), max: self.max_id() })?,
             },
         };
-        // The steps of a chain see what the file has.
-        let spelled = matches!(self.decoder, Decoder::Chain(_)).then(|| self.id_to_token(id)).flatten();
-        let token = spelled.as_deref().map_or(token, str::as_bytes);
+        if matches!(self.decoder, Decoder::Chain(_)) {
+            return self.push_spelled(state, id, token, out);
+        }
         // The sum of long tokens may be more than there is memory for.
+        out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
+        self.decoder.push(state, id, token, out);
+        Ok(())
+    }
+
+    /// The same of a chain, whose steps see tokens as the file spells them.
+    #[cold]
+    fn push_spelled(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let spelled = self.id_to_token(id);
+        let token = spelled.as_deref().map_or(token, str::as_bytes);
         out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
         self.decoder.push(state, id, token, out);
         Ok(())

@@ -14,6 +14,7 @@ use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
+use crate::pattern::Work;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_few};
@@ -348,18 +349,21 @@ impl Tokenizer {
         let work = output.work();
         self.pipeline.pre_tokenizer.for_each_stretch(text, at_start, &work, |step, stretch, at_start| {
             let origin = Origin { start: origin.start + stretch.start, ..origin };
-            encode_stretch(step, finder, &text[stretch], at_start, origin, worker, output)
+            encode_stretch(step, finder, &text[stretch], at_start, origin, &work, worker, output)
         })
     }
 }
 
 /// Encodes a stretch that `step` rewrites and cuts.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the body of a loop, taken out of it")]
 fn encode_stretch(
     step: &PreTokenizer,
     finder: &Finder<'_>,
     text: &str,
     at_start: bool,
     origin: Origin<'_>,
+    work: &Work,
     worker: &mut Worker<'_>,
     output: &mut Output,
 ) -> Walk {
@@ -371,8 +375,7 @@ fn encode_stretch(
     let text = rewritten.text(text);
     check_len(text.len())?;
     let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
-    let work = output.work();
-    step.for_each_chunk(text, &work, |pieces| {
+    step.for_each_chunk(text, work, |pieces| {
         if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
             let n_bytes = (last.end - first.start) as usize;
             output.reserve(n_bytes.min(MOST_RESERVED))?;
