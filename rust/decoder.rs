@@ -14,7 +14,7 @@ mod wordpiece;
 
 use serde::{Deserialize, Serialize};
 
-use self::chain::StepState;
+use self::chain::ChainState;
 pub use self::chain::{Chain, Step};
 pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
 use crate::vocab::TokenId;
@@ -100,7 +100,7 @@ impl Decoder {
             Self::WordPiece { prefix, cleanup } => {
                 wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
             }
-            Self::Chain(chain) => chain.push(&mut state.steps, token, out),
+            Self::Chain(chain) => chain.push(state.chain.get_or_insert_default(), token, out),
             Self::Spaced => {
                 if !first {
                     out.push(b' ');
@@ -133,7 +133,7 @@ impl Decoder {
     pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) {
         match self {
             Self::Suffix { suffix } => suffix::finish(suffix, state, out),
-            Self::Chain(chain) => chain.finish(&mut state.steps, out),
+            Self::Chain(chain) => chain.finish(state.chain.get_or_insert_default(), out),
             _ => {}
         }
     }
@@ -156,8 +156,8 @@ pub(crate) struct State {
     has_text: bool,
     mark_went: bool,
     is_inside: bool,
-    /// Of each step of a chain.
-    steps: Vec<StepState>,
+    /// Of a chain.
+    chain: Option<Box<ChainState>>,
 }
 
 fn push_replaced(token: &[u8], mark: char, by: &[u8], out: &mut Vec<u8>) {

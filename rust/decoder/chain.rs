@@ -79,17 +79,28 @@ pub struct Chain {
 
 /// What a step remembers between the tokens of one text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StepState {
+struct StepState {
     started: bool,
     /// What waits: a token, or the start of one.
     held: Option<Vec<u8>>,
+}
+
+/// What each step remembers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChainState {
+    steps: Vec<StepState>,
 }
 
 type Tokens = Vec<Vec<u8>>;
 
 impl Chain {
     /// Appends what is certain after one more token.
-    pub(super) fn push(&self, states: &mut Vec<StepState>, token: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn push(
+        &self,
+        ChainState { steps: states }: &mut ChainState,
+        token: &[u8],
+        out: &mut Vec<u8>,
+    ) {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = vec![token.to_vec()];
         for ((step, is_last), state) in self.steps().zip(states) {
@@ -99,7 +110,7 @@ impl Chain {
     }
 
     /// Appends what waited for the last token.
-    pub(super) fn finish(&self, states: &mut Vec<StepState>, out: &mut Vec<u8>) {
+    pub(super) fn finish(&self, ChainState { steps: states }: &mut ChainState, out: &mut Vec<u8>) {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = Vec::new();
         for ((step, is_last), state) in self.steps().zip(states.iter_mut()) {
@@ -252,7 +263,7 @@ mod tests {
 
     fn decoded(steps: &[Step], tokens: &[&str]) -> String {
         let chain = Chain { steps: steps.to_vec() };
-        let (mut states, mut out) = (Vec::new(), Vec::new());
+        let (mut states, mut out) = (ChainState::default(), Vec::new());
         tokens.iter().for_each(|token| chain.push(&mut states, token.as_bytes(), &mut out));
         chain.finish(&mut states, &mut out);
         String::from_utf8(out).unwrap()

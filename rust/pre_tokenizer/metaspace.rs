@@ -25,6 +25,8 @@ pub enum Prepend {
 }
 
 /// The section with its spaces replaced, and one in front where `prepend` says so.
+// In its callers, one of which knows the mark: a string of known length is copied without a call.
+#[inline(always)]
 pub(super) fn rewrite<R: Rewrite + Default>(
     section: &str,
     at_start: bool,
