@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{byte_named, push_replaced, suffix, wordpiece};
+use crate::error::{Error, Result};
 
 /// A decoder of tokenizers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,12 +70,31 @@ pub enum Step {
     },
 }
 
+/// More steps than any known file has; each token goes through all.
+const MOST_STEPS: usize = 64;
+/// How many times as long as its tokens a text may become, by all steps together.
+const MOST_GROWTH: usize = 64;
+
 /// Steps, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Steps")]
 pub struct Chain {
-    /// The steps.
-    pub steps: Vec<Step>,
+    steps: Vec<Step>,
+}
+
+/// A chain as it is written, which nobody has checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Steps {
+    steps: Vec<Step>,
+}
+
+impl TryFrom<Steps> for Chain {
+    type Error = Error;
+
+    fn try_from(Steps { steps }: Steps) -> Result<Self> {
+        Self::new(steps)
+    }
 }
 
 /// What a step remembers between the tokens of one text.
@@ -94,6 +114,33 @@ pub(crate) struct ChainState {
 type Tokens = Vec<Vec<u8>>;
 
 impl Chain {
+    /// These steps.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for more steps than 64, or steps that may make a text too long.
+    pub fn new(steps: Vec<Step>) -> Result<Self> {
+        if steps.len() > MOST_STEPS {
+            let reason = format!("{} steps in a row; at most {MOST_STEPS} are supported", steps.len());
+            return Err(Error::format("decoder", reason));
+        }
+        let growth = steps.iter().map(Step::growth).fold(1, usize::saturating_mul);
+        if growth > MOST_GROWTH {
+            return Err(Error::format(
+                "decoder",
+                format!(
+                    "its steps may make a text {growth} times as long; at most {MOST_GROWTH} times is \
+                     supported: replace by shorter texts, or in fewer steps"
+                ),
+            ));
+        }
+        Ok(Self { steps })
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// Appends what is certain after one more token.
     pub(super) fn push(
         &self,
@@ -103,7 +150,7 @@ impl Chain {
     ) {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = vec![token.to_vec()];
-        for ((step, is_last), state) in self.steps().zip(states) {
+        for ((step, is_last), state) in self.with_ends().zip(states) {
             tokens = step.take(state, tokens, is_last);
         }
         tokens.iter().for_each(|token| out.extend_from_slice(token));
@@ -113,7 +160,7 @@ impl Chain {
     pub(super) fn finish(&self, ChainState { steps: states }: &mut ChainState, out: &mut Vec<u8>) {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = Vec::new();
-        for ((step, is_last), state) in self.steps().zip(states.iter_mut()) {
+        for ((step, is_last), state) in self.with_ends().zip(states.iter_mut()) {
             tokens = step.take(state, tokens, is_last);
             tokens.extend(step.finish(state));
         }
@@ -122,13 +169,26 @@ impl Chain {
     }
 
     /// The steps, and whether nothing comes after that looks at whole tokens.
-    fn steps(&self) -> impl Iterator<Item = (&Step, bool)> {
+    fn with_ends(&self) -> impl Iterator<Item = (&Step, bool)> {
         let joins = |steps: &[Step]| steps.iter().all(|step| *step == Step::Fuse);
         self.steps.iter().enumerate().map(move |(at, step)| (step, joins(&self.steps[at + 1..])))
     }
 }
 
 impl Step {
+    /// How many times as long it may make a token, but for some bytes.
+    fn growth(&self) -> usize {
+        match self {
+            Self::Replace { pattern, content } => content.len().div_ceil(pattern.len().max(1)).max(1),
+            // Nothing stands between all characters.
+            Self::Suffix { suffix } if suffix.is_empty() => 2,
+            Self::Ctc { word_delimiter_token, cleanup: true, .. } if word_delimiter_token.is_empty() => 2,
+            // A byte that is no text becomes U+FFFD.
+            Self::ByteLevel => 3,
+            _ => 1,
+        }
+    }
+
     /// The tokens that are certain after more of them.
     fn take(&self, state: &mut StepState, tokens: Tokens, is_last: bool) -> Tokens {
         match self {
@@ -262,7 +322,7 @@ mod tests {
     use super::*;
 
     fn decoded(steps: &[Step], tokens: &[&str]) -> String {
-        let chain = Chain { steps: steps.to_vec() };
+        let chain = Chain::new(steps.to_vec()).unwrap();
         let (mut states, mut out) = (ChainState::default(), Vec::new());
         tokens.iter().for_each(|token| chain.push(&mut states, token.as_bytes(), &mut out));
         chain.finish(&mut states, &mut out);
@@ -296,6 +356,19 @@ mod tests {
             ),
         ] {
             assert_eq!(decoded(steps, tokens), expected, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn steps_that_make_too_much_are_refused() {
+        let replace = |content: &str| Step::Replace { pattern: "a".into(), content: content.into() };
+        let doubling = |n: usize| vec![replace("aa"); n];
+        assert!(Chain::new(doubling(6)).is_ok());
+        let no_suffix = Step::Suffix { suffix: String::new() };
+        for steps in [doubling(7), vec![replace(&"b".repeat(65))], vec![no_suffix; 7], vec![Step::Fuse; 65]] {
+            assert!(Chain::new(steps.clone()).is_err());
+            let written = serde_json::json!({ "steps": steps }).to_string();
+            assert!(serde_json::from_str::<Chain>(&written).is_err());
         }
     }
 }

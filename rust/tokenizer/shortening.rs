@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 
+/// Rows that the windows of both texts of a pair make, each with each, at most.
+const MOST_PRODUCTS: usize = 1 << 16;
+
 /// From which text of a pair ids are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Truncation {
@@ -43,6 +46,15 @@ impl Shortening {
             _ => lens,
         };
         let [first, second] = [self.windows(lens[0], most[0])?, self.windows(lens[1], most[1])?];
+        let n_rows = first.len().saturating_mul(second.len());
+        if first.len().min(second.len()) > 1 && n_rows > MOST_PRODUCTS {
+            return Err(Error::Encode(format!(
+                "the texts have {} and {} windows, which makes {n_rows} rows, each with each; at most \
+                 {MOST_PRODUCTS} are made: ask for a larger size, or pass truncation=\"only_second\"",
+                first.len(),
+                second.len()
+            )));
+        }
         let mut rows = Vec::new();
         // Whole first; then the first text's other windows, each with all of the second's.
         let others = first.iter().skip(1).flat_map(|a| second.iter().map(move |b| (a, b)));
@@ -179,5 +191,10 @@ mod tests {
                 .rows([9, 0], false, Some(6))
                 .is_err()
         );
+        // As many windows as a text has ids, each with each of as many.
+        let both = Shortening { truncation: Truncation::LongestFirst, stride: Some(0) };
+        assert_eq!(both.rows([256, 256], true, Some(2)).unwrap().len(), 1 << 16);
+        let error = both.rows([257, 257], true, Some(2)).unwrap_err().to_string();
+        assert!(error.contains("257 and 257 windows, which makes 66049 rows"), "{error}");
     }
 }

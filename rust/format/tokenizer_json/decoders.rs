@@ -21,9 +21,6 @@ const DECODERS: &[&str] = &[
     "BPEDecoder", "ByteFallback", "ByteLevel", "CTC", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece",
 ];
 
-/// More steps than any known file has; each token goes through all.
-const MAX_STEPS: usize = 64;
-
 /// Reads a decoder; `None` is what stands in a file without one.
 pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     let Some(node) = node else {
@@ -33,7 +30,10 @@ pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     };
     let mut steps = Vec::new();
     flatten(node, &mut steps)?;
-    Ok(known(unit, &steps).unwrap_or(Decoder::Chain(Chain { steps })))
+    match known(unit, &steps) {
+        Some(decoder) => Ok(decoder),
+        None => Chain::new(steps).map(Decoder::Chain),
+    }
 }
 
 /// The decoder that does the same as these steps, if it is one of its own.
@@ -69,9 +69,6 @@ fn known(unit: Unit, steps: &[Step]) -> Option<Decoder> {
 }
 
 fn flatten(node: &Node<'_>, steps: &mut Vec<Step>) -> Result<()> {
-    if steps.len() >= MAX_STEPS {
-        return Err(node.error(format!("more than {MAX_STEPS} decoders in a row; join them")));
-    }
     let text = |key| node.require(key)?.str().map(str::to_owned);
     steps.push(match node.kind()? {
         "ByteLevel" => Step::ByteLevel,
@@ -120,7 +117,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
     };
     let steps = match (unit, tokenizer.decoder()) {
         (Unit::Bytes, Decoder::Bytes) => vec![Step::ByteLevel],
-        (_, Decoder::Chain(Chain { steps })) => steps.clone(),
+        (_, Decoder::Chain(chain)) => chain.steps().to_vec(),
         (Unit::Bytes, other) => {
             return Err(not_representable(format!("byte-level tokens with the decoder {other:?}")));
         }
