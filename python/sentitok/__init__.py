@@ -68,13 +68,17 @@ __all__ = [
 if not TYPE_CHECKING:
     # The extension is loaded when it is first used: a command that begins to run answers
     # Ctrl-C before that (`cli/signals.py`), and `senti --help` does without it.
+    _OF_NAMES = ("encoding_for_model", "get_encoding")
+
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import _sentitok, names
-
-        made = {known: getattr(names if known in names.__all__ else _sentitok, known) for known in __all__}
-        globals().update(made)
+        if name in _OF_NAMES:
+            from . import names as module
+        else:
+            from . import _sentitok as module
+        same = [known for known in __all__ if (known in _OF_NAMES) == (name in _OF_NAMES)]
+        globals().update({known: getattr(module, known) for known in same})
         return globals()[name]
 
     def __dir__():

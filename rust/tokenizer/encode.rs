@@ -20,10 +20,6 @@ use crate::pre_tokenizer::chunks::Piece;
 use crate::stretches::{Stretch, for_each_few};
 use crate::template::Part;
 
-/// Encoding a stretch of so few bytes takes less than the wait for a model's memo, which is in
-/// slow memory. Only among stretches that are kept by [`Repeats`].
-const CHEAP_BYTES: usize = 4;
-
 impl Tokenizer {
     /// Encodes a text, given as bytes; each longest run of bytes that are no
     /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
@@ -239,7 +235,7 @@ impl Tokenizer {
                     output.room_left()?;
                     continue;
                 }
-                worker.set_learning(key.is_none() || stretch.len() > CHEAP_BYTES);
+                worker.set_learning(key.is_none() || stretch.len() > Repeats::CHEAP_BYTES);
                 let place = output.place();
                 match stretch {
                     Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,

@@ -25,6 +25,10 @@ pub(super) struct Repeats<'a> {
 }
 
 impl<'a> Repeats<'a> {
+    /// Encoding a stretch of so few bytes takes less than the wait for a model's memo, which is in
+    /// slow memory; what is kept here need not be kept there.
+    pub(super) const CHEAP_BYTES: usize = 4;
+
     /// Those of a text of which nothing is encoded.
     pub(super) fn of(text: &'a [u8], are_drawn: bool) -> Self {
         let is_long = text.len() >= LEAST_BYTES && u32::try_from(text.len()).is_ok();
