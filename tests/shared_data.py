@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def folder() -> Path:
     """The folder of the data sets; skips the test if there is none."""
-    path = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
+    path = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")).resolve()
     if not path.is_dir():
         pytest.skip(f"no data sets at {path}; set SENTITOK_DATA to their folder")
     return path
