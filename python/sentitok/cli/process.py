@@ -50,6 +50,11 @@ def run(app: Callable[[], object], program: str) -> None:
         complain(f"{program}: {error.filename or 'stdout'}: {error.strerror or error}")
         drop_stdout()
         code = code or 1
+    # What nobody could read is not an error of its own when the process ends.
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.exit(code)  # type: ignore[arg-type]  # what SystemExit held, it may hold again
 
 
