@@ -15,6 +15,7 @@ from ..config import AlignTrainConfig, Course, DPOConfig
 from ..lm.dpo import dpo_loss, dpo_rewards
 from ..lm.model import CausalModel
 from ..lm.ppo import token_log_probs
+from .actor_critic import at_answers
 from .preferences import PairBatch, PairRows
 
 __all__ = ["Preferences"]
@@ -89,7 +90,7 @@ def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor
     ids, mask = batch.ids.to(device), batch.mask.to(device)
     logits = model.logits(model(ids[:, :-1])[mask])
     found = token_log_probs(logits, ids[:, 1:][mask])
-    rows = torch.zeros(mask.shape, device=device).masked_scatter(mask, found).sum(1)
+    rows = at_answers(found, mask).sum(1)
     chosen, rejected = rows.chunk(2)
     return chosen, rejected
 

@@ -18,6 +18,7 @@ from ..config import JudgedConfig
 from ..evaluation.diversity import distinct_n
 from ..lm.kl import kl_divergence
 from ..lm.model import CausalModel
+from .actor_critic import at_answers
 from .rollout import Answers, Drawing
 
 __all__ = ["Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]
@@ -77,8 +78,7 @@ def divergence(policy: CausalModel, reference: CausalModel, answers: Answers) ->
         logits, of_reference = (
             model.logits(model(some.ids[:, :-1])[some.mask]) for model in (policy, reference)
         )
-        found = torch.zeros(some.mask.shape, dtype=torch.float64, device=some.mask.device)
-        out.append(found.masked_scatter(some.mask, kl_divergence(logits, of_reference).double()).sum(1))
+        out.append(at_answers(kl_divergence(logits, of_reference).double(), some.mask).sum(1))
     kl: NDArray[np.float64] = torch.cat(out).cpu().numpy()
     return kl
 

@@ -22,11 +22,11 @@ import torch
 from ..config import AlignConfig
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, TrainingError
-from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_language_model
+from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_language_model, load_unfinished
 from ..lm.generate import Limits
 from ..lm.model import CausalModel
 from ..lm.special import known_end
-from ..runs.directory import METRICS, STATE, WEIGHTS, finish_run, manifest_hash, read_json, refuse_run
+from ..runs.directory import METRICS, STATE, finish_run, manifest_hash, read_json, refuse_run
 from ..runs.ensemble import FILE as ENSEMBLE
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
@@ -118,9 +118,7 @@ def resume_alignment(
         CheckpointError: if there is nothing to resume, or the base, the reward or the data has changed.
     """
     check_alone("senti align")
-    config = load_alignment_config(out)
-    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
-        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    config = load_unfinished(out, load_alignment_config)
     for path, then in ((config.base, config.base_sha256), (config.task.reward_run, config.reward_sha256)):
         if path is not None and _hash(Path(path)) != then:
             raise CheckpointError(f"{path}: has changed since the alignment began; start a new one")
