@@ -1,4 +1,4 @@
-# Everything by one command each: `make demo`, `make test`, `make bench`, `make lint`.
+# Everything by one command each: `make demo`, `make test`, `make bench`, `make lint`, `make dist`.
 # Each sets up .venv by itself; stamp files make the second time quick.
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt clean
+.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt dist clean
 
 all: demo
 
@@ -106,6 +106,7 @@ bench: $(STAMP)/rivals
 lint: $(STAMP)/dev
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --quiet
 	$(PY_ENV) cargo clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -117,5 +118,10 @@ fmt: $(STAMP)/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# sdist, wheel and crate into dist/, checked and tried; uploads nothing.
+dist: $(STAMP)/maturin
+	$(PIP) install twine
+	$(BIN)/python scripts/dist.py
+
 clean:
-	rm -rf $(VENV) target demo-output .benchmarks
+	rm -rf $(VENV) target dist demo-output .benchmarks

@@ -76,16 +76,18 @@ def table(text: str, title: str) -> Table:
     return Table(found[1], [dict(zip(lines[0], line, strict=True)) for line in lines[2:]])
 
 
-def commit(text: str) -> str:
-    """Returns when and of what a section was measured, in words."""
+def measured(text: str) -> str:
+    """Returns when, of what and on what machine a section was measured, in words."""
     found = re.search(r"(\d{4}-\d\d-\d\d), commit (\w+)", text)
-    return f"{found[1]}, commit {found[2]}" if found else "an earlier commit"
+    machine = re.search(r"(\w+ \w+, \d+ CPUs)", text)
+    said = [f"{found[1]}, commit {found[2]}" if found else "an earlier commit", machine[1] if machine else ""]
+    return ", ".join(filter(None, said))
 
 
 def training(page: str) -> list[str]:
     """Returns the lines of the table of training."""
     lines = [
-        "| training, 2 threads | sentitok | tokenizers | fastest other with the same tokens |",
+        "| training, all CPUs | sentitok | tokenizers | fastest other with the same tokens |",
         "|---|---:|---:|---:|",
     ]
     for name, (title, text) in TRAINING.items():
@@ -138,8 +140,8 @@ def _speeds(row: dict[str, str] | None) -> str:
 
 def figures(page: str) -> str:
     """Returns both tables, and of what they are."""
-    of_training, of_encoding = (commit(section(page, title)) for title in ("Training", "Encoding"))
-    said = f"Training: {of_training}. Encoding: {of_encoding}. Medians on 2 CPUs."
+    of_training, of_encoding = (measured(section(page, title)) for title in ("Training", "Encoding"))
+    said = f"Medians. Training: {of_training}. Encoding: {of_encoding}."
     return "\n".join([*training(page), "", *encoding(page), "", said])
 
 

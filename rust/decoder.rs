@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::chain::ChainState;
 pub use self::chain::{Chain, Step};
 pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
+use crate::error::Result;
 use crate::vocab::TokenId;
 
 /// The mark that stands for a space in SentencePiece's tokens.
@@ -72,8 +73,12 @@ impl Decoder {
     /// The most bytes that are put between two tokens.
     pub(crate) const MOST_BETWEEN: usize = 16;
 
-    /// Appends the bytes of a token. `state` goes with the ids of one text.
-    pub(crate) fn push(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) {
+    /// Appends the bytes of a token, for which there is room but in a chain. `state` goes with the
+    /// ids of one text.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory), of a chain.
+    pub(crate) fn push(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let first = !std::mem::replace(&mut state.started, true);
         match self {
             Self::Bytes => out.extend_from_slice(token),
@@ -100,7 +105,7 @@ impl Decoder {
             Self::WordPiece { prefix, cleanup } => {
                 wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
             }
-            Self::Chain(chain) => chain.push(state.chain.get_or_insert_default(), token, out),
+            Self::Chain(chain) => chain.push(state.chain.get_or_insert_default(), token, out)?,
             Self::Spaced => {
                 if !first {
                     out.push(b' ');
@@ -108,6 +113,7 @@ impl Decoder {
                 out.extend_from_slice(token);
             }
         }
+        Ok(())
     }
 
     /// A state in which each token stands for the same bytes whatever came before,
@@ -130,12 +136,16 @@ impl Decoder {
     }
 
     /// Appends what was held back until it was known which token is the last.
-    pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// As [`Decoder::push`].
+    pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Suffix { suffix } => suffix::finish(suffix, state, out),
-            Self::Chain(chain) => chain.finish(state.chain.get_or_insert_default(), out),
+            Self::Chain(chain) => chain.finish(state.chain.get_or_insert_default(), out)?,
             _ => {}
         }
+        Ok(())
     }
 }
 

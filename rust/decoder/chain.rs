@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{byte_named, push_replaced, suffix, wordpiece};
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// A decoder of tokenizers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +114,8 @@ pub(crate) struct ChainState {
 
 type Tokens = Vec<Vec<u8>>;
 
+const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+
 impl Chain {
     /// These steps.
     ///
@@ -147,25 +150,29 @@ impl Chain {
         ChainState { steps: states }: &mut ChainState,
         token: &[u8],
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<()> {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = vec![token.to_vec()];
         for ((step, is_last), state) in self.with_ends().zip(states) {
-            tokens = step.take(state, tokens, is_last);
+            tokens = step.take(state, tokens, is_last)?;
         }
-        tokens.iter().for_each(|token| out.extend_from_slice(token));
+        tokens.iter().try_for_each(|token| memory::extend(out, token))
     }
 
     /// Appends what waited for the last token.
-    pub(super) fn finish(&self, ChainState { steps: states }: &mut ChainState, out: &mut Vec<u8>) {
+    pub(super) fn finish(
+        &self,
+        ChainState { steps: states }: &mut ChainState,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         states.resize_with(self.steps.len(), StepState::default);
         let mut tokens = Vec::new();
         for ((step, is_last), state) in self.with_ends().zip(states.iter_mut()) {
-            tokens = step.take(state, tokens, is_last);
-            tokens.extend(step.finish(state));
+            tokens = step.take(state, tokens, is_last)?;
+            tokens.extend(step.finish(state)?);
         }
-        tokens.iter().for_each(|token| out.extend_from_slice(token));
         states.clear();
+        tokens.iter().try_for_each(|token| memory::extend(out, token))
     }
 
     /// The steps, and whether nothing comes after that looks at whole tokens.
@@ -190,8 +197,8 @@ impl Step {
     }
 
     /// The tokens that are certain after more of them.
-    fn take(&self, state: &mut StepState, tokens: Tokens, is_last: bool) -> Tokens {
-        match self {
+    fn take(&self, state: &mut StepState, tokens: Tokens, is_last: bool) -> Result<Tokens> {
+        Ok(match self {
             // What comes after joins all in any case: bytes stay bytes until the end.
             Self::Fuse if is_last => tokens,
             Self::ByteLevel if is_last => tokens.iter().map(|token| of_characters(token)).collect(),
@@ -199,7 +206,7 @@ impl Step {
             Self::Fuse | Self::ByteLevel => {
                 for token in tokens {
                     let token = if *self == Self::Fuse { token } else { of_characters(&token) };
-                    state.held.get_or_insert_default().extend(token);
+                    memory::extend(state.held.get_or_insert_default(), &token)?;
                 }
                 Vec::new()
             }
@@ -207,9 +214,9 @@ impl Step {
                 let mut given = Vec::new();
                 for token in tokens {
                     match byte_named(&token) {
-                        Some(byte) => state.held.get_or_insert_default().push(byte),
+                        Some(byte) => memory::push(state.held.get_or_insert_default(), byte)?,
                         None => {
-                            given.extend(state.held.take().map(text_of_bytes));
+                            given.extend(state.held.take().map(text_of_bytes).transpose()?);
                             given.push(token);
                         }
                     }
@@ -243,7 +250,7 @@ impl Step {
                 given
             }
             _ => tokens.into_iter().map(|token| self.one(state, &token)).collect(),
-        }
+        })
     }
 
     /// What a token is to steps that look at one at a time.
@@ -269,15 +276,15 @@ impl Step {
     }
 
     /// The token that waited.
-    fn finish(&self, state: &mut StepState) -> Option<Vec<u8>> {
-        let held = state.held.take()?;
-        match self {
+    fn finish(&self, state: &mut StepState) -> Result<Option<Vec<u8>>> {
+        let Some(held) = state.held.take() else { return Ok(None) };
+        Ok(match self {
             Self::Fuse => Some(held),
-            Self::ByteLevel => Some(String::from_utf8_lossy(&held).into_owned().into_bytes()),
-            Self::ByteFallback => Some(text_of_bytes(held)),
+            Self::ByteLevel => Some(of_text(&held)?),
+            Self::ByteFallback => Some(text_of_bytes(held)?),
             Self::Suffix { suffix } => Some(suffix::replaced(&held, suffix, b"")),
             _ => None,
-        }
+        })
     }
 }
 
@@ -293,8 +300,25 @@ fn of_name(token: Vec<u8>) -> Vec<u8> {
 }
 
 /// The text of a run of bytes, or U+FFFD for each.
-fn text_of_bytes(bytes: Vec<u8>) -> Vec<u8> {
-    if std::str::from_utf8(&bytes).is_ok() { bytes } else { "\u{FFFD}".repeat(bytes.len()).into_bytes() }
+fn text_of_bytes(bytes: Vec<u8>) -> Result<Vec<u8>> {
+    if std::str::from_utf8(&bytes).is_ok() {
+        return Ok(bytes);
+    }
+    let mut text = memory::reserved(3 * bytes.len())?;
+    bytes.iter().for_each(|_| text.extend_from_slice(REPLACEMENT));
+    Ok(text)
+}
+
+/// Bytes as text: what is no character becomes U+FFFD.
+fn of_text(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for chunk in bytes.utf8_chunks() {
+        memory::extend(&mut text, chunk.valid().as_bytes())?;
+        if !chunk.invalid().is_empty() {
+            memory::extend(&mut text, REPLACEMENT)?;
+        }
+    }
+    Ok(text)
 }
 
 /// A token without so many characters at its ends.
@@ -324,8 +348,8 @@ mod tests {
     fn decoded(steps: &[Step], tokens: &[&str]) -> String {
         let chain = Chain::new(steps.to_vec()).unwrap();
         let (mut states, mut out) = (ChainState::default(), Vec::new());
-        tokens.iter().for_each(|token| chain.push(&mut states, token.as_bytes(), &mut out));
-        chain.finish(&mut states, &mut out);
+        tokens.iter().for_each(|token| chain.push(&mut states, token.as_bytes(), &mut out).unwrap());
+        chain.finish(&mut states, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -38,12 +38,15 @@ impl StreamDecoder {
     }
 
     /// Ends the text: what was held back comes out, a broken character as U+FFFD.
-    pub fn finish(&mut self) -> String {
-        self.tokenizer.decoder().finish(&mut self.state, &mut self.held);
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn finish(&mut self) -> Result<String> {
+        self.tokenizer.decoder().finish(&mut self.state, &mut self.held)?;
         let text = String::from_utf8_lossy(&self.held).into_owned();
         self.held.clear();
         self.state = State::default();
-        text
+        Ok(text)
     }
 }
 

@@ -10,29 +10,59 @@ use crate::encoding::{Blanks, Span};
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// Imports NumPy, once: what hinders that, Ctrl-C too, is an error, not a panic.
-fn ensure_numpy(py: Python<'_>) -> PyResult<()> {
-    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
-    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop)).copied()
+/// Up to so many bytes are copied into memory of NumPy's own.
+const COPIED: usize = 1 << 14;
+
+/// NumPy's own function that makes zeros, imported once: what hinders that, Ctrl-C too, is an
+/// error, and so is the want of memory, where that of the crate writes through a null pointer.
+fn zeros_of_numpy<T: Element>(py: Python<'_>, shape: (usize, Option<usize>)) -> PyResult<Bound<'_, PyAny>> {
+    static ZEROS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let zeros =
+        ZEROS.get_or_try_init(py, || Ok::<_, PyErr>(py.import("numpy")?.getattr("zeros")?.unbind()))?;
+    let dtype = T::get_dtype(py);
+    match shape {
+        (n, None) => zeros.bind(py).call1((n, dtype)),
+        (rows, Some(columns)) => zeros.bind(py).call1(((rows, columns), dtype)),
+    }
 }
 
-/// A read-only array that owns the vector.
-pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
-    ensure_numpy(py)?;
-    let array = PyArray1::from_vec(py, values);
+/// A read-only array of the values: a copy of few, else the vector itself.
+pub(super) fn read_only<T: Element + Copy>(
+    py: Python<'_>,
+    values: Vec<T>,
+) -> PyResult<Bound<'_, PyArray1<T>>> {
+    let array = if size_of_val(&values[..]) <= COPIED {
+        let array = zeros_of_numpy::<T>(py, (values.len(), None))?.cast_into::<PyArray1<T>>()?;
+        array.readwrite().as_slice_mut()?.copy_from_slice(&values);
+        array
+    } else {
+        ensure_room_for_an_array(py)?;
+        PyArray1::from_vec(py, values)
+    };
     array.readwrite().make_nonwriteable();
     Ok(array)
 }
 
 /// Spans as a read-only array of `(n, 2)`.
 pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyArray2<u64>>> {
-    ensure_numpy(py)?;
     let n = spans.len();
-    let array = Array2::from_shape_vec((n, 2), spans.into_flattened())
-        .map_err(|error| Error::Internal(format!("{n} spans: {error}")))?;
-    let array = PyArray2::from_owned_array(py, array);
+    let array = if size_of_val(&spans[..]) <= COPIED {
+        let array = zeros::<u64>(py, n, 2)?;
+        array.readwrite().as_slice_mut()?.copy_from_slice(spans.as_flattened());
+        array
+    } else {
+        ensure_room_for_an_array(py)?;
+        let array = Array2::from_shape_vec((n, 2), spans.into_flattened())
+            .map_err(|error| Error::Internal(format!("{n} spans: {error}")))?;
+        PyArray2::from_owned_array(py, array)
+    };
     array.readwrite().make_nonwriteable();
     Ok(array)
+}
+
+/// Makes an array object and drops it: its place is there for the next.
+fn ensure_room_for_an_array(py: Python<'_>) -> PyResult<()> {
+    zeros_of_numpy::<u64>(py, (0, None)).map(drop)
 }
 
 /// Spans in bytes, kept as the array that leaves where they are asked for as they are.
@@ -74,9 +104,7 @@ pub(super) fn zeros<T: Element>(
     rows: usize,
     columns: usize,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
-    // By NumPy's own function: where there is no memory, that of the crate panics.
-    let zeros = py.import("numpy")?.call_method1("zeros", ((rows, columns), T::get_dtype(py)))?;
-    Ok(zeros.cast_into::<PyArray2<T>>()?)
+    Ok(zeros_of_numpy::<T>(py, (rows, Some(columns)))?.cast_into::<PyArray2<T>>()?)
 }
 
 /// Spans as a read-only array of `(n, 2)`, written in place by `fill`.

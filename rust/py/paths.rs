@@ -11,16 +11,7 @@ use crate::error::shown;
 /// Takes a path, or several.
 pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if is_path(source)? {
-        if let Ok(text) = source.cast::<PyString>()
-            && is_no_path(text)
-        {
-            let text = text.to_string_lossy();
-            return Err(PyTypeError::new_err(format!(
-                "source is a path, and {:?} is none; pass texts in memory as texts=[...]",
-                shown(&text)
-            )));
-        }
-        return Ok(vec![source.extract()?]);
+        return Ok(vec![path_of(source, "source is a path")?]);
     }
     let mut paths = Vec::new();
     for item in source.try_iter()? {
@@ -31,18 +22,23 @@ pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
                 item.get_type().name()?
             )));
         }
-        if let Ok(text) = item.cast::<PyString>()
-            && is_no_path(text)
-        {
-            let text = text.to_string_lossy();
-            return Err(PyTypeError::new_err(format!(
-                "a list as source holds paths, and {:?} is none; pass texts in memory as texts=[...]",
-                shown(&text)
-            )));
-        }
-        paths.push(item.extract()?);
+        paths.push(path_of(&item, "a list as source holds paths")?);
     }
     Ok(paths)
+}
+
+/// A path; `expected` says where it stands.
+fn path_of(given: &Bound<'_, PyAny>, expected: &str) -> PyResult<PathBuf> {
+    if let Ok(text) = given.cast::<PyString>()
+        && is_no_path(text)
+    {
+        let text = text.to_string_lossy();
+        return Err(PyTypeError::new_err(format!(
+            "{expected}, and {:?} is none; pass texts in memory as texts=[...]",
+            shown(&text)
+        )));
+    }
+    given.extract()
 }
 
 /// Whether a `str` cannot be a path: it has a line end, or is longer than any system's paths.

@@ -46,6 +46,6 @@ impl PyStreamDecoder {
     /// Ends the text: what was held back comes out, as U+FFFD. The decoder is
     /// then at the start of another text.
     fn finish(&self) -> PyResult<String> {
-        entry(|| Ok(self.locked()?.finish()))
+        entry(|| Ok(self.locked()?.finish()?))
     }
 }

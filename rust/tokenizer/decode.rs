@@ -95,8 +95,7 @@ impl Tokenizer {
             self.push_bytes(&mut state, first, skip_special, bytes)?;
             rest = after;
         }
-        self.decoder.finish(&mut state, bytes);
-        Ok(())
+        self.decoder.finish(&mut state, bytes)
     }
 
     /// The table. Threads that come first each make it, and one's is kept: nobody
@@ -142,8 +141,7 @@ impl Tokenizer {
         }
         // The sum of long tokens may be more than there is memory for.
         out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
-        self.decoder.push(state, id, token, out);
-        Ok(())
+        self.decoder.push(state, id, token, out)
     }
 
     /// The same of a chain, whose steps see tokens as the file spells them.
@@ -152,8 +150,7 @@ impl Tokenizer {
         let spelled = self.id_to_token(id);
         let token = spelled.as_deref().map_or(token, str::as_bytes);
         out.try_reserve(token.len() + Decoder::MOST_BETWEEN).map_err(|_| no_memory_after(out.len()))?;
-        self.decoder.push(state, id, token, out);
-        Ok(())
+        self.decoder.push(state, id, token, out)
     }
 }
 

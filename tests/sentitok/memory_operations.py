@@ -109,6 +109,17 @@ def unsplit_bpe() -> Tokenizer:
     return stages_of(llama(), normalizer=None, pre_tokenizer={**METASPACE, "split": False})
 
 
+def chained() -> Tokenizer:
+    """With decoders in no known order, of which one holds the whole text."""
+    decoders = [
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 1},
+    ]
+    return stages_of(llama(), decoder={"type": "Sequence", "decoders": decoders[1:] + decoders[:1]})
+
+
 MODELS: dict[str, Callable[[], Tokenizer]] = {
     work.__name__: work
     for work in (
@@ -121,6 +132,7 @@ MODELS: dict[str, Callable[[], Tokenizer]] = {
         unigram_json,
         unsplit,
         unsplit_bpe,
+        chained,
     )
 }
 
@@ -194,6 +206,12 @@ def texts_operations(tokenizer: Tokenizer, name: str, size: int) -> dict[str, Wo
         "two threads": lambda: tokenizer.encode_batch([text], threads=2).ids,
         "two threads solid": lambda: tokenizer.encode_batch([solid, text], threads=2).ids,
         "batch": lambda: tokenizer.encode_batch(lines, threads=1).ids,
+        "pairs": lambda: tokenizer.encode_batch(lines, lines[::-1], max_tokens=16, threads=2).ids,
+        "pairs in windows": lambda: tokenizer.windows_batch(lines, 16, 2, lines).source_rows,
+        "word_ids": lambda: tokenizer.encode(text).word_ids,
+        "words": lambda: (
+            tokenizer.encode_batch([line.split() for line in lines], is_split_into_words=True)[:].word_ids
+        ),
         "batch offsets": lambda: tokenizer.encode_batch([*lines, text], threads=2, offsets=True).offsets(),
         "pad": lambda: batch.pad(),
         "rows": lambda: [batch.to_list(), list(batch)],

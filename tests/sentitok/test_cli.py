@@ -37,6 +37,7 @@ NAMES = [
         "show",
         "info",
         "eval",
+        "compare",
         "convert",
     ),
     *("doctor", "prune", "bench", "serve"),
@@ -85,6 +86,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "reviews.jsonl").write_text("\n".join(records), encoding="utf-8")
     tokenizer = sentitok.train_bpe(corpus, vocab_size=1000)
     tokenizer.save(folder / "tokenizer.json")
+    shutil.copy(folder / "tokenizer.json", folder / "theirs.json")
     sentitok.train_bpe(corpus, vocab_size=600).save(folder / "merged.json")
     with pytest.warns(UserWarning, match="pattern"):
         tokenizer.save(folder / "ranks.tiktoken")
@@ -496,6 +498,47 @@ def test_convert_finds_a_difference(folder: Path) -> None:
     refused = run("convert", *args, cwd=folder)
     assert refused.code == 1
     assert "new.tiktoken" in refused.err
+
+
+def test_compare_says_that_ids_are_equal(folder: Path) -> None:
+    assert run("convert", "tokenizer.json", "same.sentitok", cwd=folder).code == 0
+    found = run_json("compare", "tokenizer.json", "same.sentitok", "corpus.txt", cwd=folder)
+    lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
+    assert (found["documents"], found["differing"], found["first"]) == (len(lines), 0, None)
+    assert isinstance(found["a"], dict)
+    assert found["tokens_a"] == found["tokens_b"]
+    assert found["a"]["n_tokens"] == found["shared_tokens"]
+
+
+def test_compare_shows_where_ids_first_differ(folder: Path) -> None:
+    """The same vocabulary without its last merge: one token becomes two."""
+    written = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    left, right = written["model"]["merges"].pop()
+    (folder / "one-less.json").write_text(json.dumps(written), encoding="utf-8")
+    whole = sentitok.Tokenizer.from_file(folder / "tokenizer.json")
+    merged = written["model"]["vocab"][left + right]
+    texts = ["nothing of it", "a", "b"]
+    token = whole.decode([merged])
+    (folder / "a.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    (folder / "b.txt").write_text(f"x\nx{token}x\n", encoding="utf-8")
+    args = ("compare", "tokenizer.json", "one-less.json", "a.txt", "b.txt")
+    done = run(*args, "--json", cwd=folder)
+    found = json.loads(done.out)
+    first = found["first"]
+    assert done.code == 1
+    assert (found["documents"], found["differing"]) == (5, 1)
+    assert (first["file"], first["document"]) == ("b.txt", 2)
+    assert first["ids_a"][0] == merged
+    assert first["tokens_b"][:2] == [left, right]
+    shown = run(*args, cwd=folder)
+    assert "b.txt, document 2, token 1" in shown.out
+    assert "1 of 5 documents get other ids from one-less.json" in shown.err
+
+
+def test_compare_looks_at_its_arguments_first(folder: Path) -> None:
+    refused = run("compare", "tokenizer.json", "merged.json", "corpus.txt", "nothing.txt", cwd=folder)
+    assert (refused.code, refused.out) == (2, "")
+    assert "nothing.txt" in refused.err
 
 
 def test_bench_compares_ids(folder: Path) -> None:

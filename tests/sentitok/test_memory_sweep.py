@@ -21,6 +21,7 @@ MODELS = (
     "unigram_json",
     "unsplit",
     "unsplit_bpe",
+    "chained",
 )
 FILES = ("large:bpe", "large:unigram", "large:wordpiece")
 
@@ -36,7 +37,7 @@ def sweep(what: str, *options: str, seconds: int = 600) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("model", ["byte_bpe", "unsplit"])
+@pytest.mark.parametrize("model", ["byte_bpe", "unsplit", "chained"])
 def test_texts_where_memory_is_refused(model: str) -> None:
     sweep(model, "--megabytes", "1", "--size", "400000")
 

@@ -10,7 +10,7 @@ from pydantic import Field, SerializeAsAny
 
 from .optim import OptimConfig
 from .run import Written
-from .section import Section, flag
+from .section import MaxLineBytes, Section, TextEncoding, flag
 from .train import LoopConfig
 
 __all__ = [
@@ -61,17 +61,8 @@ class AlignDataConfig(Section):
         "file if --held-out is not given.",
         json_schema_extra=flag("--held-out-where", "COLUMN=VALUE"),
     )
-    encoding: str | None = Field(
-        default=None,
-        description="Text encoding of the files. [default: UTF-8]",
-        json_schema_extra=flag("--encoding", "NAME"),
-    )
-    max_line_bytes: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
-        json_schema_extra=flag("--max-line-bytes", "SIZE"),
-    )
+    encoding: TextEncoding = None
+    max_line_bytes: MaxLineBytes = None
     limit: int | None = Field(
         default=None,
         ge=1,

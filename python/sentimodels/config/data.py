@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .section import Section, flag
+from .section import MaxLineBytes, Section, TextEncoding, flag
 
 __all__ = ["DataConfig", "Leaks", "Long"]
 
@@ -65,17 +65,8 @@ class DataConfig(Section):
         "file if --test is not given.",
         json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
     )
-    encoding: str | None = Field(
-        default=None,
-        description="Text encoding of the files. [default: UTF-8]",
-        json_schema_extra=flag("--encoding", "NAME"),
-    )
-    max_line_bytes: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
-        json_schema_extra=flag("--max-line-bytes", "SIZE"),
-    )
+    encoding: TextEncoding = None
+    max_line_bytes: MaxLineBytes = None
     limit: int | None = Field(
         default=None,
         ge=1,

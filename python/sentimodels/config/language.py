@@ -11,7 +11,7 @@ from pydantic import Field, SerializeAsAny
 
 from .optim import OptimConfig
 from .run import Written
-from .section import Section, flag
+from .section import MaxLineBytes, Section, TextEncoding, flag
 from .train import LoopConfig, StartConfig
 
 __all__ = [
@@ -36,17 +36,8 @@ class CorpusConfig(Section):
         "jsonl:FIELD, csv:COLUMN or tsv:COLUMN. [default: by the file's name; lines for .txt]",
         json_schema_extra=flag("--format", "NAME"),
     )
-    encoding: str | None = Field(
-        default=None,
-        description="Text encoding of the files. [default: UTF-8]",
-        json_schema_extra=flag("--encoding", "NAME"),
-    )
-    max_line_bytes: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
-        json_schema_extra=flag("--max-line-bytes", "SIZE"),
-    )
+    encoding: TextEncoding = None
+    max_line_bytes: MaxLineBytes = None
     limit: int | None = Field(
         default=None,
         ge=1,

@@ -9,9 +9,9 @@ fields is a property. Beside it are the kinds of values that several sections ha
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-__all__ = ["CharNgrams", "NgramRange", "Section", "flag"]
+__all__ = ["CharNgrams", "MaxLineBytes", "NgramRange", "Section", "TextEncoding", "flag"]
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
@@ -34,6 +34,24 @@ CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
     """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`."""
     return {"flag": name, "metavar": metavar}
+
+
+# How files of texts are read, by every command that trains.
+TextEncoding = Annotated[
+    str | None,
+    Field(
+        description="Text encoding of the files. [default: UTF-8]",
+        json_schema_extra=flag("--encoding", "NAME"),
+    ),
+]
+MaxLineBytes = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        json_schema_extra=flag("--max-line-bytes", "SIZE"),
+    ),
+]
 
 
 class Section(BaseModel):

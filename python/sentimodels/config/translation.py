@@ -10,7 +10,7 @@ from pydantic import Field, SerializeAsAny, field_validator
 
 from .optim import OptimConfig
 from .run import Written
-from .section import Section, flag
+from .section import MaxLineBytes, Section, TextEncoding, flag
 from .train import Course, LoopConfig
 
 __all__ = ["ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig"]
@@ -36,17 +36,8 @@ class ParallelConfig(Section):
         description="Column of the targets, in a table.",
         json_schema_extra=flag("--target-column", "NAME"),
     )
-    encoding: str | None = Field(
-        default=None,
-        description="Text encoding of the files. [default: UTF-8]",
-        json_schema_extra=flag("--encoding", "NAME"),
-    )
-    max_line_bytes: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
-        json_schema_extra=flag("--max-line-bytes", "SIZE"),
-    )
+    encoding: TextEncoding = None
+    max_line_bytes: MaxLineBytes = None
     limit: int | None = Field(
         default=None,
         ge=1,

@@ -9,9 +9,11 @@ import typer
 from . import (
     bench,
     compare,
+    convert,
     counts,
     doctor,
     encode,
+    evaluate,
     inspect,
     serve,
     train_bpe,
@@ -51,7 +53,7 @@ def _build() -> typer.Typer:
         """Train and run tokenizers: exact, deterministic, fast."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
-    for group in (*trainers, counts, encode, inspect, compare, doctor, bench, serve):
+    for group in (*trainers, counts, encode, inspect, evaluate, compare, convert, doctor, bench, serve):
         group.register(built)
     return built
 

@@ -1,0 +1,116 @@
+"""`sentitok convert`: a tokenizer in another format, and whether it still gives the same ids.
+
+Not for the formats, which are the extension's, nor for comparing (`sentitok.differences`).
+"""
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .compare import found_lines
+from .loading import Cased, Pattern, SpecialTokens, load, special_ids
+from .output import Output, lines, number
+from .train import Format, MaxLineBytes, Threads, how_cut
+
+if TYPE_CHECKING:
+    from sentitok import Tokenizer
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="A", help="Tokenizer to read.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="B", help="Tokenizer to write; the file name gives the format.")
+    ],
+    verify: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verify", metavar="FILE", help="Compare the ids of both tokenizers on this text; repeatable."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="Format to write. [default: by file name]"),
+    ] = None,
+    pattern: Pattern = None,
+    special: SpecialTokens = None,
+    cased: Cased = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace B if it is there already.")] = False,
+    format: Format = None,
+    max_line_bytes: MaxLineBytes = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Convert a tokenizer to another format; --verify compares the ids of both on text."""
+    import sentitok
+    from sentitok.differences import differences
+    from sentitok.documents import check_format
+
+    output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
+    specials = special_ids(special)
+    check_format(format)
+    limit = size(max_line_bytes, "--max-line-bytes")
+    if not force:
+        _refuse_replacing(target)
+    tokenizer = load(source, pattern, specials, cased=cased)
+    try:
+        written = [os.fspath(file) for file in tokenizer.save(target, to)]
+    except sentitok.FormatError as error:
+        raise AnswerIsNoError(f"{source} cannot become {target}: {error}") from error
+    # Ranks that become merges have another fingerprint; a file of ranks alone has none.
+    ranks_alone = target.suffix == ".tiktoken" or to == "tiktoken"
+    fingerprint = (
+        tokenizer if ranks_alone else load(target, None, {}, cased=_is_cased(tokenizer))
+    ).fingerprint
+    value: dict[str, Any] = {"written": written, "fingerprint": fingerprint}
+    pairs = [("written", ", ".join(written)), ("fingerprint", fingerprint)]
+    if verify:
+        added = {token.content: token.id for token in tokenizer.added_tokens}
+        back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
+        found = differences(tokenizer, back, verify, format, max_line_bytes=limit, threads=threads)
+        first = found.as_dict()["first"]
+        value |= {"documents": found.documents, "differing": found.differing, "first": first}
+        pairs.append(("verified", f"{number(found.documents)} documents, {number(found.differing)} differ"))
+        pairs += found_lines(found)
+    else:
+        given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
+        given += [f"--special {shlex.quote(item)}" for item in special or []]
+        given += [f"--to {to}"] if to else []
+        given.append("--force")
+        again = " ".join(["sentitok convert", str(source), str(target), *given, "--verify corpus.txt"])
+        pairs.append(("next", again))
+    output.result(value, lines(pairs), str(target))
+    if value.get("differing"):
+        raise AnswerIsNoError(f"{number(value['differing'])} documents get other ids than from {source}")
+
+
+def _refuse_replacing(target: Path) -> None:
+    """Finds what would be replaced before anything is read."""
+    names = ("tokenizer.json", "vocab.json", "merges.txt")
+    there = [target / name for name in names] if target.is_dir() else [target]
+    for file in there:
+        if file.exists():
+            raise UsageError(f"{file} is there already; name another file, or replace it with --force")
+
+
+def _is_cased(tokenizer: "Tokenizer") -> bool:
+    normalizer = tokenizer.normalizer
+    return normalizer is not None and (normalizer.name or "").endswith("-cased")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "convert",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "sentitok convert tokenizer.json new.tiktoken --verify corpus.txt",
+            "sentitok convert ranks.tiktoken copy.json --pattern gpt2",
+        ),
+    )(convert)
