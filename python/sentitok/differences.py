@@ -5,7 +5,7 @@ Not for how good their ids are (`evaluate.py`).
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 
@@ -80,6 +80,7 @@ def differences(
     *,
     max_line_bytes: int | None = None,
     threads: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Differences:
     """Encodes documents with two tokenizers and compares the ids.
 
@@ -90,12 +91,13 @@ def differences(
         format: as for `documents.documents`.
         max_line_bytes: as for `documents.documents`.
         threads: threads that encode.
+        progress: called as `progress("encode", bytes, 0)` after each batch.
 
     Raises:
         FormatError: if a file is damaged, or its format unknown.
         OSError: if a file cannot be read.
     """
-    n_documents = differing = n_one = n_other = 0
+    n_documents = differing = n_one = n_other = n_bytes = 0
     first: Difference | None = None
     for path in paths:
         before = n_documents
@@ -109,6 +111,9 @@ def differences(
             differing += len(rows)
             n_one += len(a.ids)
             n_other += len(b.ids)
+            if progress is not None:
+                n_bytes += sum(len(text.encode("utf-8", "replace")) for text in texts)
+                progress("encode", n_bytes, 0)
     return Differences(n_documents, differing, n_one, n_other, first)
 
 

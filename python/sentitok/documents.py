@@ -20,7 +20,7 @@ from .messages import shown, told
 from .opening import is_damage, unpacked, without_suffix
 from .rows import MAX_LINE, lines, separated, whole
 
-__all__ = ["check_format", "documents"]
+__all__ = ["check_format", "documents", "n_bytes"]
 
 
 def check_format(format: str | None) -> None:
@@ -36,6 +36,22 @@ def check_format(format: str | None) -> None:
         )
     if kind in ("csv", "tsv") and not field:
         raise FormatError(f"which column? Give the format as {kind}:COLUMN")
+
+
+def n_bytes(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> int:
+    """Returns the bytes of the documents of files; 0 where that is known only by reading them.
+
+    Raises:
+        OSError: if a file cannot be read.
+    """
+    total, is_known = 0, True
+    for path in paths:
+        name = os.fspath(path)
+        total += Path(name).stat().st_size
+        kind = (format or _format_of(name)).partition(":")[0]
+        is_plain = Path(name).is_file() and without_suffix(name) == name
+        is_known = is_known and is_plain and kind in ("lines", "text")
+    return total if is_known else 0
 
 
 def _open(path: str | os.PathLike[str], newline: str) -> TextIO:

@@ -535,8 +535,9 @@ def test_compare_shows_where_ids_first_differ(folder: Path) -> None:
     assert "1 of 5 documents get other ids from one-less.json" in shown.err
 
 
-def test_compare_looks_at_its_arguments_first(folder: Path) -> None:
-    refused = run("compare", "tokenizer.json", "merged.json", "corpus.txt", "nothing.txt", cwd=folder)
+@pytest.mark.parametrize("command", ["compare", "eval"])
+def test_arguments_are_looked_at_first(command: str, folder: Path) -> None:
+    refused = run(command, "tokenizer.json", "merged.json", "corpus.txt", "nothing.txt", cwd=folder)
     assert (refused.code, refused.out) == (2, "")
     assert "nothing.txt" in refused.err
 

@@ -67,6 +67,16 @@ def test_threads_and_order_do_not_matter() -> None:
     assert evaluate(TOKENIZER, lines[::-1]) == one
 
 
+def test_progress_ends_with_all_bytes() -> None:
+    lines = TEXT.splitlines(keepends=True) * 200  # more than one batch
+    told: list[tuple[str, int, int]] = []
+    evaluate(TOKENIZER, lines, progress=lambda *args: told.append(args))
+    done = [n for _, n, _ in told]
+    assert len(done) > 1
+    assert done == sorted(done)
+    assert told[-1] == ("encode", len("".join(lines).encode()), 0)
+
+
 @pytest.mark.parametrize(
     ("name", "frequency", "vocab_size", "expected"),
     [

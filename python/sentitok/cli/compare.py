@@ -11,7 +11,7 @@ import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, examples, size
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
-from .output import Output, lines, number
+from .output import Output, lines, number, of_total
 from .train import Format, MaxLineBytes, Threads
 
 if TYPE_CHECKING:
@@ -37,16 +37,19 @@ def compare(
 ) -> None:
     """Compare the ids that two tokenizers give for texts; exit code 1 if they differ."""
     from sentitok.differences import differences
-    from sentitok.documents import check_format
+    from sentitok.documents import check_format, n_bytes
 
     output = Output("sentitok.compare/1", as_json=as_json, quiet=quiet)
     specials = special_ids(special)
     check_format(format)
     limit = size(max_line_bytes, "--max-line-bytes")
-    for file in files:  # a name that is wrong is found before the first text is encoded
-        file.stat()
+    total = n_bytes(files, format)  # and a file that is missing is found before all else
     a, b = (load(path, pattern, specials, cased=cased) for path in (one, other))
-    found = differences(a, b, files, format, max_line_bytes=limit, threads=threads)
+    with output.progress() as progress:
+        found = differences(
+            a, b, files, format,
+            max_line_bytes=limit, threads=threads, progress=of_total(progress, total),
+        )  # fmt: skip
     shared = _shared(a, b)
     value: dict[str, Any] = {
         "a": {"tokenizer": str(one), "fingerprint": a.fingerprint, "n_tokens": a.n_tokens},

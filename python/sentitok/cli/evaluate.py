@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .output import Output, number, table
+from .output import Output, number, of_total, table
 from .train import Format, MaxLineBytes, Threads
 
 # Measure, heading, and how it is written.
@@ -48,27 +48,35 @@ def evaluate(
 ) -> None:
     """Measure tokenizers on text; docs/eval.md defines the measures."""
     import sentitok
-    from sentitok.documents import documents
+    from sentitok.documents import check_format, documents, n_bytes
     from sentitok.evaluate import evaluate as measure
 
     chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
     if not (chosen and texts):
         raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
+    check_format(format)
     limit = size(max_line_bytes, "--max-line-bytes")
+    total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
+    loaded = [sentitok.Tokenizer.from_file(path) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
-    found = []
-    for group in groups:
-        for path in chosen:
-            tokenizer = sentitok.Tokenizer.from_file(path)
-            found_documents = documents(group, format, max_line_bytes=limit)
-            measured = measure(tokenizer, found_documents, threads=threads)
-            # JSON knows no NaN: a measure of nothing is null.
-            values = {
-                k: None if isinstance(v, float) and math.isnan(v) else v
-                for k, v in measured.as_dict().items()
-            }
-            found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
+    found: list[dict[str, Any]] = []
+    with output.progress() as progress:
+        for group in groups:
+            for path, tokenizer in zip(chosen, loaded, strict=True):
+                before = sum(row["bytes"] for row in found)
+                measured = measure(
+                    tokenizer,
+                    documents(group, format, max_line_bytes=limit),
+                    threads=threads,
+                    progress=of_total(progress, total, before),
+                )
+                # JSON knows no NaN: a measure of nothing is null.
+                values = {
+                    k: None if isinstance(v, float) and math.isnan(v) else v
+                    for k, v in measured.as_dict().items()
+                }
+                found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
     text = _table(found, per_file) if output.human else ""
     output.result(
         {"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found)

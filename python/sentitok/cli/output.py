@@ -97,6 +97,13 @@ class Output:
             yield callback
 
 
+def of_total(progress: Progress | None, total: int, before: int = 0) -> Progress | None:
+    """Returns a callback that counts on from `before` to a total, which its callers do not know."""
+    if progress is None:
+        return None
+    return lambda stage, done, _: progress(stage, before + done, total)
+
+
 @contextmanager
 def _bar() -> Iterator[Progress]:
     # rich is imported only where a bar is drawn: it would slow every start.
