@@ -8,12 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dist
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import dist  # noqa: E402
 
 needs_git = pytest.mark.skipif(
     not (ROOT / ".git").exists() or shutil.which("git") is None, reason="git knows which files belong there"
