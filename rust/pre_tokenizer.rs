@@ -189,7 +189,7 @@ impl PreTokenizer {
     ///
     /// A section is what lies between two added tokens; `at_start` tells that
     /// it begins where the text does. A `String` is the text alone, an
-    /// [`Aligned`](crate::normalizer::Aligned) keeps the way back.
+    /// [`Aligned`] keeps the way back.
     pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {
             Self::Gpt2 { add_prefix_space: true } | Self::PrefixSpace

@@ -1,18 +1,18 @@
 //! Splitting 64 bytes at a time, with the vectors of the machine.
 //!
 //! A window of 64 bytes begins where a piece does. Its bytes become masks, one
-//! bit a byte ([`Block`], [`classes`]); each family of splitters turns masks
-//! into the places where pieces start ([`Tiles`]) or start and end ([`Words`]),
-//! beside its scalar rule in `pre_tokenizer`; [`fill`] writes the pieces, and
+//! bit a byte (`Block`, `classes`); each family of splitters turns masks
+//! into the places where pieces start (`Tiles`) or start and end (`Words`),
+//! beside its scalar rule in `pre_tokenizer`; `fill` writes the pieces, and
 //! the next window begins at the last of these places. So nothing is carried
 //! from one window to the next, and a window that decides nothing is left to
 //! the scalar rule, which is the definition and the oracle of all this.
 //!
-//! There are two forms, AVX2 and words of 64 bits ([`portable`]), and the
+//! There are two forms, AVX2 and words of 64 bits (`portable`), and the
 //! choice is made once. What is `unsafe` here are calls into
-//! [`avx2`], which are sound where the processor has AVX2, as its token proves,
-//! the hint of [`mod@prefetch`], which reads nothing, and the advice of
-//! [`huge_pages`], which touches no memory.
+//! `avx2`, which are sound where the processor has AVX2, as its token proves,
+//! the hint of `prefetch`, which reads nothing, and the advice of
+//! `huge_pages`, which touches no memory.
 #![allow(
     unsafe_code,
     reason = "2026-11: functions compiled for AVX2 cannot be called otherwise; each block has its proof"

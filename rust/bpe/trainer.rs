@@ -3,7 +3,7 @@
 //! Not a place for text: pieces come counted, from [`crate::WordCounts`].
 //! The order of merges is one of three documented total orders ([`TieBreak`]);
 //! the default gives what Hugging Face's `BpeTrainer` 0.23 gives, id for id.
-//! The work is done by [`crate::pair_merging`].
+//! The work is done by `pair_merging`.
 
 mod replay;
 mod sentencepiece;
@@ -117,10 +117,10 @@ impl BpeTrainer {
     /// Trains on distinct pieces with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`] when special tokens and alphabet do not fit;
-    /// - [`Error::Option`] for options or pieces that do not go together;
-    /// - [`Error::CountOverflow`] when a pair's count passes 2^64 - 1;
-    /// - [`Error::Cancelled`] when `progress` asks to stop.
+    /// - [`Error::VocabSize`](crate::Error::VocabSize) when special tokens and alphabet do not fit;
+    /// - [`Error::Option`](crate::Error::Option) for options or pieces that do not go together;
+    /// - [`Error::CountOverflow`](crate::Error::CountOverflow) when a pair's count passes 2^64 - 1;
+    /// - [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
     pub fn train<'a>(
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,

@@ -1,5 +1,5 @@
 //! `Rewrite`: where a rewritten text goes, step by step through the old one, and
-//! [`Plain`], which keeps no way back.
+//! `Plain`, which keeps no way back.
 
 use super::growth::Growth;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::error::Result;
 /// Where a rewritten text goes, step by step through the old one.
 ///
 /// A rewriter is written once against this; whether it keeps the way back is
-/// the choice of the caller: [`Aligned`](super::Aligned) does, [`Plain`] does not.
+/// the choice of the caller: [`Aligned`](super::Aligned) does, `Plain` does not.
 pub trait Rewrite {
     /// Takes the next `unchanged.len()` bytes of the old text over.
     fn copy(&mut self, unchanged: &str);

@@ -201,7 +201,7 @@ pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let place = NET.with(|net| net.replace(outer));
     result.unwrap_or_else(|payload| {
         // PyO3 gives no result for calls that make a small object; they fail for memory alone.
-        if message_of(&*payload) == "Python API call failed" {
+        if ["Python API call failed", "PyObject pointer is null"].contains(&message_of(&*payload)) {
             return Err(Error::Memory { n: 1, size: 1 }.into());
         }
         let place = place.filter(|place| !place.is_empty());

@@ -5,7 +5,7 @@
 //! seeds, then in turn EM and dropping the pieces whose loss costs least.
 //!
 //! What differs is where the work is done. Words are cut where no piece may
-//! cross ([`crate::sentencepiece_rules`]), substrings are sought in what is then distinct
+//! cross (`sentencepiece_rules`), substrings are sought in what is then distinct
 //! (`seeds`), and each pass over the corpus reads flat arrays (`lattices`). All
 //! sums are f64, in an order that does not depend on threads (`team`), with a
 //! logarithm of our own (`logarithm`): the same bytes on every run and machine.

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 /// changes a result.
 #[derive(Clone, Debug)]
 pub struct CountOptions {
-    /// Worker threads; `None` takes [`parallel::default_threads`].
+    /// Worker threads; `None` takes [`default_threads`](crate::parallel::default_threads).
     pub threads: Option<usize>,
     /// Bytes the tables may take together; beyond, they spill to `temp_dir`.
     pub max_memory: Option<u64>,
     /// Longer pieces are cut at character boundaries and counted in
-    /// [`Totals::pieces_cut`].
+    /// [`Totals::pieces_cut`](super::Totals::pieces_cut).
     pub max_piece_bytes: usize,
     /// Takes each document as one line, as SentencePiece does: its line feed is
-    /// no part of it, and [`LINE_END`] stands behind its last piece.
+    /// no part of it, and [`LINE_END`](super::LINE_END) stands behind its last piece.
     pub line_ends: bool,
     /// Where runs are spilled; `None` takes the system's folder.
     pub temp_dir: Option<PathBuf>,

@@ -19,7 +19,7 @@ impl SpModel {
     /// How text is normalized.
     ///
     /// # Errors
-    /// [`Error::Format`] for rules that cannot be read.
+    /// [`Error::Format`](crate::Error::Format) for rules that cannot be read.
     pub fn normalizer(&self) -> Result<SentencePiece> {
         let flag = |number| self.normalizer.varint(number).unwrap_or(1) != 0;
         let rules = self.normalizer.bytes(normalizer_field::CHARSMAP).unwrap_or_default();
@@ -84,7 +84,7 @@ impl SpModel {
     /// The pieces as a table.
     ///
     /// # Errors
-    /// [`Error::Format`] for a text that stands twice.
+    /// [`Error::Format`](crate::Error::Format) for a text that stands twice.
     pub fn vocab(&self) -> Result<Vocab> {
         Vocab::from_tokens(self.pieces.iter().map(|piece| piece.piece.as_bytes()))
     }
@@ -92,7 +92,7 @@ impl SpModel {
     /// The model of a Unigram file.
     ///
     /// # Errors
-    /// [`Error::Format`] for a file of another kind, or what [`Unigram::new`] refuses.
+    /// [`Error::Format`](crate::Error::Format) for a file of another kind, or what [`Unigram::new`] refuses.
     pub fn unigram(&self) -> Result<Unigram> {
         if self.model_type != ModelType::Unigram {
             return Err(error("this is a BPE model, not a Unigram model"));
