@@ -142,7 +142,7 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
         yield whole(file, name, max(limit, Path(name).stat().st_size))
     elif kind == "jsonl":
         for number, row in enumerate(_json_lines(file, name, limit), 1):
-            yield _field(row, field or "text", name, number)
+            yield row if isinstance(row, str) else _field(row, field or "text", name, number)
     elif kind in ("csv", "tsv") and not field:
         raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
     elif kind in ("csv", "tsv"):
@@ -151,7 +151,7 @@ def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
         check_format(format)
 
 
-def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object]]:
+def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object] | str]:
     for number, line in enumerate(lines(file, name, limit), 1):
         if not line.strip():
             continue
@@ -159,6 +159,6 @@ def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, objec
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{name}, line {number}: {error}") from None
-        if not isinstance(row, dict):
-            raise FormatError(f"{name}, line {number}: expected a JSON object")
+        if not isinstance(row, (dict, str)):
+            raise FormatError(f"{name}, line {number}: expected a JSON object or a string")
         yield row

@@ -1,4 +1,4 @@
-//! One string field out of one line of JSON, without building the rest.
+//! One string field out of one line of JSON, without building the rest; of a line that is a string, that.
 //!
 //! The field is taken as bytes: invalid UTF-8 and lone surrogates inside it
 //! are left to the policy for invalid UTF-8. A field that stands twice counts
@@ -12,10 +12,13 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<(), String> {
     let start = out.len();
     let mut json = serde_json::Deserializer::from_slice(line);
-    let found = Object { field, out, start }.deserialize(&mut json).and_then(|found| {
-        json.end()?;
-        Ok(found)
-    });
+    let is_string = line.trim_ascii_start().first() == Some(&b'"');
+    let found = if is_string {
+        Text { field: None, out }.deserialize(&mut json).map(|()| true)
+    } else {
+        Object { field, out, start }.deserialize(&mut json)
+    };
+    let found = found.and_then(|found| json.end().map(|()| found));
     match found {
         Ok(true) => Ok(()),
         Ok(false) => Err(format!("no field {field:?}; the fields are {}", fields_of(line))),
@@ -62,7 +65,7 @@ impl<'de> Visitor<'de> for Object<'_> {
         while let Some(is_field) = map.next_key_seed(Key(self.field))? {
             if is_field {
                 self.out.truncate(self.start);
-                map.next_value_seed(Text { field: self.field, out: self.out })?;
+                map.next_value_seed(Text { field: Some(self.field), out: self.out })?;
                 found = true;
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -95,9 +98,9 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// The value, as bytes.
+/// The value, as bytes; `None` where it stands by itself.
 struct Text<'a> {
-    field: &'a str,
+    field: Option<&'a str>,
     out: &'a mut Vec<u8>,
 }
 
@@ -113,7 +116,10 @@ impl Visitor<'_> for Text<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "a string in the field {:?}", self.field)
+        match self.field {
+            Some(field) => write!(f, "a string in the field {field:?}"),
+            None => f.write_str("a string"),
+        }
     }
 
     fn visit_bytes<E>(self, bytes: &[u8]) -> Result<(), E> {
@@ -136,6 +142,10 @@ mod tests {
             (br#"{"text":""}"#, Ok(b"")),
             (b"{\"x\":\"\xff\",\"text\":\"\xff\"}", Ok(b"\xff")),
             (br#"{"text":"\ud800"}"#, Ok(b"\xed\xa0\x80")),
+            (br#" "a\u00e9\n" "#, Ok("aé\n".as_bytes())),
+            (b"\"\xff\"", Ok(b"\xff")),
+            (br#""a" "b""#, Err("trailing characters, at column 5")),
+            (br#""a"#, Err("EOF while parsing a string")),
             (br#"{"a":1,"b":2}"#, Err(r#"no field "text"; the fields are "a", "b""#)),
             (br#"{}"#, Err("the fields are none")),
             (br#"{"text":5}"#, Err("invalid type: integer `5`, expected a string in the field")),

@@ -38,6 +38,7 @@ TABLE = [
     ("empty.txt", None, []),
     ("bom.txt", None, ["A byte order mark stands before this line.\n", "Not before this: \ufeff.\n"]),
     ("code.txt", "text", [(FIXTURES / "code.txt").read_text("utf-8")]),
+    ("strings.jsonl", None, ["A gripping film.", "Dull — and long.\nVery long.", "😀 fun"]),
     ("reviews.jsonl", None, ["A gripping film, start to finish.", "Dull — and long.\nVery long.", "😀 fun"]),
     (
         "reviews.csv",
