@@ -31,48 +31,69 @@ __all__ = ["TokenDataset"]
 _Ids = NDArray[np.unsignedinteger[Any]]
 
 
+# What directories that are read as one must agree on.
+_ALIKE = ("dtype", "vocab_size", "tokenizer_sha256", "separator")
+
+
 class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
-    """The documents of a directory of token shards, as arrays of ids.
+    """The documents of one directory of token shards, or of several, as arrays of ids.
 
     Attributes:
-        directory: where the shards are.
-        manifest: what `encode_files` wrote beside them.
+        directory: where the shards are; of several the first.
+        directories: all of them.
+        manifest: what `encode_files` wrote beside the shards of the first.
+        manifests: the same of all.
         dtype: the type of an id, uint16 or uint32.
         tokens: ids in all, separators included.
         vocab_size: one more than the greatest id there can be.
         tokenizer_sha256: fingerprint of the tokenizer that made the ids.
     """
 
-    def __init__(self, directory: str | PathLike[str]) -> None:
-        """Opens the shards; nothing is read yet but the manifest and the document ends.
+    def __init__(self, directory: str | PathLike[str], *more: str | PathLike[str]) -> None:
+        """Opens the shards; nothing is read yet but the manifests and the document ends.
+
+        Args:
+            directory: what `encode_files` wrote.
+            more: further directories, made with the same tokenizer; their documents follow in this
+                order.
 
         Raises:
-            FileNotFoundError: if the directory, its manifest or a shard is not there.
-            FormatError: if they are not what the manifest says, or not all written yet.
+            FileNotFoundError: if a directory, its manifest or a shard is not there.
+            FormatError: if they are not what the manifest says, not all written yet, or of other
+                tokenizers.
         """
         self.directory = Path(directory)
-        path = self.directory / "manifest.json"
-        self.manifest = read_manifest(path)
-        shards = read_shards(path, self.manifest)
+        self.directories = (self.directory, *map(Path, more))
+        self.manifests = tuple(read_manifest(one / "manifest.json") for one in self.directories)
+        self.manifest = self.manifests[0]
+        for one, manifest in zip(self.directories, self.manifests, strict=True):
+            for key in _ALIKE:
+                if manifest.get(key) != self.manifest.get(key):
+                    raise FormatError(
+                        f"{one}: {key} is {shown(manifest.get(key))}, that of {self.directory} is "
+                        f"{shown(self.manifest.get(key))}; encode both with one tokenizer and one separator"
+                    )
         self.dtype = np.dtype(str(self.manifest["dtype"])).newbyteorder("<")
-        self.tokens: int = self.manifest["tokens"]
+        self.tokens: int = sum(manifest["tokens"] for manifest in self.manifests)
         self.vocab_size: int = self.manifest["vocab_size"]
         self.tokenizer_sha256: str = self.manifest["tokenizer_sha256"]
-        self._shards = shards
+        self._shards: list[tuple[Path, Shard]] = []
         self._ids: list[_Ids] = []
         self._ends: list[NDArray[np.int64]] = []
         # Documents and ids before each shard.
         self._first_document = [0]
         self._first_token = [0]
-        for shard in shards:
-            self._open(shard)
+        for one, manifest in zip(self.directories, self.manifests, strict=True):
+            for shard in read_shards(one / "manifest.json", manifest):
+                self._open(one, shard)
 
-    def _open(self, shard: Shard) -> None:
-        file, index = self.directory / shard.file, self.directory / shard.index_file
+    def _open(self, directory: Path, shard: Shard) -> None:
+        file, index = directory / shard.file, directory / shard.index_file
         n_bytes = shard.tokens * self.dtype.itemsize
         check_size(file, n_bytes)
         # An empty file cannot be mapped.
         ids = np.memmap(file, self.dtype, "r") if n_bytes else np.empty(0, self.dtype)
+        self._shards.append((directory, shard))
         self._ids.append(ids)
         self._ends.append(mapped_ends(index, shard.documents, shard.tokens))
         self._first_document.append(self._first_document[-1] + shard.documents)
@@ -180,9 +201,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             FormatError: naming the first file that differs.
         """
         uncovered = []
-        for shard in self._shards:
+        for directory, shard in self._shards:
             for name, expected in ((shard.file, shard.sha256), (shard.index_file, shard.index_sha256)):
-                path = self.directory / name
+                path = directory / name
                 if expected is None:
                     uncovered.append(path)
                     continue
@@ -199,9 +220,10 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
                 stacklevel=2,
             )
 
-    def __reduce__(self) -> tuple[type["TokenDataset"], tuple[str]]:
-        """Pickled by its path: a worker maps the files itself."""
-        return (type(self), (str(self.directory),))
+    def __reduce__(self) -> tuple[type["TokenDataset"], tuple[str, ...]]:
+        """Pickled by its paths: a worker maps the files itself."""
+        return (type(self), tuple(map(str, self.directories)))
 
     def __repr__(self) -> str:
-        return f"TokenDataset({str(self.directory)!r}: {len(self)} documents, {self.tokens} tokens)"
+        names = ", ".join(repr(str(one)) for one in self.directories)
+        return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"

@@ -76,6 +76,41 @@ def test_stream(shards: Path) -> None:
             dataset.stream(start, stop)
 
 
+def test_several_folders_are_one_data_set(
+    shards: Path, tokenizer: Tokenizer, sherlock: Path, tmp_path: Path
+) -> None:
+    few = CORPUS / "fixtures" / "mixed.txt"
+    encode_files(few, tmp_path / "few", tokenizer, separator="<|endoftext|>")
+    one, other = TokenDataset(shards), TokenDataset(tmp_path / "few")
+    both = TokenDataset(shards, tmp_path / "few")
+    assert both.directories == (shards, tmp_path / "few")
+    assert [ids.tolist() for ids in both] == [ids.tolist() for dataset in (one, other) for ids in dataset]
+    assert both[len(one)].tolist() == other[0].tolist()
+    assert both.tokens == one.tokens + other.tokens
+    whole = both.stream(0, both.tokens).tolist()
+    assert whole == one.stream(0, one.tokens).tolist() + other.stream(0, other.tokens).tolist()
+    assert both.ends(0, len(both))[-1] == both.tokens
+    assert both.document_at(one.tokens) == len(one)
+    both.verify()
+    again = pickle.loads(pickle.dumps(both))
+    assert [ids.tolist() for ids in again] == [ids.tolist() for ids in both]
+    assert "few" in repr(both)
+    (file,) = (tmp_path / "few").glob("*.bin")
+    damaged = bytearray(file.read_bytes())
+    damaged[0] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(FormatError, match=rf"{file.name}: SHA-256"):
+        TokenDataset(shards, tmp_path / "few").verify()
+
+
+def test_folders_of_other_tokenizers_are_refused(
+    shards: Path, tokenizer: Tokenizer, sherlock: Path, tmp_path: Path
+) -> None:
+    encode_files(sherlock, tmp_path / "bare", tokenizer)
+    with pytest.raises(FormatError, match=r"bare: separator is None, that of .*one separator"):
+        TokenDataset(shards, tmp_path / "bare")
+
+
 def test_pickled_by_its_path(shards: Path) -> None:
     data = pickle.dumps(TokenDataset(shards))
     assert len(data) < 500
