@@ -1,0 +1,191 @@
+"""`Rows`: texts through sentitok's tokenizer, and what it made as tokenizers' lists.
+
+Also ids to text: sentitok's own decoder where both give the same, and else what the decoder says
+of tokens (`decoders`).
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, cast
+
+from ... import _sentitok
+from .added import AddedTokens
+from .alphabet import as_bytes
+from .decoders import Decoder
+from .encoding import Encoding, Ranges
+from .inputs import Row
+from .models import Model, Unigram
+from .normalizers import Normalizer
+
+__all__ = ["Rows"]
+
+_Make = Callable[[_sentitok.Encoding], list[Any]]
+
+
+def _signs(row: _sentitok.Encoding) -> list[Any]:
+    return list(row.special_tokens_mask.astype("int64").tolist())
+
+
+def _words(row: _sentitok.Encoding) -> list[int | None]:
+    return [None if word < 0 else word for word in row.word_ids.tolist()]
+
+
+class Rows:
+    """A tokenizer of sentitok with what its lists and texts need of the stages.
+
+    Args:
+        tokenizer: made of the stages.
+        model: the model.
+        stages: the other stages by their names, `None` where there is none.
+        added: the added tokens.
+    """
+
+    def __init__(
+        self, tokenizer: _sentitok.Tokenizer, model: Model, stages: Mapping[str, Any], added: AddedTokens
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._model = model
+        self._decoder: Decoder | None = stages["decoder"]
+        self._has_processor = stages["post_processor"] is not None
+        self._is_random = bool(model.fields.get("dropout"))
+        normalizer: Normalizer | None = stages["normalizer"]
+        self._spellings = {
+            id: normalizer.normalize_str(token.content) if normalizer and token.normalized else token.content
+            for id, token in added.tokens.items()
+        }
+        self._special = {token.content for token in added.tokens.values() if token.special}
+        # Added tokens that decode otherwise than by their own text.
+        self._odd = frozenset(
+            id
+            for id, token in added.tokens.items()
+            if self._spellings[id] != token.content or as_bytes(token.content) != token.content.encode()
+        )
+        # Added tokens that may be found in another spelling; an unknown word keeps that of its token.
+        unknown = model.vocab.get(model.fields.get("unk_token") or "")
+        self._found_otherwise = frozenset(
+            id
+            for id, token in added.tokens.items()
+            if id != unknown and (token.lstrip or token.rstrip or self._spellings[id] != token.content)
+        )
+        self._makers: dict[str, _Make] = {
+            "ids": lambda row: cast("list[Any]", row.ids.tolist()),
+            "type_ids": lambda row: cast("list[Any]", row.type_ids.tolist()),
+            "tokens": self._tokens,
+            "offsets": lambda row: list(map(tuple, row.offsets().tolist())),
+            "words": _words,
+            "special": _signs,
+            "attention": lambda row: [1] * len(row),
+        }
+
+    def _tokens(self, row: _sentitok.Encoding) -> list[str]:
+        if isinstance(self._model, Unigram):
+            return row.surfaces
+        ids = row.ids.tolist()
+        if self._found_otherwise.isdisjoint(ids):
+            return row.tokens
+        several = zip(ids, row.tokens, row.surfaces, strict=True)
+        return [surface if id in self._found_otherwise else token for id, token, surface in several]
+
+    # Text to ids
+
+    def encode(
+        self, rows: list[Row], is_split: bool, add: bool, specials: str, places: bool
+    ) -> list[Encoding]:
+        """Returns the tokens of texts and pairs.
+
+        Args:
+            rows: the texts.
+            is_split: whether they are lists of words.
+            add: whether tokens are put around them.
+            specials: whether special tokens are found in texts: `"all"` or `"none"`.
+            places: whether offsets and words are wanted.
+        """
+        made: dict[int, Encoding] = {}
+        for has_pair in (False, True):
+            numbers = [number for number, (_, pair) in enumerate(rows) if (pair is not None) == has_pair]
+            if not numbers:
+                continue
+            pairs = [rows[number][1] for number in numbers] if has_pair else None
+            batch = self.tokenizer.encode_batch(
+                [rows[number][0] for number in numbers],
+                pairs,
+                add_special_tokens=add,
+                specials=cast("Any", specials),
+                is_split_into_words=is_split,
+                offsets=places,
+                seed=random.getrandbits(63) if self._is_random else 0,
+            )
+            for number, row in zip(numbers, batch, strict=True):
+                made[number] = self._wrapped(row, has_pair, places)
+        return [made[number] for number in range(len(rows))]
+
+    def raw(self, text: Any, is_split: bool, specials: str, places: bool) -> Encoding:
+        """Returns the tokens of a text with nothing around them, and blanks where they are."""
+        row = self.tokenizer.encode(
+            text, add_special_tokens=False, specials=cast("Any", specials), is_split_into_words=is_split
+        )
+        makers = {**self._makers, "offsets": lambda row: list(map(tuple, row.offsets(trim=False).tolist()))}
+        lists = {
+            name: make(row) if places or name not in ("offsets", "words") else _without(name, row)
+            for name, make in makers.items()
+        }
+        return Encoding.made({**lists, "type_ids": [0] * len(row)})
+
+    def _wrapped(self, row: _sentitok.Encoding, has_pair: bool, places: bool) -> Encoding:
+        makers = self._makers
+
+        def make(name: str) -> list[Any]:
+            if not places and name in ("offsets", "words"):
+                return _without(name, row)
+            return makers[name](row)
+
+        def ranges() -> Ranges:
+            if not (has_pair or self._has_processor):
+                return {}
+            found = row.sequence_ids.tolist()
+            return {number: _run(found, number) for number in range(1 + has_pair)}
+
+        return Encoding.of(len(row), make, ranges)
+
+    # Ids to text
+
+    def decode(self, ids: Sequence[int], skip_special: bool) -> str:
+        """Returns the text of ids; those without a token are left out."""
+        ids = [_id(id) for id in ids]
+        if self._decoder is None:
+            return " ".join(self._spelled(ids, skip_special))
+        if self._odd.isdisjoint(ids):
+            text = self.tokenizer.decode(ids, skip_special_tokens=skip_special, errors="ignore")
+            if "\ufffd" not in text:
+                return text
+        return self._decoder.decode(self._spelled(ids, skip_special))
+
+    def _spelled(self, ids: list[int], skip_special: bool) -> list[str]:
+        found = (self._spellings.get(id, self._model.id_to_token(id)) for id in ids)
+        return [
+            token for token in found if token is not None and not (skip_special and token in self._special)
+        ]
+
+
+def _without(name: str, row: _sentitok.Encoding) -> list[Any]:
+    """What stands for places that are not asked for."""
+    return [(0, 0) if name == "offsets" else None] * len(row)
+
+
+def _run(found: list[int], number: int) -> tuple[int, int]:
+    """Where the tokens of a text are."""
+    if number not in found:
+        return 0, 0
+    start = found.index(number)
+    end = next(place for place in count(start) if place == len(found) or found[place] != number)
+    return start, end
+
+
+def _id(id: object) -> int:
+    if not isinstance(id, int) and not hasattr(id, "__index__"):
+        raise TypeError(f"{type(id).__name__!r} object cannot be interpreted as an integer")
+    number = id.__index__()
+    if number < 0:
+        raise OverflowError(f"id is {number}; it is 0 or more")
+    return number

@@ -1,0 +1,123 @@
+"""`trained`: what sentitok's trainers make of texts, as the fields of a model.
+
+BPE has the vocabulary and merges of tokenizers, one for one; WordPiece its tokens; WordLevel its
+words. Unigram follows SentencePiece, not tokenizers' trainer: see docs/exactness.md.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ... import _sentitok
+from .carrier import carried
+from .fields import Json
+from .models import Model
+from .trainers import Merging, Trainer, UnigramTrainer, WordLevelTrainer
+
+__all__ = ["trained"]
+
+
+def trained(
+    trainer: Trainer,
+    model: Model,
+    stages: dict[str, Any],
+    files: list[str] | None = None,
+    texts: Iterable[str | Iterable[str]] | None = None,
+) -> Json:
+    """Returns the fields of a model that training makes.
+
+    Args:
+        trainer: the options.
+        model: what is trained.
+        stages: the normalizer and the pre-tokenizer, by these names, `None` where there is none.
+        files: files whose lines are texts.
+        texts: texts, or lists of texts, if there are no files.
+
+    Raises:
+        ValueError: for a trainer of another model.
+        TrainError: for options that cannot be.
+    """
+    if trainer.model != type(model).__name__:
+        raise ValueError(f"{type(trainer).__name__} can only train a {trainer.model}, and not a {model.room}")
+    specs = {name: stages[name] and stages[name].spec() for name in ("normalizer", "pre_tokenizer")}
+    carrier = carried(**specs)
+    source: Json = {"normalizer": carrier.normalizer, "pre_tokenizer": carrier.pre_tokenizer}
+    if files is not None:
+        source.update(source=files, format="lines")
+    else:
+        source["texts"] = _flat(texts or ())
+    if isinstance(trainer, WordLevelTrainer):
+        return _words(trainer, _sentitok.count(**source))
+    if isinstance(trainer, UnigramTrainer):
+        return _pieces(trainer, source)
+    assert isinstance(trainer, Merging)
+    return _merges(trainer, source)
+
+
+def _flat(texts: Iterable[str | Iterable[str]]) -> Iterator[str]:
+    for given in texts:
+        if isinstance(given, str):
+            yield given
+        else:
+            yield from given
+
+
+def _merges(trainer: Merging, source: Json) -> Json:
+    made = _sentitok.train_bpe(
+        **source,
+        vocab_size=trainer.vocab_size,
+        min_frequency=trainer.min_frequency,
+        special_tokens=[token.content for token in trainer.special_tokens],
+        limit_alphabet=trainer.limit_alphabet,
+        initial_alphabet=trainer.initial_alphabet,
+        continuing_subword_prefix=trainer.continuing_subword_prefix,
+        end_of_word_suffix=trainer.end_of_word_suffix,
+        max_token_length=trainer.max_token_length,
+    )
+    fields = _written(made)
+    affix = {"continuing_subword_prefix": trainer.continuing_subword_prefix}
+    if trainer.model == "WordPiece":
+        return {"vocab": fields["vocab"], **affix}
+    suffix = {"end_of_word_suffix": trainer.end_of_word_suffix}
+    return {"vocab": fields["vocab"], "merges": fields["merges"], **affix, **suffix}
+
+
+def _pieces(trainer: UnigramTrainer, source: Json) -> Json:
+    made = _sentitok.train_unigram(
+        **source,
+        vocab_size=trainer.vocab_size,
+        special_tokens=[token.content for token in trainer.special_tokens],
+        unk_token=trainer.unk_token,
+        character_coverage=1.0,
+        required_chars="".join(trainer.initial_alphabet),
+        seed_size=trainer.seed_size,
+        shrinking_factor=trainer.shrinking_factor,
+        sub_iterations=trainer.n_sub_iterations,
+        max_piece_length=trainer.max_piece_length,
+        split_by_unicode_script=False,
+        split_by_number=False,
+        split_by_whitespace=False,
+    )
+    fields = _written(made)
+    return {"unk_id": fields["unk_id"], "vocab": fields["vocab"]}
+
+
+def _words(trainer: WordLevelTrainer, counts: Any) -> Json:
+    found = [(word.decode("utf-8"), n) for word, n in counts.items() if n >= trainer.min_frequency]
+    found.sort(key=lambda item: (-item[1], item[0]))
+    tokens = [token.content for token in trainer.special_tokens] + [word for word, _ in found]
+    vocab: dict[str, int] = {}
+    for id, token in enumerate(tokens[: trainer.vocab_size]):
+        vocab[token] = id
+    return {"vocab": vocab}
+
+
+def _written(tokenizer: _sentitok.Tokenizer) -> Json:
+    """The model as tokenizer.json has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokenizer.json"
+        tokenizer.save(path)
+        model: Json = json.loads(path.read_text("utf-8"))["model"]
+    return model
