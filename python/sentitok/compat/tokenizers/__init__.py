@@ -8,14 +8,26 @@ tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and g
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .encoding import Encoding
+from .implementations import (
+    BertWordPieceTokenizer,
+    ByteLevelBPETokenizer,
+    CharBPETokenizer,
+    SentencePieceBPETokenizer,
+    SentencePieceUnigramTokenizer,
+)
 from .models import Token
 from .stages import Regex
 from .tokenizer import Tokenizer
 
 __all__ = [
     "AddedToken",
+    "BertWordPieceTokenizer",
+    "ByteLevelBPETokenizer",
+    "CharBPETokenizer",
     "Encoding",
     "Regex",
+    "SentencePieceBPETokenizer",
+    "SentencePieceUnigramTokenizer",
     "Token",
     "Tokenizer",
     "decoders",

@@ -249,6 +249,11 @@ class DecodeStream:
         self._prefix = ""
         self._n_prefix = 0
 
+    def __copy__(self) -> "DecodeStream":
+        made = DecodeStream(self._ids, self._skip)
+        made._prefix, made._n_prefix = self._prefix, self._n_prefix
+        return made
+
     def step(self, tokenizer: "Tokenizer", id: int | _Several[int]) -> str | None:
         """Returns the text that is new, or `None` while it ends inside a character.
 

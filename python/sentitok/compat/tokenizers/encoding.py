@@ -5,7 +5,7 @@ Source of what the calls mean: tokenizers 0.23, `Encoding`.
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 __all__ = ["FIELDS", "Encoding", "Ranges"]
 
@@ -50,7 +50,7 @@ class Encoding:
         if callable(self._ranges):
             self._ranges = self._ranges()
             self._shift(sum(count for left, count, _ in self._pads if left))
-        return cast("Ranges", self._ranges)
+        return self._ranges
 
     def _shift(self, count: int) -> None:
         self._ranges = {number: (a + count, b + count) for number, (a, b) in self.ranges.items()}

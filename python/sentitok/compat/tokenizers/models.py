@@ -164,7 +164,7 @@ class BPE(Model):
 
     @classmethod
     def _of(cls, fields: Json) -> Self:
-        known = {
+        known: Json = {
             "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {},
         }  # fmt: skip
@@ -310,7 +310,7 @@ class Unigram(Model):
 
     @classmethod
     def _of(cls, fields: Json) -> Self:
-        made = super()._of({"unk_id": None, "byte_fallback": False, **fields})
+        made = super()._of({"unk_id": None, "vocab": [], "byte_fallback": False, **fields})
         made.alpha = made.nbest_size = None
         return made
 

@@ -56,6 +56,10 @@ class Normalizer(Stage, room="normalizer"):
         normalizer = carried(normalizer=self.spec()).normalizer
         return sequence if normalizer is None else normalizer.normalize(sequence)
 
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return False
+
 
 class BertNormalizer(Normalizer):
     """What BERT does: cleans, puts blanks around Chinese characters, strips accents, lowers."""
@@ -114,6 +118,10 @@ class ByteLevel(Normalizer):
     def normalize_str(self, sequence: str) -> str:
         """Returns what becomes of a text."""
         return spelled(sequence.encode())
+
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return True
 
 
 class Strip(Normalizer):
@@ -177,6 +185,10 @@ class Sequence(Steps[Normalizer], Normalizer):
         for stage in self.stages:
             sequence = stage.normalize_str(sequence)
         return sequence
+
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return any(stage.spells_bytes() for stage in self.stages)
 
 
 _looked_for = pattern

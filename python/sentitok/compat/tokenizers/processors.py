@@ -50,9 +50,8 @@ class PostProcessor(Stage, room="post-processor"):
 
 
 def _added(token: str, id: int, type_id: int) -> Encoding:
-    lists = dict.fromkeys(FIELDS, [None])
     known = {"ids": id, "type_ids": type_id, "tokens": token, "offsets": (0, 0), "special": 1, "attention": 1}
-    return Encoding.made({**lists, **{name: [value] for name, value in known.items()}})
+    return Encoding.made({name: [known.get(name)] for name in FIELDS})
 
 
 def _trim(encoding: Encoding, add_prefix_space: bool) -> None:

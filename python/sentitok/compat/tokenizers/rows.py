@@ -4,10 +4,11 @@ Also ids to text: sentitok's own decoder where both give the same, and else what
 of tokens (`decoders`).
 """
 
+import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 from ... import _sentitok
 from .added import AddedTokens
@@ -120,8 +121,8 @@ class Rows:
                 made[number] = self._wrapped(row, has_pair, places)
         return [made[number] for number in range(len(rows))]
 
-    def raw(self, text: Any, is_split: bool, specials: str, places: bool) -> Encoding:
-        """Returns the tokens of a text with nothing around them, and blanks where they are."""
+    def raw(self, text: Any, number: int, is_split: bool, specials: str, places: bool) -> Encoding:
+        """Returns the tokens of a text, 0 or 1, with nothing around them, and blanks where they are."""
         row = self.tokenizer.encode(
             text, add_special_tokens=False, specials=cast("Any", specials), is_split_into_words=is_split
         )
@@ -130,7 +131,7 @@ class Rows:
             name: make(row) if places or name not in ("offsets", "words") else _without(name, row)
             for name, make in makers.items()
         }
-        return Encoding.made({**lists, "type_ids": [0] * len(row)})
+        return Encoding.made({**lists, "type_ids": [number] * len(row)})
 
     def _wrapped(self, row: _sentitok.Encoding, has_pair: bool, places: bool) -> Encoding:
         makers = self._makers
@@ -182,10 +183,8 @@ def _run(found: list[int], number: int) -> tuple[int, int]:
     return start, end
 
 
-def _id(id: object) -> int:
-    if not isinstance(id, int) and not hasattr(id, "__index__"):
-        raise TypeError(f"{type(id).__name__!r} object cannot be interpreted as an integer")
-    number = id.__index__()
+def _id(id: SupportsIndex) -> int:
+    number = operator.index(id)
     if number < 0:
         raise OverflowError(f"id is {number}; it is 0 or more")
     return number

@@ -46,6 +46,8 @@ def _field(key: str, value: Any, short: bool) -> str:
         return _listed([f'"{name}":{token}' for name, token in tokens.items()], "{}", short)
     if key in ("truncation", "padding") and value is not None:
         return _stage({"type": f"{key.title()}Params", **value}, short)
+    if key in ("sep", "cls"):
+        return _tuple(value, short)
     if key in ("vocab", "merges") and isinstance(value, list):
         return _listed([_tuple(item, short) for item in value[: _MOST + 1]], "[]", short)
     return _value(value, short)

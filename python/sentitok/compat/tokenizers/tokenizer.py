@@ -76,8 +76,8 @@ class Tokenizer(Pipeline):
         if cut := self._truncation:
             for place, (one, pair) in enumerate(rows):
                 if len(made[place]) > cut.max_length:
-                    first = current.raw(one, is_split, specials, places)
-                    second = None if pair is None else current.raw(pair, is_split, specials, places)
+                    first = current.raw(one, 0, is_split, specials, places)
+                    second = None if pair is None else current.raw(pair, 1, is_split, specials, places)
                     made[place] = self._finished(first, second, add)
         if self._padding:
             self._padding.fill(made)
@@ -295,6 +295,7 @@ class Tokenizer(Pipeline):
         self._trained(trainer or self.model.get_trainer(), texts=iterator)
 
     def _trained(self, trainer: Trainer, **source: Any) -> None:
-        fields = trained(trainer, self.model, self._stages, **source)
+        stages = {"normalizer": self.normalizer, "pre_tokenizer": self.pre_tokenizer}
+        fields = trained(trainer, self.model, stages, **source)
         self.model.become(fields)
         self.add_special_tokens(trainer.special_tokens)

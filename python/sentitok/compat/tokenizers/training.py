@@ -8,9 +8,10 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ... import _sentitok
+from .alphabet import spelled
 from .carrier import carried
 from .fields import Json
 from .models import Model
@@ -48,12 +49,15 @@ def trained(
         source.update(source=files, format="lines")
     else:
         source["texts"] = _flat(texts or ())
-    if isinstance(trainer, WordLevelTrainer):
-        return _words(trainer, _sentitok.count(**source))
+    spells_bytes = any(stage is not None and stage.spells_bytes() for stage in stages.values())
+    if isinstance(trainer, Merging):
+        return _merges(trainer, source, spells_bytes)
+    counts = cast("_sentitok.WordCounts", _sentitok.count(**source))
+    spell = spelled if spells_bytes else bytes.decode
+    words = {spell(word): n for word, n in counts.items()}
     if isinstance(trainer, UnigramTrainer):
-        return _pieces(trainer, source)
-    assert isinstance(trainer, Merging)
-    return _merges(trainer, source)
+        return _pieces(trainer, words)
+    return _words(cast("WordLevelTrainer", trainer), words)
 
 
 def _flat(texts: Iterable[str | Iterable[str]]) -> Iterator[str]:
@@ -64,7 +68,7 @@ def _flat(texts: Iterable[str | Iterable[str]]) -> Iterator[str]:
             yield from given
 
 
-def _merges(trainer: Merging, source: Json) -> Json:
+def _merges(trainer: Merging, source: Json, spells_bytes: bool) -> Json:
     made = _sentitok.train_bpe(
         **source,
         vocab_size=trainer.vocab_size,
@@ -72,6 +76,7 @@ def _merges(trainer: Merging, source: Json) -> Json:
         special_tokens=[token.content for token in trainer.special_tokens],
         limit_alphabet=trainer.limit_alphabet,
         initial_alphabet=trainer.initial_alphabet,
+        unit="bytes" if spells_bytes else "chars",
         continuing_subword_prefix=trainer.continuing_subword_prefix,
         end_of_word_suffix=trainer.end_of_word_suffix,
         max_token_length=trainer.max_token_length,
@@ -84,9 +89,10 @@ def _merges(trainer: Merging, source: Json) -> Json:
     return {"vocab": fields["vocab"], "merges": fields["merges"], **affix, **suffix}
 
 
-def _pieces(trainer: UnigramTrainer, source: Json) -> Json:
+def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
     made = _sentitok.train_unigram(
-        **source,
+        counts=words,
+        pre_tokenizer="bytes",  # they are split
         vocab_size=trainer.vocab_size,
         special_tokens=[token.content for token in trainer.special_tokens],
         unk_token=trainer.unk_token,
@@ -104,14 +110,11 @@ def _pieces(trainer: UnigramTrainer, source: Json) -> Json:
     return {"unk_id": fields["unk_id"], "vocab": fields["vocab"]}
 
 
-def _words(trainer: WordLevelTrainer, counts: Any) -> Json:
-    found = [(word.decode("utf-8"), n) for word, n in counts.items() if n >= trainer.min_frequency]
-    found.sort(key=lambda item: (-item[1], item[0]))
-    tokens = [token.content for token in trainer.special_tokens] + [word for word, _ in found]
-    vocab: dict[str, int] = {}
-    for id, token in enumerate(tokens[: trainer.vocab_size]):
-        vocab[token] = id
-    return {"vocab": vocab}
+def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
+    frequent = [(word, n) for word, n in words.items() if n >= trainer.min_frequency]
+    frequent.sort(key=lambda item: (-item[1], item[0]))
+    tokens = [token.content for token in trainer.special_tokens] + [word for word, _ in frequent]
+    return {"vocab": {token: id for id, token in enumerate(tokens[: trainer.vocab_size])}}
 
 
 def _written(tokenizer: _sentitok.Tokenizer) -> Json:
