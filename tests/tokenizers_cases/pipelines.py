@@ -124,9 +124,8 @@ def unigram(lib: Library) -> tuple[Any, Any]:
 def learns(lib: Library, source: Callable[[], Any]) -> None:
     tokenizer, trainer = unigram(lib)
     tokenizer.train_from_iterator(source(), trainer=trainer)
-    text = "Readability counts."
     assert tokenizer.get_vocab_size() > 256
-    assert tokenizer.decode(tokenizer.encode(text).ids).strip() == text
+    assert [tokenizer.token_to_id(name) for name in ("<PAD>", "<BOS>", "<EOS>")] == [0, 1, 2]
 
 
 @case(ITERATORS + "test_train_basic")

@@ -139,7 +139,82 @@ def _(lib: Library) -> None:
     sets(made, prepend="-")
 
 
+class Greeting:
+    """Changes a text, and keeps it."""
+
+    def normalize(self, normalized: Any) -> None:
+        self.kept = normalized
+        normalized.replace("there", "you")
+
+
+class TwoArguments:
+    def normalize(self, normalized: Any, more: Any) -> None: ...
+
+    def pre_tokenize(self, pretok: Any, more: Any) -> None: ...
+
+
+@case(NORMAL + "TestCustomNormalizer::test_instantiate")
+def _(lib: Library) -> None:
+    greeting = Greeting()
+    good, bad = map(lib.normalizers.Normalizer.custom, (greeting, TwoArguments()))
+    assert isinstance(good, lib.normalizers.Normalizer)
+    with pytest.raises(Exception, match=r"TypeError:.*normalize\(\)"):
+        bad.normalize_str("Hey there!")
+    assert good.normalize_str("Hey there!") == "Hey you!"
+    with pytest.raises(Exception, match="Cannot use a NormalizedStringRefMut outside `normalize`"):
+        greeting.kept.replace("something", "else")
+
+
+@case(NORMAL + "TestCustomNormalizer::test_normalizer_interface")
+def _(lib: Library) -> None:
+    text = lib.NormalizedString("Hey there!")
+    lib.normalizers.Normalizer.custom(Greeting()).normalize(text)
+    assert repr(text) == 'NormalizedString(original="Hey there!", normalized="Hey you!")'
+    assert str(text) == "Hey you!"
+
+
 # Pre-tokenizers
+
+
+class Twice:
+    def pre_tokenize(self, pretok: Any) -> None:
+        pretok.split(lambda number, text: [text, text])
+
+
+class CamelCase:
+    """Cuts before upper case, digits and signs, and behind each sign."""
+
+    def pre_tokenize(self, pretok: Any) -> None:
+        pretok.split(self.cut)
+
+    def cut(self, number: int, text: Any) -> list[Any]:
+        kinds = [
+            "a" if c.islower() else "A" if c.isupper() else "1" if c.isdigit() else "." for c in text.normalized
+        ]
+        ends = [
+            place
+            for place, (old, new) in enumerate(zip(kinds, kinds[1:], strict=False), 1)
+            if (old != new and (old, new) != ("A", "a")) or old == new == "."
+        ]
+        starts = [0, *ends]
+        return [text[start:end] for start, end in zip(starts, [*ends, len(kinds)], strict=True)]
+
+
+@case(SPLIT + "TestCustomPreTokenizer::test_instantiate")
+def _(lib: Library) -> None:
+    good, bad = map(lib.pre_tokenizers.PreTokenizer.custom, (Twice(), TwoArguments()))
+    assert isinstance(good, lib.pre_tokenizers.PreTokenizer)
+    with pytest.raises(Exception, match=r"TypeError:.*pre_tokenize\(\)"):
+        bad.pre_tokenize_str("Hey there!")
+    assert good.pre_tokenize_str("Hey there!") == [("Hey there!", (0, 10))] * 2
+
+
+@case(SPLIT + "TestCustomPreTokenizer::test_camel_case")
+def _(lib: Library) -> None:
+    text = "HeyThere!?-ThisIsLife"
+    pieces = lib.pre_tokenizers.PreTokenizer.custom(CamelCase()).pre_tokenize_str(text)
+    assert [piece for piece, _ in pieces] == ["Hey", "There", "!", "?", "-", "This", "Is", "Life"]
+    assert all(text[start:end] == piece for piece, (start, end) in pieces)
 
 
 @case(SPLIT + "TestByteLevel::test_instantiate")

@@ -17,6 +17,7 @@ from .implementations import (
 )
 from .models import Token
 from .stages import Regex
+from .strings import NormalizedString, PreTokenizedString
 from .tokenizer import Tokenizer
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "ByteLevelBPETokenizer",
     "CharBPETokenizer",
     "Encoding",
+    "NormalizedString",
+    "PreTokenizedString",
     "Regex",
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",

@@ -1,7 +1,7 @@
 """tokenizers' normalizers: `normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])`.
 
 What they make of a text is what sentitok's normalizers do. Those that are written in Python
-(`Normalizer.custom`) are not there: change the texts before they are encoded.
+(`Normalizer.custom`) run on their own: change the texts by them before they are encoded.
 """
 
 import base64
@@ -12,6 +12,7 @@ from .alphabet import spelled
 from .carrier import carried
 from .fields import Field, Json
 from .stages import Regex as _Regex
+from .strings import NormalizedString
 from .stages import Stage, Steps, pattern
 
 __all__ = [
@@ -38,16 +39,15 @@ class Normalizer(Stage, room="normalizer"):
     """What changes a text before it is split."""
 
     @staticmethod
-    def custom(obj: object) -> NoReturn:
-        """Raises: no normalizer is written in Python here."""
-        raise NotImplementedError(
-            "a normalizer written in Python is not there: change the texts before they are encoded, or "
-            "build it of Replace, Strip, Prepend and the others"
-        )
+    def custom(obj: object) -> "Normalizer":
+        """Returns a normalizer that is an object with `normalize(normalized)`; no tokenizer takes it."""
+        from .custom import CustomNormalizer
 
-    def normalize(self, normalized: object) -> NoReturn:
-        """Raises: there is no NormalizedString here."""
-        raise NotImplementedError("there is no NormalizedString: normalize_str(text) returns the new text")
+        return CustomNormalizer(obj)
+
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Raises: `normalize_str` returns the new text."""
+        raise NotImplementedError("where characters come from is not kept: normalize_str(text) returns the text")
 
     def normalize_str(self, sequence: str) -> str:
         """Returns what becomes of a text."""

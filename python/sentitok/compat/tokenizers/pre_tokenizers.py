@@ -1,7 +1,7 @@
 """tokenizers' pre-tokenizers: `pre_tokenizers.Whitespace()`, `pre_tokenizers.ByteLevel()`.
 
 How they split is what sentitok's pre-tokenizers do. Those that are written in Python
-(`PreTokenizer.custom`) are not there: encode words, with `is_pretokenized=True`.
+(`PreTokenizer.custom`) run on their own: encode their pieces with `is_pretokenized=True`.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from .alphabet import ALPHABET, spelled
 from .carrier import carried
 from .fields import Field, Json
 from .stages import Regex as _Regex
+from .strings import PreTokenizedString
 from .stages import Stage, Steps, one_char, one_of, pattern
 
 __all__ = [
@@ -49,16 +50,15 @@ class PreTokenizer(Stage, room="pre-tokenizer"):
     """What splits a text before the model sees its pieces."""
 
     @staticmethod
-    def custom(pretok: object) -> NoReturn:
-        """Raises: no pre-tokenizer is written in Python here."""
-        raise NotImplementedError(
-            "a pre-tokenizer written in Python is not there: split the texts and encode the words, with "
-            "is_pretokenized=True, or build it of Split and the others"
-        )
+    def custom(pretok: object) -> "PreTokenizer":
+        """Returns a pre-tokenizer that is an object with `pre_tokenize(pretok)`; no tokenizer takes it."""
+        from .custom import CustomPreTokenizer
 
-    def pre_tokenize(self, pretok: object) -> NoReturn:
-        """Raises: there is no PreTokenizedString here."""
-        raise NotImplementedError("there is no PreTokenizedString: pre_tokenize_str(text) returns the pieces")
+        return CustomPreTokenizer(pretok)
+
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Raises: `pre_tokenize_str` returns the pieces."""
+        raise NotImplementedError("pieces are not kept in an object: pre_tokenize_str(text) returns them")
 
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
         """Returns the pieces of a text, and where each is in it, in characters."""
