@@ -1,11 +1,10 @@
 """`sentitok.compat.tokenizers` and tokenizers itself over the cases of tokenizers' own test suite."""
 
-import sys
 from types import ModuleType
 
 import pytest
-
 import tokenizers as theirs
+
 import tokenizers_cases
 from sentitok.compat import tokenizers as ours
 

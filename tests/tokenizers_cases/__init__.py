@@ -39,8 +39,8 @@ def pickled(value: Any) -> Any:
 
 def loaded() -> ModuleType:
     """This package with the cases of all its modules."""
-    from . import decoding, encoding, models_and_training, pipelines, stages, tokenizer  # noqa: F401
-
     import tokenizers_cases
+
+    from . import decoding, encoding, models_and_training, pipelines, stages, tokenizer  # noqa: F401
 
     return tokenizers_cases

@@ -98,5 +98,5 @@ def _(lib: Library) -> None:
 @case(FILE + "test_invalid_truncate_direction")
 def _(lib: Library) -> None:
     single, _ = both(lib)
-    with pytest.raises(ValueError, match="^Invalid truncation direction value : not_a_direction$"):
+    with pytest.raises(ValueError, match=r"^Invalid truncation direction value : not_a_direction$"):
         single.truncate(2, 1, "not_a_direction")

@@ -23,7 +23,12 @@ TRAINERS = "bindings/test_trainers.py::"
 def _(lib: Library) -> None:
     affixes = {"continuing_subword_prefix": "__prefix__", "end_of_word_suffix": "__suffix__"}
     model = lib.models.BPE(dropout=0.5, unk_token="[UNK]", fuse_unk=False, **affixes)
-    assert (model.dropout, model.unk_token, model.fuse_unk, model.byte_fallback) == (0.5, "[UNK]", False, False)
+    assert (model.dropout, model.unk_token, model.fuse_unk, model.byte_fallback) == (
+        0.5,
+        "[UNK]",
+        False,
+        False,
+    )
     assert {name: getattr(model, name) for name in affixes} == affixes
     model.dropout = 0.1
     assert model.dropout == pytest.approx(0.1)
@@ -117,7 +122,7 @@ def _(lib: Library) -> None:
 def _(lib: Library) -> None:
     trainer = lib.trainers.BpeTrainer(min_frequency=12)
     none = dict.fromkeys(("continuing_subword_prefix", "end_of_word_suffix", "max_token_length"))
-    fields = {
+    fields: dict[str, Any] = {
         "min_frequency": 12, "vocab_size": 30000, "show_progress": True, "progress_format": "Indicatif",
         "special_tokens": [], "limit_alphabet": None, "initial_alphabet": [], **none, "words": {},
     }  # fmt: skip
@@ -171,7 +176,7 @@ def _(lib: Library) -> None:
 def corpus() -> str:
     """A path of a bundled text, where the suite has `small.txt` and `big.txt`."""
     folder = Path(__file__).resolve().parent.parent / "data" / "corpus"
-    return str(next(iter(sorted(folder.glob("*.txt")))))
+    return str(min(folder.glob("*.txt"), key=lambda path: (path.stat().st_size, path.name)))
 
 
 @case(TRAINERS + "TestUnigram::test_train")

@@ -1,5 +1,6 @@
 """Cases of `test_normalizers.py`, `test_pre_tokenizers.py` and `test_processors.py`."""
 
+import itertools
 import json
 from typing import Any
 
@@ -101,7 +102,12 @@ def _(lib: Library) -> None:
 def _(lib: Library) -> None:
     n = lib.normalizers
     steps = n.Sequence(
-        [n.BertNormalizer(True, True, True, True), n.Strip(True, True), n.Prepend("_"), n.Replace("some", "else")]
+        [
+            n.BertNormalizer(True, True, True, True),
+            n.Strip(True, True),
+            n.Prepend("_"),
+            n.Replace("some", "else"),
+        ]
     )
     assert [type(steps[i]) for i in range(4)] == [n.BertNormalizer, n.Strip, n.Prepend, n.Replace]
     for name in BERT:
@@ -189,11 +195,12 @@ class CamelCase:
 
     def cut(self, number: int, text: Any) -> list[Any]:
         kinds = [
-            "a" if c.islower() else "A" if c.isupper() else "1" if c.isdigit() else "." for c in text.normalized
+            "a" if c.islower() else "A" if c.isupper() else "1" if c.isdigit() else "."
+            for c in text.normalized
         ]
         ends = [
             place
-            for place, (old, new) in enumerate(zip(kinds, kinds[1:], strict=False), 1)
+            for place, (old, new) in enumerate(itertools.pairwise(kinds), 1)
             if (old != new and (old, new) != ("A", "a")) or old == new == "."
         ]
         starts = [0, *ends]
@@ -334,16 +341,15 @@ def _(lib: Library) -> None:
     )
     kinds = [p.ByteLevel, p.Split, p.Metaspace, p.CharDelimiterSplit, p.Punctuation, p.Digits]
     assert [type(steps[i]) for i in range(6)] == kinds
-    for number, values in enumerate(
-        [
-            {"add_prefix_space": False, "trim_offsets": False, "use_regex": False},
-            {"behavior": "isolated", "invert": True},
-            {"replacement": " ", "prepend_scheme": "always", "split": True},
-            {"delimiter": "_"},
-            {"behavior": "isolated"},
-            {"individual_digits": False},
-        ]
-    ):
+    others: list[dict[str, Any]] = [
+        {"add_prefix_space": False, "trim_offsets": False, "use_regex": False},
+        {"behavior": "isolated", "invert": True},
+        {"replacement": " ", "prepend_scheme": "always", "split": True},
+        {"delimiter": "_"},
+        {"behavior": "isolated"},
+        {"individual_digits": False},
+    ]
+    for number, values in enumerate(others):
         for name, value in values.items():
             setattr(steps[number], name, value)
             assert getattr(steps[number], name) == value
@@ -386,7 +392,7 @@ def words(lib: Library, *special: str) -> Any:
 
 def bert_template(lib: Library) -> Any:
     single, pair = ["[CLS]", "$0", "[SEP]"], ["[CLS]", "$A", "[SEP]", "$B:1", "[SEP]:1"]
-    return lib.processors.TemplateProcessing(single=single, pair=pair, special_tokens=[CLS[:1] + (1,), SEP])
+    return lib.processors.TemplateProcessing(single=single, pair=pair, special_tokens=[CLS, SEP])
 
 
 @case(AROUND + "TestBertProcessing::test_instantiate")

@@ -214,7 +214,9 @@ class CharBPETokenizer(_Alphabetic):
         bert = [normalizers.BertNormalizer(lowercase=False)] if bert_normalizer else []
         lower = [normalizers.Lowercase()] if lowercase else []
         made.normalizer = _stages(unicode_normalizer, *bert, *lower)
-        split = pre_tokenizers.WhitespaceSplit if split_on_whitespace_only else pre_tokenizers.BertPreTokenizer
+        split = (
+            pre_tokenizers.WhitespaceSplit if split_on_whitespace_only else pre_tokenizers.BertPreTokenizer
+        )
         made.pre_tokenizer = split()
         made.decoder = decoders.BPEDecoder(suffix=suffix)
         super().__init__(made, {"model": "BPE", **options, "lowercase": lowercase})
@@ -280,7 +282,9 @@ class BertWordPieceTokenizer(_Alphabetic):
         wordpieces_prefix: str = "##",
     ) -> None:
         made = Tokenizer(models.WordPiece(vocab, unk_token=str(unk_token)))
-        made.normalizer = normalizers.BertNormalizer(clean_text, handle_chinese_chars, strip_accents, lowercase)
+        made.normalizer = normalizers.BertNormalizer(
+            clean_text, handle_chinese_chars, strip_accents, lowercase
+        )
         made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         made.decoder = decoders.WordPiece(prefix=wordpieces_prefix)
         options = {"model": "BertWordPiece", "lowercase": lowercase, "strip_accents": strip_accents}

@@ -12,8 +12,8 @@ from .alphabet import spelled
 from .carrier import carried
 from .fields import Field, Json
 from .stages import Regex as _Regex
-from .strings import NormalizedString
 from .stages import Stage, Steps, pattern
+from .strings import NormalizedString
 
 __all__ = [
     "NFC",
@@ -47,7 +47,9 @@ class Normalizer(Stage, room="normalizer"):
 
     def normalize(self, normalized: NormalizedString) -> None:
         """Raises: `normalize_str` returns the new text."""
-        raise NotImplementedError("where characters come from is not kept: normalize_str(text) returns the text")
+        raise NotImplementedError(
+            "where characters come from is not kept: normalize_str(text) returns the text"
+        )
 
     def normalize_str(self, sequence: str) -> str:
         """Returns what becomes of a text."""

@@ -11,8 +11,8 @@ from .alphabet import ALPHABET, spelled
 from .carrier import carried
 from .fields import Field, Json
 from .stages import Regex as _Regex
-from .strings import PreTokenizedString
 from .stages import Stage, Steps, one_char, one_of, pattern
+from .strings import PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",

@@ -6,7 +6,8 @@ of tokens (`decoders`).
 
 import operator
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, SupportsIndex, cast
 
@@ -30,6 +31,30 @@ def _signs(row: _sentitok.Encoding) -> list[Any]:
 
 def _words(row: _sentitok.Encoding) -> list[int | None]:
     return [None if word < 0 else word for word in row.word_ids.tolist()]
+
+
+def _trimmed(row: _sentitok.Encoding) -> list[Any]:
+    return list(map(tuple, row.offsets().tolist()))
+
+
+def _untrimmed(row: _sentitok.Encoding) -> list[Any]:
+    return list(map(tuple, row.offsets(trim=False).tolist()))
+
+
+_MAKERS: dict[str, _Make] = {
+    "ids": lambda row: cast("list[Any]", row.ids.tolist()),
+    "type_ids": lambda row: cast("list[Any]", row.type_ids.tolist()),
+    "offsets": _trimmed,
+    "words": _words,
+    "special": _signs,
+    "attention": lambda row: [1] * len(row),
+}
+# Where nobody asks for places, an unknown token is spelled as it is.
+_WITHOUT_PLACES: dict[str, _Make] = {
+    "offsets": lambda row: [(0, 0)] * len(row),
+    "words": lambda row: [None] * len(row),
+    "tokens": lambda row: row.tokens,
+}
 
 
 class Rows:
@@ -69,24 +94,29 @@ class Rows:
             for id, token in added.tokens.items()
             if id != unknown and (token.lstrip or token.rstrip or self._spellings[id] != token.content)
         )
-        self._makers: dict[str, _Make] = {
-            "ids": lambda row: cast("list[Any]", row.ids.tolist()),
-            "type_ids": lambda row: cast("list[Any]", row.type_ids.tolist()),
-            "tokens": self._tokens,
-            "offsets": lambda row: list(map(tuple, row.offsets().tolist())),
-            "words": _words,
-            "special": _signs,
-            "attention": lambda row: [1] * len(row),
-        }
 
-    def _tokens(self, row: _sentitok.Encoding) -> list[str]:
-        if isinstance(self._model, Unigram):
-            return row.surfaces
-        ids = row.ids.tolist()
-        if self._found_otherwise.isdisjoint(ids):
+    def _tokens(self, row: _sentitok.Encoding, words: Row | None, specials: str) -> list[str]:
+        """The spelling of each token, and what stood there of those that are found otherwise."""
+        ids, is_unigram = row.ids.tolist(), isinstance(self._model, Unigram)
+        if not is_unigram and self._found_otherwise.isdisjoint(ids):
             return row.tokens
-        several = zip(ids, row.tokens, row.surfaces, strict=True)
+        surfaces = row.surfaces if words is None else self._surfaces(row, words, specials)
+        if is_unigram:
+            return surfaces
+        several = zip(ids, row.tokens, surfaces, strict=True)
         return [surface if id in self._found_otherwise else token for id, token, surface in several]
+
+    def _surfaces(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[str]:
+        """What stood there, of texts that are words: that of each word on its own."""
+        surfaces, numbers = row.tokens, row.sequence_ids.tolist()
+        for number, text in enumerate(words):
+            encode = partial(self.tokenizer.encode, add_special_tokens=False, specials=cast("Any", specials))
+            found = [surface for word in text or () for surface in encode(word).surfaces]
+            places = [place for place, own in enumerate(numbers) if own == number]
+            if len(places) == len(found):
+                for place, surface in zip(places, found, strict=True):
+                    surfaces[place] = surface
+        return surfaces
 
     # Text to ids
 
@@ -102,52 +132,62 @@ class Rows:
             specials: whether special tokens are found in texts: `"all"` or `"none"`.
             places: whether offsets and words are wanted.
         """
+        options: dict[str, Any] = {
+            "add_special_tokens": add,
+            "specials": specials,
+            "is_split_into_words": is_split,
+        }
         made: dict[int, Encoding] = {}
         for has_pair in (False, True):
             numbers = [number for number, (_, pair) in enumerate(rows) if (pair is not None) == has_pair]
-            if not numbers:
-                continue
+            texts = [rows[number][0] for number in numbers]
             pairs = [rows[number][1] for number in numbers] if has_pair else None
-            batch = self.tokenizer.encode_batch(
-                [rows[number][0] for number in numbers],
-                pairs,
-                add_special_tokens=add,
-                specials=cast("Any", specials),
-                is_split_into_words=is_split,
-                offsets=places,
-                seed=random.getrandbits(63) if self._is_random else 0,
-            )
-            for number, row in zip(numbers, batch, strict=True):
-                made[number] = self._wrapped(row, has_pair, places)
+            if len(numbers) == 1:  # whose places are found when they are asked for
+                found: Iterable[_sentitok.Encoding] = [
+                    self.tokenizer.encode(texts[0], pairs and pairs[0], seed=self._seed(), **options)
+                ]
+            else:
+                found = self.tokenizer.encode_batch(
+                    texts, pairs, offsets=places, seed=self._seed(), **options
+                )
+            for number, row in zip(numbers, found, strict=True):
+                words = rows[number] if is_split else None
+                makers = self._makers(words, specials, places)
+                made[number] = self._wrapped(row, makers, has_pair)
         return [made[number] for number in range(len(rows))]
+
+    def _seed(self) -> int:
+        return random.getrandbits(63) if self._is_random else 0
 
     def raw(self, text: Any, number: int, is_split: bool, specials: str, places: bool) -> Encoding:
         """Returns the tokens of a text, 0 or 1, with nothing around them, and blanks where they are."""
         row = self.tokenizer.encode(
-            text, add_special_tokens=False, specials=cast("Any", specials), is_split_into_words=is_split
+            text,
+            add_special_tokens=False,
+            specials=cast("Any", specials),
+            is_split_into_words=is_split,
+            seed=self._seed(),
         )
-        makers = {**self._makers, "offsets": lambda row: list(map(tuple, row.offsets(trim=False).tolist()))}
-        lists = {
-            name: make(row) if places or name not in ("offsets", "words") else _without(name, row)
-            for name, make in makers.items()
-        }
+        words = (text, None) if is_split else None
+        makers = {**self._makers(words, specials, True), "offsets": _untrimmed}
+        if not places:
+            makers.update(_WITHOUT_PLACES)
+        lists = {name: make(row) for name, make in makers.items()}
         return Encoding.made({**lists, "type_ids": [number] * len(row)})
 
-    def _wrapped(self, row: _sentitok.Encoding, has_pair: bool, places: bool) -> Encoding:
-        makers = self._makers
+    def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
+        """What makes each list of a row; `words` are its texts, if they are words."""
+        makers = {**_MAKERS, "tokens": lambda row: self._tokens(row, words, specials)}
+        return makers if places else {**makers, **_WITHOUT_PLACES}
 
-        def make(name: str) -> list[Any]:
-            if not places and name in ("offsets", "words"):
-                return _without(name, row)
-            return makers[name](row)
-
+    def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:
         def ranges() -> Ranges:
             if not (has_pair or self._has_processor):
                 return {}
             found = row.sequence_ids.tolist()
             return {number: _run(found, number) for number in range(1 + has_pair)}
 
-        return Encoding.of(len(row), make, ranges)
+        return Encoding.of(len(row), lambda name: makers[name](row), ranges)
 
     # Ids to text
 
@@ -167,11 +207,6 @@ class Rows:
         return [
             token for token in found if token is not None and not (skip_special and token in self._special)
         ]
-
-
-def _without(name: str, row: _sentitok.Encoding) -> list[Any]:
-    """What stands for places that are not asked for."""
-    return [(0, 0) if name == "offsets" else None] * len(row)
 
 
 def _run(found: list[int], number: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from .fields import Json
 from .models import Model
 from .trainers import Merging, Trainer, UnigramTrainer, WordLevelTrainer
 
-__all__ = ["trained"]
+__all__ = ["as_tokenizer_json", "trained"]
 
 
 def trained(
@@ -119,8 +119,13 @@ def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
 
 def _written(tokenizer: _sentitok.Tokenizer) -> Json:
     """The model as tokenizer.json has it."""
+    model: Json = json.loads(as_tokenizer_json(tokenizer))["model"]
+    return model
+
+
+def as_tokenizer_json(tokenizer: _sentitok.Tokenizer) -> str:
+    """Returns the tokenizer.json of a tokenizer of sentitok."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokenizer.json"
         tokenizer.save(path)
-        model: Json = json.loads(path.read_text("utf-8"))["model"]
-    return model
+        return path.read_text("utf-8")
