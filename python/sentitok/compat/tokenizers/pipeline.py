@@ -121,7 +121,7 @@ class Pipeline:
             "truncation": self._truncation and self._truncation.spec(),
             "padding": self._padding and self._padding.spec(),
             "added_tokens": self._added.specs(),
-            **{name: stage and stage.spec() for name, stage in self._stages.items()},
+            **{name: None if stage is None else stage.spec() for name, stage in self._stages.items()},
             "model": self._model.spec(),
         }
 
@@ -151,7 +151,7 @@ class Pipeline:
     def _state(self) -> str:
         """What the tokenizer is made of, but for the model's vocabulary."""
         model = {name: value for name, value in self._model.fields.items() if name not in ("vocab", "merges")}
-        stages = {name: stage and stage.spec() for name, stage in self._stages.items()}
+        stages = {name: None if stage is None else stage.spec() for name, stage in self._stages.items()}
         return json.dumps([model, stages, self._added.specs()])
 
     def _keep(self, tokenizer: _sentitok.Tokenizer) -> Rows:

@@ -33,6 +33,10 @@ class PostProcessor(Stage, room="post-processor"):
         """Returns how many tokens are put around a text, or around two."""
         return 0
 
+    def trims(self) -> bool:
+        """Whether white space is left out of where tokens are."""
+        return bool(self.fields.get("trim_offsets"))
+
     def process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
@@ -80,7 +84,7 @@ def _n_blanks(token: str) -> int:
     return count
 
 
-def _is_trimmed(encodings: list[Encoding], add_prefix_space: bool) -> None:
+def _trim_all(encodings: list[Encoding], add_prefix_space: bool) -> None:
     for encoding in encodings:
         for part in (encoding, *encoding.parts):
             _trim(part, add_prefix_space)
@@ -109,7 +113,7 @@ class ByteLevel(PostProcessor):
     def around(self, encodings: list[Encoding], add: bool) -> list[Encoding]:
         """As in `PostProcessor`."""
         if self.trim_offsets:
-            _is_trimmed(encodings, self.add_prefix_space)
+            _trim_all(encodings, self.add_prefix_space)
         for number, encoding in enumerate(encodings):
             encoding.set_sequence_id(number)
         return encodings
@@ -167,7 +171,7 @@ class RobertaProcessing(_Framed):
     def around(self, encodings: list[Encoding], add: bool) -> list[Encoding]:
         """As in `PostProcessor`."""
         if self.trim_offsets:
-            _is_trimmed(encodings, self.add_prefix_space)
+            _trim_all(encodings, self.add_prefix_space)
         for encoding in encodings:
             for part in (encoding, *encoding.parts) if add else (encoding,):
                 part.field("type_ids")[:] = [0] * len(part)
@@ -278,6 +282,10 @@ class Sequence(Steps[PostProcessor], PostProcessor):
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """As in `PostProcessor`."""
         return sum(stage.num_special_tokens_to_add(is_pair) for stage in self.stages)
+
+    def trims(self) -> bool:
+        """As in `PostProcessor`."""
+        return any(stage.trims() for stage in self.stages)
 
     def around(self, encodings: list[Encoding], add: bool) -> list[Encoding]:
         """As in `PostProcessor`."""

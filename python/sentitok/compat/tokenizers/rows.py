@@ -19,6 +19,7 @@ from .encoding import Encoding, Ranges
 from .inputs import Row
 from .models import Model, Unigram
 from .normalizers import Normalizer
+from .processors import PostProcessor
 
 __all__ = ["Rows"]
 
@@ -38,13 +39,18 @@ def _trimmed(row: _sentitok.Encoding) -> list[Any]:
 
 
 def _untrimmed(row: _sentitok.Encoding) -> list[Any]:
-    return list(map(tuple, row.offsets(trim=False).tolist()))
+    """Where tokens are. What is put in front of a text or a word has the place of what follows."""
+    places = row.offsets(trim=False)
+    empty = (places[:, 0] == places[:, 1]) & (row.sequence_ids >= 0)
+    if empty.any():
+        places = places.copy()
+        places[empty] += (0, 1)
+    return list(map(tuple, places.tolist()))
 
 
 _MAKERS: dict[str, _Make] = {
     "ids": lambda row: cast("list[Any]", row.ids.tolist()),
     "type_ids": lambda row: cast("list[Any]", row.type_ids.tolist()),
-    "offsets": _trimmed,
     "words": _words,
     "special": _signs,
     "attention": lambda row: [1] * len(row),
@@ -73,11 +79,15 @@ class Rows:
         self.tokenizer = tokenizer
         self._model = model
         self._decoder: Decoder | None = stages["decoder"]
-        self._has_processor = stages["post_processor"] is not None
+        processor: PostProcessor | None = stages["post_processor"]
+        self._has_processor = processor is not None
+        self._trims = processor is not None and processor.trims()
         self._is_random = bool(model.fields.get("dropout"))
         normalizer: Normalizer | None = stages["normalizer"]
         self._spellings = {
-            id: normalizer.normalize_str(token.content) if normalizer and token.normalized else token.content
+            id: normalizer.normalize_str(token.content)
+            if normalizer is not None and token.normalized
+            else token.content
             for id, token in added.tokens.items()
         }
         self._special = {token.content for token in added.tokens.values() if token.special}
@@ -177,7 +187,8 @@ class Rows:
 
     def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
         """What makes each list of a row; `words` are its texts, if they are words."""
-        makers = {**_MAKERS, "tokens": lambda row: self._tokens(row, words, specials)}
+        offsets = _trimmed if self._trims else _untrimmed
+        makers = {**_MAKERS, "offsets": offsets, "tokens": lambda row: self._tokens(row, words, specials)}
         return makers if places else {**makers, **_WITHOUT_PLACES}
 
     def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:

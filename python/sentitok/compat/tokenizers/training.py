@@ -42,7 +42,7 @@ def trained(
     """
     if trainer.model != type(model).__name__:
         raise ValueError(f"{type(trainer).__name__} can only train a {trainer.model}, and not a {model.room}")
-    specs = {name: stages[name] and stages[name].spec() for name in ("normalizer", "pre_tokenizer")}
+    specs = {name: None if stage is None else stage.spec() for name, stage in stages.items()}
     carrier = carried(**specs)
     source: Json = {"normalizer": carrier.normalizer, "pre_tokenizer": carrier.pre_tokenizer}
     if files is not None:
