@@ -127,8 +127,10 @@ class _Framed(PostProcessor):
     kinds: ClassVar[dict[str, type[Stage]]] = PostProcessor.kinds
 
     def _frame(self, encodings: list[Encoding], pair_type: int, sep_before_pair: bool) -> list[Encoding]:
-        for encoding in encodings:
+        for number, encoding in enumerate(encodings):
             for part in (encoding, *encoding.parts):  # whatever they were before
+                part.ranges.clear()
+                part.set_sequence_id(number)
                 part.field("special")[:] = [0] * len(part)
                 part.field("attention")[:] = [1] * len(part)
         sep, cls = _added(*self.sep, 0), _added(*self.cls, 0)
