@@ -62,7 +62,8 @@ class Model(Stage, room="model"):
             raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
         found = self._alone.encode(sequence, add_special_tokens=False)
         places = map(tuple, found.offsets("bytes", trim=False).tolist())
-        return [Token(*one) for one in zip(found.ids.tolist(), found.surfaces, places, strict=True)]
+        values = found.surfaces if isinstance(self, Unigram) else found.tokens
+        return [Token(*one) for one in zip(found.ids.tolist(), values, places, strict=True)]
 
     @property
     def _alone(self) -> Any:
