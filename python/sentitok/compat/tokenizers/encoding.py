@@ -31,17 +31,20 @@ class Encoding:
         self.parts: list[Encoding] = []
 
     @classmethod
-    def of(cls, n: int, make: Callable[[str], list[Any]], ranges: Callable[[], Ranges]) -> "Encoding":
+    def of(
+        cls, n: int, make: Callable[[str], list[Any]], ranges: Callable[[], Ranges] | Ranges
+    ) -> "Encoding":
         """Returns an encoding whose lists are made by name when they are asked for."""
-        made = cls()
+        made = cls.__new__(cls)
         made._lists, made._make, made._n, made._ranges = {}, make, n, ranges
+        made._pads, made.parts = [], []
         return made
 
     @classmethod
     def made(cls, lists: _Lists, ranges: Ranges | None = None) -> "Encoding":
         """Returns an encoding of lists."""
-        made = cls()
-        made._lists, made._n, made._ranges = lists, len(lists["ids"]), dict(ranges or {})
+        made = cls.of(len(lists["ids"]), lists.__getitem__, dict(ranges or {}))
+        made._lists = lists
         return made
 
     @property
@@ -56,7 +59,7 @@ class Encoding:
         self._ranges = {number: (a + count, b + count) for number, (a, b) in self.ranges.items()}
 
     def field(self, name: str) -> list[Any]:
-        """Returns a list by its name in `FIELDS`; it is the encoding's own."""
+        """Returns a list by its name in `FIELDS`, which is not to be changed: others may share it."""
         found = self._lists.get(name)
         if found is None:
             found = self._make(name) if self._make else []
@@ -66,15 +69,31 @@ class Encoding:
             self._lists[name] = found
         return found
 
-    def lists(self, start: int = 0, stop: int | None = None) -> _Lists:
-        """Returns copies of a stretch of all lists."""
-        return {name: self.field(name)[start:stop] for name in FIELDS}
+    def put(self, name: str, values: list[Any]) -> None:
+        """Sets a list by its name in `FIELDS`."""
+        self._lists[name] = values
+
+    def put_later(self, name: str, make: Callable[["Encoding"], list[Any]]) -> None:
+        """Sets a list that is made of the encoding as it is now, when it is asked for."""
+        now = self.copy()
+        self._lists, self._pads = {}, []
+        self._make = lambda asked: make(now) if asked == name else now.field(asked)
+
+    def lists(self) -> _Lists:
+        """Returns all lists."""
+        return {name: self.field(name) for name in FIELDS}
 
     def copy(self) -> "Encoding":
         """Returns an encoding that changes on its own."""
-        made = Encoding.made(self.lists(), self.ranges)
+        made = Encoding.of(
+            self._n, self.field, self._ranges if callable(self._ranges) else dict(self._ranges)
+        )
+        made._lists, made._make, made._pads = dict(self._lists), self._make, list(self._pads)
         made.parts = [part.copy() for part in self.parts]
         return made
+
+    def _stretch(self, start: int, stop: int) -> "Encoding":
+        return Encoding.of(stop - start, lambda name: self.field(name)[start:stop], {})
 
     def _become(self, other: "Encoding") -> None:
         self.__dict__.update(vars(other))
@@ -243,7 +262,8 @@ class Encoding:
             spans = [(i * step, min(i * step + max_length, n)) for i in range(count)]
         else:
             spans = [(max(n - i * step - max_length, 0), n - i * step) for i in range(count)]
-        stretches = [Encoding.made(self.lists(*span)) for span in spans]
+        whole = self.copy()
+        stretches = [whole._stretch(*span) for span in spans]
         self._become(stretches[0])
         self.parts = stretches[1:]
 
@@ -279,30 +299,15 @@ class Encoding:
     @staticmethod
     def merge(encodings: Iterable["Encoding"], growing_offsets: bool = True) -> "Encoding":
         """Returns encodings as one; each of the parts cut off is merged with each."""
-        merged = Encoding()
-        for encoding in encodings:
-            merged._append(encoding, growing_offsets)
+        whole: list[Encoding] = []
+        parts: list[list[Encoding]] = []
+        for encoding in (given.copy() for given in encodings):
+            own = (encoding, *encoding.parts)
+            parts = [[*part, one] for part in parts for one in own] + [[*whole, one] for one in own[1:]]
+            whole = [*whole, encoding]
+        merged = _joined(whole, growing_offsets)
+        merged.parts = [_joined(part, growing_offsets) for part in parts]
         return merged
-
-    def _append(self, other: "Encoding", growing: bool) -> None:
-        def together(first: "Encoding", second: "Encoding") -> "Encoding":
-            made = Encoding.made(first.lists(), first.ranges)
-            made._append(Encoding.made(second.lists(), second.ranges), growing)
-            return made
-
-        own = Encoding.made(self.lists(), self.ranges) if other.parts else self
-        parts = [together(mine, others) for mine in self.parts for others in (other, *other.parts)]
-        parts += [together(own, others) for others in other.parts]
-        n, offsets = len(self), self.field("offsets")
-        shift = offsets[-1][1] if growing and offsets else 0
-        for name in FIELDS:
-            added = other.field(name)
-            if shift and name == "offsets":
-                added = [(start + shift, end + shift) for start, end in added]
-            self._lists[name] = self.field(name) + added
-        self.ranges.update({number: (n + a, n + b) for number, (a, b) in other.ranges.items()})
-        self._n += len(other)
-        self.parts = parts
 
     def __len__(self) -> int:
         return self._n
@@ -319,6 +324,26 @@ class Encoding:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._become(Encoding.made(state["lists"], state["ranges"]))
         self.parts = state["parts"]
+
+
+def _joined(encodings: list[Encoding], growing: bool) -> Encoding:
+    """Encodings one after the other."""
+
+    def make(name: str) -> list[Any]:
+        if name != "offsets" or not growing:
+            return [value for encoding in encodings for value in encoding.field(name)]
+        offsets: list[tuple[int, int]] = []
+        for encoding in encodings:
+            shift = offsets[-1][1] if offsets else 0
+            offsets += [(start + shift, end + shift) for start, end in encoding.field(name)]
+        return offsets
+
+    ranges: Ranges = {}
+    n = 0
+    for encoding in encodings:
+        ranges.update({number: (n + a, n + b) for number, (a, b) in encoding.ranges.items()})
+        n += len(encoding)
+    return Encoding.of(n, make, ranges)
 
 
 def _checked(number: int) -> int:

@@ -45,7 +45,7 @@ class PostProcessor(Stage, room="post-processor"):
         for number, one in enumerate(several):
             for part in (one, *one.parts):
                 part.set_sequence_id(number)
-            one.field("type_ids")[:] = [number] * len(one)
+            one.put("type_ids", [number] * len(one))
         return Encoding.merge(self.around(several, add_special_tokens), growing_offsets=False)
 
     def around(self, encodings: list[Encoding], add: bool) -> list[Encoding]:
@@ -58,9 +58,9 @@ def _added(token: str, id: int, type_id: int) -> Encoding:
     return Encoding.made({name: [known.get(name)] for name in FIELDS})
 
 
-def _trim(encoding: Encoding, add_prefix_space: bool) -> None:
-    """Leaves white space out of where tokens are."""
-    offsets = encoding.field("offsets")
+def _trimmed(encoding: Encoding, add_prefix_space: bool) -> list[tuple[int, int]]:
+    """Where tokens are, with the white space left out."""
+    offsets = list(encoding.field("offsets"))
     for n, token in enumerate(encoding.field("tokens")):
         before = _n_blanks(token)
         after = _n_blanks(token[::-1])
@@ -73,6 +73,7 @@ def _trim(encoding: Encoding, add_prefix_space: bool) -> None:
         if after and end >= after:
             end = max(end - after, start)
         offsets[n] = (start, end)
+    return offsets
 
 
 def _n_blanks(token: str) -> int:
@@ -87,7 +88,7 @@ def _n_blanks(token: str) -> int:
 def _trim_all(encodings: list[Encoding], add_prefix_space: bool) -> None:
     for encoding in encodings:
         for part in (encoding, *encoding.parts):
-            _trim(part, add_prefix_space)
+            part.put_later("offsets", lambda now: _trimmed(now, add_prefix_space))
 
 
 class ByteLevel(PostProcessor):
@@ -131,8 +132,8 @@ class _Framed(PostProcessor):
             for part in (encoding, *encoding.parts):  # whatever they were before
                 part.ranges.clear()
                 part.set_sequence_id(number)
-                part.field("special")[:] = [0] * len(part)
-                part.field("attention")[:] = [1] * len(part)
+                part.put("special", [0] * len(part))
+                part.put("attention", [1] * len(part))
         sep, cls = _added(*self.sep, 0), _added(*self.cls, 0)
         made = [cls, encodings[0], sep]
         if len(encodings) > 1:
@@ -180,7 +181,7 @@ class RobertaProcessing(_Framed):
             _trim_all(encodings, self.add_prefix_space)
         for encoding in encodings:
             for part in (encoding, *encoding.parts) if add else (encoding,):
-                part.field("type_ids")[:] = [0] * len(part)
+                part.put("type_ids", [0] * len(part))
         return self._frame(encodings, 0, sep_before_pair=True) if add else encodings
 
 
@@ -263,7 +264,7 @@ class TemplateProcessing(PostProcessor):
             if kind == "Sequence":
                 number = int(fields["id"] == "B")
                 encoding = encodings[number].copy()
-                encoding.field("type_ids")[:] = [fields["type_id"]] * len(encoding)
+                encoding.put("type_ids", [fields["type_id"]] * len(encoding))
                 encoding.set_sequence_id(number)
                 made.append(encoding)
             elif add:

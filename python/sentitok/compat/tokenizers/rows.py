@@ -6,7 +6,7 @@ of tokens (`decoders`).
 
 import operator
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, SupportsIndex, cast
@@ -84,10 +84,9 @@ class Rows:
         self._trims = processor is not None and processor.trims()
         self._is_random = bool(model.fields.get("dropout"))
         normalizer: Normalizer | None = stages["normalizer"]
+        normalize = _normalizing(normalizer, tokenizer)
         self._spellings = {
-            id: normalizer.normalize_str(token.content)
-            if normalizer is not None and token.normalized
-            else token.content
+            id: normalize(token.content) if token.normalized else token.content
             for id, token in added.tokens.items()
         }
         self._special = {token.content for token in added.tokens.values() if token.special}
@@ -147,23 +146,21 @@ class Rows:
             "specials": specials,
             "is_split_into_words": is_split,
         }
+        if len(rows) == 1:  # whose places are found when they are asked for
+            (row,) = rows
+            found = self.tokenizer.encode(*row, seed=self._seed(), **options)
+            makers = self._makers(row if is_split else None, specials, places)
+            return [self._wrapped(found, makers, row[1] is not None)]
         made: dict[int, Encoding] = {}
+        shared = None if is_split else self._makers(None, specials, places)
         for has_pair in (False, True):
             numbers = [number for number, (_, pair) in enumerate(rows) if (pair is not None) == has_pair]
             texts = [rows[number][0] for number in numbers]
             pairs = [rows[number][1] for number in numbers] if has_pair else None
-            if len(numbers) == 1:  # whose places are found when they are asked for
-                found: Iterable[_sentitok.Encoding] = [
-                    self.tokenizer.encode(texts[0], pairs and pairs[0], seed=self._seed(), **options)
-                ]
-            else:
-                found = self.tokenizer.encode_batch(
-                    texts, pairs, offsets=places, seed=self._seed(), **options
-                )
-            for number, row in zip(numbers, found, strict=True):
-                words = rows[number] if is_split else None
-                makers = self._makers(words, specials, places)
-                made[number] = self._wrapped(row, makers, has_pair)
+            batch = self.tokenizer.encode_batch(texts, pairs, offsets=places, seed=self._seed(), **options)
+            for number, row_found in zip(numbers, batch, strict=True):
+                makers = shared or self._makers(rows[number], specials, places)
+                made[number] = self._wrapped(row_found, makers, has_pair)
         return [made[number] for number in range(len(rows))]
 
     def _seed(self) -> int:
@@ -182,8 +179,8 @@ class Rows:
         makers = {**self._makers(words, specials, True), "offsets": _untrimmed}
         if not places:
             makers.update(_WITHOUT_PLACES)
-        lists = {name: make(row) for name, make in makers.items()}
-        return Encoding.made({**lists, "type_ids": [number] * len(row)})
+        makers["type_ids"] = lambda row: [number] * len(row)
+        return Encoding.of(len(row), lambda name: makers[name](row), {})
 
     def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
         """What makes each list of a row; `words` are its texts, if they are words."""
@@ -218,6 +215,14 @@ class Rows:
         return [
             token for token in found if token is not None and not (skip_special and token in self._special)
         ]
+
+
+def _normalizing(normalizer: Normalizer | None, tokenizer: _sentitok.Tokenizer) -> Callable[[str], str]:
+    """What changes a text as a normalizer does; without making its JSON for every text."""
+    if normalizer is None:
+        return str
+    own = tokenizer.normalizer
+    return normalizer.normalize_str if own is None or normalizer.spells_bytes() else own.normalize
 
 
 def _run(found: list[int], number: int) -> tuple[int, int]:
