@@ -41,6 +41,20 @@ def loaded() -> ModuleType:
     """This package with the cases of all its modules."""
     import tokenizers_cases
 
-    from . import decoding, encoding, models_and_training, pipelines, stages, tokenizer  # noqa: F401
+    from . import (  # noqa: F401
+        asynchronous,
+        decoding,
+        encoding,
+        files_and_races,
+        kinds,
+        models_and_training,
+        normalizing,
+        pipelines,
+        processes,
+        processing,
+        shown,
+        splitting,
+        tokenizer,
+    )
 
     return tokenizers_cases

@@ -1,11 +1,6 @@
 """Cases of `test_tokenizer.py`."""
 
-import asyncio
 import copy
-import gc
-import multiprocessing
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,10 +10,7 @@ import shared_data
 
 from . import Library, case, pickled
 
-ADDED = "bindings/test_tokenizer.py::TestAddedToken::"
 FILE = "bindings/test_tokenizer.py::TestTokenizer::"
-SHOWN = "bindings/test_tokenizer.py::TestTokenizerRepr::"
-ASYNC = "bindings/test_tokenizer.py::TestAsyncTokenizer::"
 NAMES = ["my", "name", "is", "john", "pair"]
 
 
@@ -38,41 +30,6 @@ def gpt2(lib: Library) -> Any:
     tokenizer.pre_tokenizer = lib.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = lib.decoders.ByteLevel()
     return tokenizer
-
-
-@case(ADDED + "test_instantiate_with_content_only")
-def _(lib: Library) -> None:
-    token = lib.AddedToken("<mask>")
-    token.content = "<MASK>"
-    assert token.content == "<MASK>"
-    token.content = token.content.lower()
-    assert token.special is False
-    token.special = True
-    assert token.special is True
-    token.special = False
-    assert str(token) == "<mask>"
-    flags = "rstrip=False, lstrip=False, single_word=False, normalized=True, special=False"
-    assert repr(token) == f'AddedToken("<mask>", {flags})'
-    assert (token.rstrip, token.lstrip, token.single_word, token.normalized) == (False, False, False, True)
-    assert isinstance(pickled(token), lib.AddedToken)
-
-
-for test, flag in (("rstrip", "rstrip"), ("lstrip", "lstrip"), ("single_world", "single_word")):
-
-    def can_set(lib: Library, flag: str = flag) -> None:
-        token = lib.AddedToken("<mask>", **{flag: True})
-        assert getattr(token, flag) is True
-        others = {"rstrip", "lstrip", "single_word"} - {flag}
-        assert not any(getattr(token, other) for other in others)
-        assert token.normalized is True
-
-    case(f"{ADDED}test_can_set_{test}")(can_set)
-
-
-@case(ADDED + "test_can_set_normalized")
-def _(lib: Library) -> None:
-    token = lib.AddedToken("<mask>", normalized=False)
-    assert [token.rstrip, token.lstrip, token.single_word, token.normalized] == [False] * 4
 
 
 @case(FILE + "test_has_expected_type_and_methods")
@@ -331,39 +288,6 @@ def _(lib: Library) -> None:
     assert tokenizer.post_process(one, pair).tokens == ["my", "pair", "[PAD]", "[PAD]"]
 
 
-def encodes_after_a_fork(tokenizer: Any) -> None:
-    """The half of the case that asks that nothing hangs."""
-    tokenizer.encode("Hi")
-    tokenizer.encode_batch(["hi", "there"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TOKENIZERS_PARALLELISM", "false")
-        process = multiprocessing.get_context("fork").Process(
-            target=lambda: (tokenizer.encode("Hi"), tokenizer.encode_batch(["hi", "there"]))
-        )
-        process.start()
-        process.join(timeout=20)
-        ended = not process.is_alive()
-        process.kill()
-        process.join()
-    assert ended
-
-
-@case(FILE + "test_multiprocessing_with_parallelism")
-def _(lib: Library) -> None:
-    encodes_after_a_fork(lib.Tokenizer(lib.models.BPE()))
-
-
-@case(FILE + "test_multithreaded_concurrency")
-def _(lib: Library) -> None:
-    tokenizer = lib.Tokenizer(lib.models.BPE())
-    batches = [[f"my name is {name} " * 50] * 20 for name in ("john", "paul", "ringo")]
-    calls = (tokenizer.encode_batch, tokenizer.encode_batch_fast, tokenizer.encode_batch)
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        futures = [pool.submit(call, batch) for call, batch in zip(calls, batches, strict=True)] * 10
-        found = [future.result() for future in futures]
-    assert [len(one) for one in found] == [20] * 30
-
-
 @case(FILE + "test_unigram_byte_fallback")
 def _(lib: Library) -> None:
     pieces = ["<unk>", "A", "sen", "te", "n", "ce", "<0xF0>", "<0x9F>", "<0xA4>", "<0x97>", " "]
@@ -423,18 +347,6 @@ def _(lib: Library) -> None:
     assert tokenizer.get_added_tokens_decoder()[0] == lib.AddedToken("my", special=True)
 
 
-@case(FILE + "test_weakref_support", FILE + "test_weakref_with_multiple_references")
-def _(lib: Library) -> None:
-    tokenizer = lib.Tokenizer(lib.models.BPE())
-    weak, other = weakref.ref(tokenizer), tokenizer
-    assert weak() is tokenizer
-    del tokenizer
-    assert weak() is not None
-    del other
-    gc.collect()
-    assert weak() is None
-
-
 @case(FILE + "test_setting_to_none")
 def _(lib: Library) -> None:
     tokenizer = lib.Tokenizer(lib.models.BPE())
@@ -442,174 +354,6 @@ def _(lib: Library) -> None:
     tokenizer.normalizer = tokenizer.pre_tokenizer = None
     assert tokenizer.normalizer is None
     assert tokenizer.pre_tokenizer is None
-
-
-EMPTY = (
-    "model=BPE(dropout=None, unk_token=None, continuing_subword_prefix=None, end_of_word_suffix=None, "
-    "fuse_unk=False, byte_fallback=False, ignore_merges=False, vocab={}, merges=[])"
-)
-BEFORE = 'Tokenizer(version="1.0", truncation=None, padding=None, added_tokens=[], '
-
-
-@case(SHOWN + "test_repr")
-def _(lib: Library) -> None:
-    none = "normalizer=None, pre_tokenizer=None, post_processor=None, decoder=None, "
-    assert repr(lib.Tokenizer(lib.models.BPE())) == f"{BEFORE}{none}{EMPTY})"
-
-
-@case(SHOWN + "test_repr_complete")
-def _(lib: Library) -> None:
-    n = lib.normalizers
-    tokenizer = lib.Tokenizer(lib.models.BPE())
-    tokenizer.pre_tokenizer = lib.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    tokenizer.post_processor = lib.processors.TemplateProcessing(
-        single=["[CLS]", "$0", "[SEP]"],
-        pair=["[CLS]:0", "$A", "[SEP]:0", "$B:1", "[SEP]:1"],
-        special_tokens=[("[CLS]", 1), ("[SEP]", 0)],
-    )
-    tokenizer.normalizer = n.Sequence([n.Lowercase(), n.Strip()])
-
-    def special(name: str, type_id: int = 0) -> str:
-        return f'SpecialToken(id="{name}", type_id={type_id})'
-
-    one = f"{special('[CLS]')}, Sequence(id=A, type_id=0), {special('[SEP]')}"
-    tokens = ", ".join(
-        f'"{name}":SpecialToken(id="{name}", ids=[{id}], tokens=["{name}"])'
-        for name, id in (("[CLS]", 1), ("[SEP]", 0))
-    )
-    assert repr(tokenizer) == (
-        f"{BEFORE}normalizer=Sequence(normalizers=[Lowercase(), Strip(strip_left=True, strip_right=True)]), "
-        "pre_tokenizer=ByteLevel(add_prefix_space=True, trim_offsets=True, use_regex=True), "
-        f"post_processor=TemplateProcessing(single=[{one}], pair=[{one}, Sequence(id=B, type_id=1), "
-        f"{special('[SEP]', 1)}], special_tokens={{{tokens}}}), decoder=None, {EMPTY})"
-    )
-
-
-def small(lib: Library) -> Any:
-    tokenizer = words(lib)
-    tokenizer.pre_tokenizer = lib.pre_tokenizers.Whitespace()
-    return tokenizer
-
-
-def same_later(lib: Library, given: Any, tokenizer: Any = None, **options: Any) -> None:
-    """What is awaited is what is called."""
-    tokenizer = tokenizer or small(lib)
-
-    async def both() -> None:
-        for now, later in (
-            (tokenizer.encode_batch, tokenizer.async_encode_batch),
-            (tokenizer.encode_batch_fast, tokenizer.async_encode_batch_fast),
-        ):
-            for a, b in zip(now(given, **options), await later(given, **options), strict=True):
-                for name in ("tokens", "ids", "offsets", "attention_mask", "special_tokens_mask", "type_ids"):
-                    assert getattr(a, name) == getattr(b, name)
-
-    asyncio.run(both())
-
-
-@case(ASYNC + "test_basic_encoding")
-def _(lib: Library) -> None:
-    for given in (["my name is john", "my pair"], [("my name", "is john"), ("my", "pair")], []):
-        same_later(lib, given)
-
-
-@case(ASYNC + "test_encode")
-def _(lib: Library) -> None:
-    tokenizer = small(lib)
-
-    async def check(*texts: str) -> None:
-        assert (await tokenizer.async_encode(*texts)).ids == tokenizer.encode(*texts).ids
-
-    asyncio.run(check("my name is john", "my pair"))
-    asyncio.run(check("my name is john"))
-
-
-@case(ASYNC + "test_with_special_tokens")
-def _(lib: Library) -> None:
-    tokenizer = small(lib)
-    tokenizer.add_special_tokens(["[CLS]", "[SEP]"])
-    tokenizer.post_processor = lib.processors.TemplateProcessing(
-        single=["[CLS]", "$0", "[SEP]"],
-        pair=["[CLS]", "$A", "[SEP]", "$B", "[SEP]"],
-        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
-    )
-    for add in (True, False):
-        same_later(lib, ["my name is john", "my pair"], tokenizer, add_special_tokens=add)
-
-
-@case(ASYNC + "test_with_truncation_padding")
-def _(lib: Library) -> None:
-    tokenizer = small(lib)
-    tokenizer.enable_truncation(2)
-    tokenizer.enable_padding(length=4)
-    same_later(lib, ["my name is john", "pair longer"], tokenizer)
-    same_later(lib, [("my name", "is john"), ("pair", "longer")], tokenizer)
-
-
-@case(ASYNC + "test_various_input_formats")
-def _(lib: Library) -> None:
-    for given in (["my name", "is john"], ("my name", "is john"), [("my name", "is john"), ["my", "pair"]]):
-        same_later(lib, given)
-
-
-@case(ASYNC + "test_error_handling")
-def _(lib: Library) -> None:
-    tokenizer = small(lib)
-    for given, options in ((123, {}), ("my name", {"is_pretokenized": True})):
-        with pytest.raises(TypeError):
-            tokenizer.encode_batch(given, **options)
-
-        async def later(given: Any = given, options: Any = options) -> None:
-            await tokenizer.async_encode_batch(given, **options)
-
-        with pytest.raises(TypeError):
-            asyncio.run(later())
-
-
-@case(ASYNC + "test_concurrency")
-def _(lib: Library) -> None:
-    tokenizer, batch = small(lib), ["my name is john " * 50] * 20
-
-    async def several() -> list[Any]:
-        calls = (
-            tokenizer.async_encode_batch,
-            tokenizer.async_encode_batch_fast,
-            tokenizer.async_encode_batch,
-        )
-        return await asyncio.gather(*[call(batch) for call in calls])
-
-    assert [len(found) for found in asyncio.run(several())] == [20] * 3
-
-
-@case(ASYNC + "test_decode")
-def _(lib: Library) -> None:
-    tokenizer = words(lib)
-    rows, texts = [[0, 1, 2, 3], [4]], ["my name is john", "pair"]
-
-    async def later() -> Any:
-        return await tokenizer.async_decode_batch(rows)
-
-    assert tokenizer.decode(rows[0]) == texts[0]
-    assert tokenizer.decode_batch(rows) == texts
-    assert asyncio.run(later()) == texts
-
-
-@case(ASYNC + "test_large_batch")
-def _(lib: Library) -> None:
-    same_later(lib, ["my name is john"] * 1000)
-
-
-@case(ASYNC + "test_numpy_inputs")
-def _(lib: Library) -> None:
-    same_later(lib, np.array(["my name", "is john", "pair longer"]))
-    same_later(lib, np.array([["my", "name"], ["is", "john"]], dtype=object), is_pretokenized=True)
-
-
-@case(ASYNC + "test_async_methods_existence")
-def _(lib: Library) -> None:
-    tokenizer = words(lib)
-    assert callable(tokenizer.async_encode_batch)
-    assert callable(tokenizer.async_encode_batch_fast)
 
 
 @case(FILE + "test_from_pretrained", FILE + "test_from_pretrained_revision")
