@@ -22,7 +22,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     sentitok.train_wordpiece(texts=["the fox owns it, where is the house of the dog?"], vocab_size=120).save(
         "tokenizer.json"
     )
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 6
     namespace: dict[str, object] = {}
     for block in BLOCKS:
         exec(block, namespace)
@@ -52,10 +52,42 @@ def test_names_of_the_tables_are_there() -> None:
         assert hasattr(classes[owner], name), f"{owner}.{name}"
 
 
-def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
-    """The table's left column gives what its right column does."""
+def rows_of(section: str) -> list[str]:
+    """The rows of a section's table."""
+    text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return [line for line in text.splitlines() if line.startswith("| `")]
+
+
+def plain(value: object) -> object:
+    """Arrays and batches as lists."""
     import numpy as np
 
+    if isinstance(value, np.ndarray):
+        return [tuple(row) for row in value.tolist()] if value.ndim == 2 else value.tolist()
+    return value.to_list() if isinstance(value, sentitok.EncodingBatch) else value
+
+
+def test_calls_of_tokenizers_are_equal() -> None:
+    """The table's left column gives what its right column does."""
+    from sentitok.compat.tokenizers import BertWordPieceTokenizer
+
+    text, pair = "The fox [SEP] owns 東京", "a house"
+    trained = sentitok.train_wordpiece(
+        texts=["the fox owns it, where is the house of the dog?"], vocab_size=120
+    )
+    tok = BertWordPieceTokenizer(trained.vocab())._tokenizer
+    rows = [tok.encode(text).ids, [3, 7, 9]]
+    values = {"tok": tok, "tokenizer": tok.sentitok, "text": text, "pair": pair, "texts": [text, "", "a b"]}
+    lines = rows_of("tokenizers")
+    assert len(lines) > 8
+    for line in lines:
+        left, right = (re.findall(r"`([^`]+)`", cell)[0] for cell in line.split("|")[1:3])
+        scope = {**values, "rows": rows}
+        assert plain(eval(left, dict(scope))) == plain(eval(right, dict(scope))), left
+
+
+def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
+    """The table's left column gives what its right column does."""
     from sentitok.compat import tiktoken
 
     text, texts, id = "hello <|endoftext|> world", ["a b", "", "naïve"], 50256
@@ -63,8 +95,7 @@ def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
     tokenizer, enc = sentitok.get_encoding("gpt2", ranks), tiktoken.get_encoding("gpt2", ranks)
     rows = [[262], [id, 3]]
     values = {"tokenizer": tokenizer, "enc": enc, "text": text, "texts": texts, "id": id, "rows": rows}
-    table = PAGE.split("## Fast")[0]
-    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    lines = rows_of("tiktoken")
     assert len(lines) > 8
     for line in lines:
         theirs, ours = (
@@ -75,8 +106,4 @@ def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
             values["text"] = "hello world"
         left, right = eval(theirs, dict(values)), eval(ours, dict(values))
         values["text"] = text
-        if isinstance(right, np.ndarray):
-            right = right.tolist()
-        elif isinstance(right, sentitok.EncodingBatch):
-            right = right.to_list()
-        assert left == right, theirs
+        assert left == plain(right), theirs

@@ -1,0 +1,42 @@
+"""tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` in the place of `tokenizers`.
+
+Ids, tokens, offsets and masks are those of tokenizers 0.23; what differs, and what is not there,
+stands in docs/compat.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
+tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
+"""
+
+from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from .added import AddedToken
+from .encoding import Encoding
+from .implementations import (
+    BertWordPieceTokenizer,
+    ByteLevelBPETokenizer,
+    CharBPETokenizer,
+    SentencePieceBPETokenizer,
+    SentencePieceUnigramTokenizer,
+)
+from .models import Token
+from .stages import Regex
+from .strings import NormalizedString, PreTokenizedString
+from .tokenizer import Tokenizer
+
+__all__ = [
+    "AddedToken",
+    "BertWordPieceTokenizer",
+    "ByteLevelBPETokenizer",
+    "CharBPETokenizer",
+    "Encoding",
+    "NormalizedString",
+    "PreTokenizedString",
+    "Regex",
+    "SentencePieceBPETokenizer",
+    "SentencePieceUnigramTokenizer",
+    "Token",
+    "Tokenizer",
+    "decoders",
+    "models",
+    "normalizers",
+    "pre_tokenizers",
+    "processors",
+    "trainers",
+]

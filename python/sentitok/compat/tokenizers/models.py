@@ -1,0 +1,344 @@
+"""tokenizers' models: `models.BPE(vocab, merges)`, `models.WordPiece()`, to be trained or given.
+
+A model holds its vocabulary as tokenizer.json does; sentitok's is made of it when a tokenizer first
+encodes.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from ... import atomic
+from ...messages import shown
+from .carrier import built
+from .fields import Field, Json
+from .stages import Stage
+
+if TYPE_CHECKING:
+    from .trainers import Trainer
+
+__all__ = ["BPE", "Model", "Token", "Unigram", "WordLevel", "WordPiece"]
+
+_Vocab = Mapping[str, int] | str
+_Merges = Iterable[tuple[str, str]]
+
+
+class Token(NamedTuple):
+    """A token of `Model.tokenize`: its id, its spelling, and where it is, in bytes of the text."""
+
+    id: int
+    value: str
+    offsets: tuple[int, int]
+
+
+class Model(Stage, room="model"):
+    """What cuts the pieces of a text into tokens."""
+
+    @cached_property
+    def vocab(self) -> dict[str, int]:
+        """The ids of all tokens."""
+        vocab: dict[str, int] = self.fields["vocab"]
+        return vocab
+
+    @cached_property
+    def _tokens(self) -> dict[int, str]:
+        return {id: token for token, id in self.vocab.items()}
+
+    def token_to_id(self, token: str) -> int | None:
+        """Returns the id of a token."""
+        return self.vocab.get(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """Returns the token of an id."""
+        if id < 0:
+            raise OverflowError(f"id is {id}; it is 0 or more")
+        return self._tokens.get(id)
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Returns the tokens of a piece: of a text that is not split any more."""
+        if not isinstance(sequence, str):
+            raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
+        found = self._alone.encode(sequence, add_special_tokens=False)
+        places = map(tuple, found.offsets("bytes", trim=False).tolist())
+        values = found.surfaces if isinstance(self, Unigram) else found.tokens
+        return [Token(*one) for one in zip(found.ids.tolist(), values, places, strict=True)]
+
+    @property
+    def _alone(self) -> Any:
+        return built({"version": "1.0", "added_tokens": [], "model": self.spec()})
+
+    def get_trainer(self) -> "Trainer":
+        """Returns a trainer with defaults."""
+        from . import trainers
+
+        made = getattr(trainers, type(self).__name__.replace("BPE", "Bpe") + "Trainer")
+        return cast("Trainer", made())
+
+    def save(self, folder: str, prefix: str | None = None) -> list[str]:
+        """Writes the files of the model, and returns their paths."""
+        files = {}
+        for name, text in self.written().items():
+            path = Path(folder) / (name if prefix is None else f"{prefix}-{name}")
+            atomic.write(path, text.encode())
+            files[name] = str(path)
+        return list(files.values())
+
+    def written(self) -> dict[str, str]:
+        """Returns the texts of the files of the model, by name."""
+        return {"vocab.json": _json(self.vocab)}
+
+    def become(self, fields: Json) -> None:
+        """Takes over what training made."""
+        self.__dict__.pop("vocab", None)
+        self.__dict__.pop("_tokens", None)
+        self.fields.update(fields)
+
+
+class BPE(Model):
+    """Byte pair encoding.
+
+    Args:
+        vocab: the id of each token, or the path of a vocab.json.
+        merges: the pairs that are merged, the first ones first, or the path of a merges.txt.
+        cache_capacity: taken and not used: there is no cache to be sized.
+        dropout: how likely a merge is left out.
+        unk_token: the token of a character that is not there.
+        continuing_subword_prefix: what tokens inside a word begin with.
+        end_of_word_suffix: what tokens at the end of a word end with.
+        fuse_unk: whether unknown characters in a row are one token.
+        byte_fallback: whether unknown characters are spelled by tokens such as `<0xE5>`.
+        ignore_merges: whether a piece that is a token is that, without merging.
+    """
+
+    dropout = Field[float | None]()
+    unk_token = Field[str | None]()
+    continuing_subword_prefix = Field[str | None]()
+    end_of_word_suffix = Field[str | None]()
+    fuse_unk = Field[bool]()
+    byte_fallback = Field[bool]()
+    ignore_merges = Field[bool]()
+
+    def __init__(
+        self,
+        vocab: _Vocab | None = None,
+        merges: _Merges | str | None = None,
+        *,
+        cache_capacity: int | None = None,
+        dropout: float | None = None,
+        unk_token: str | None = None,
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        fuse_unk: bool = False,
+        byte_fallback: bool = False,
+        ignore_merges: bool = False,
+    ) -> None:
+        if (vocab is None) != (merges is None):
+            raise ValueError("`vocab` and `merges` must be both specified")
+        if isinstance(vocab, str) != isinstance(merges, str):
+            raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
+        if isinstance(vocab, str) and isinstance(merges, str):
+            vocab, merges = self.read_file(vocab, merges)
+        if dropout is not None and not 0 <= dropout <= 1:
+            raise ValueError(f"dropout={dropout}: Dropout should be between 0 and 1, inclusive")
+        super().__init__(
+            dropout=dropout,
+            unk_token=unk_token,
+            continuing_subword_prefix=continuing_subword_prefix,
+            end_of_word_suffix=end_of_word_suffix,
+            fuse_unk=bool(fuse_unk),
+            byte_fallback=byte_fallback,
+            ignore_merges=ignore_merges,
+        )
+        self.fields["vocab"] = _by_id(cast("Mapping[str, int]", vocab or {}))
+        self.fields["merges"] = [list(pair) for pair in merges or []]
+        self._check_merges()
+
+    def _check_merges(self) -> None:
+        vocab = self.fields["vocab"]
+        n_prefix = len(self.continuing_subword_prefix or "")
+        for first, second in self.fields["merges"]:
+            for token in (first, second, first + second[n_prefix:]):
+                if token not in vocab:
+                    raise ValueError(f"Error while initializing BPE: Token `{token}` out of vocabulary")
+
+    @classmethod
+    def _of(cls, fields: Json) -> Self:
+        known: Json = {
+            "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+            "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {},
+        }  # fmt: skip
+        made = super()._of({**known, **fields})
+        merges = made.fields["merges"]
+        if merges and isinstance(merges[0], str):  # as older files have them
+            made.fields["merges"] = [merge.split(" ", 1) for merge in merges]
+        return made
+
+    @staticmethod
+    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+        """Reads a vocab.json and a merges.txt.
+
+        Raises:
+            ValueError: for a line that is no pair.
+        """
+        pairs = []
+        for number, line in enumerate(Path(merges).read_text("utf-8").split("\n"), 1):
+            if line.startswith("#version") or not line.strip("\r"):
+                continue
+            parts = line.rstrip("\r").split(" ")
+            if len(parts) != 2:
+                raise ValueError(f"{merges}, line {number}: {shown(line)} is no pair of tokens")
+            pairs.append((parts[0], parts[1]))
+        return _vocab_json(vocab), pairs
+
+    @classmethod
+    def from_file(cls, vocab: str, merges: str, **kwargs: Any) -> "BPE":
+        """Returns the model of a vocab.json and a merges.txt."""
+        return cls(*cls.read_file(vocab, merges), **kwargs)
+
+    def written(self) -> dict[str, str]:
+        """As in `Model`."""
+        merges = "".join(f"{first} {second}\n" for first, second in self.fields["merges"])
+        return {**super().written(), "merges.txt": f"#version: 0.2\n{merges}"}
+
+
+class WordPiece(Model):
+    """BERT's model: the longest token first.
+
+    Args:
+        vocab: the id of each token, or the path of a vocab.txt.
+        unk_token: the token of a word that cannot be written.
+        max_input_chars_per_word: longer words are unknown.
+        continuing_subword_prefix: what tokens inside a word begin with.
+    """
+
+    unk_token = Field[str]()
+    continuing_subword_prefix = Field[str]()
+    max_input_chars_per_word = Field[int]()
+
+    def __init__(
+        self,
+        vocab: _Vocab | None = None,
+        *,
+        unk_token: str = "[UNK]",
+        max_input_chars_per_word: int = 100,
+        continuing_subword_prefix: str = "##",
+    ) -> None:
+        if isinstance(vocab, str):
+            vocab = self.read_file(vocab)
+        super().__init__(
+            unk_token=str(unk_token),
+            continuing_subword_prefix=continuing_subword_prefix,
+            max_input_chars_per_word=max_input_chars_per_word,
+        )
+        self.fields["vocab"] = _by_id(vocab or {})
+
+    @staticmethod
+    def read_file(vocab: str) -> dict[str, int]:
+        """Reads a vocab.txt: a token a line."""
+        lines = Path(vocab).read_text("utf-8").split("\n")
+        return {line.rstrip(): id for id, line in enumerate(lines[: -1 if not lines[-1] else None])}
+
+    @classmethod
+    def from_file(cls, vocab: str, **kwargs: Any) -> "WordPiece":
+        """Returns the model of a vocab.txt."""
+        return cls(cls.read_file(vocab), **kwargs)
+
+    def written(self) -> dict[str, str]:
+        """As in `Model`."""
+        return {"vocab.txt": "".join(f"{token}\n" for token in self.vocab)}
+
+
+class WordLevel(Model):
+    """Words that are there, and an unknown one.
+
+    Args:
+        vocab: the id of each word, or the path of a vocab.json.
+        unk_token: the token of the other words.
+    """
+
+    unk_token = Field[str]()
+
+    def __init__(self, vocab: _Vocab | None = None, unk_token: str = "<unk>") -> None:
+        if isinstance(vocab, str):
+            vocab = self.read_file(vocab)
+        self.fields = {"vocab": _by_id(vocab or {})}
+        self.unk_token = unk_token
+
+    @staticmethod
+    def read_file(vocab: str) -> dict[str, int]:
+        """Reads a vocab.json."""
+        return _vocab_json(vocab)
+
+    @classmethod
+    def from_file(cls, vocab: str, unk_token: str = "<unk>") -> "WordLevel":
+        """Returns the model of a vocab.json."""
+        return cls(cls.read_file(vocab), unk_token)
+
+
+class Unigram(Model):
+    """The most likely tokens, as SentencePiece has them.
+
+    Args:
+        vocab: the tokens, each with the logarithm of how likely it is, by id.
+        unk_id: the id of the token for what no token writes.
+        byte_fallback: whether that is spelled by tokens such as `<0xE5>`.
+        alpha: how flat ways are drawn; see `sentitok.Tokenizer.sample`.
+        nbest_size: from how many of the best ways is drawn.
+    """
+
+    def __init__(
+        self,
+        vocab: Iterable[tuple[str, float]] | None = None,
+        unk_id: int | None = None,
+        byte_fallback: bool | None = None,
+        alpha: float | None = None,
+        nbest_size: int | None = None,
+    ) -> None:
+        if vocab is None and unk_id is not None:
+            raise ValueError("`vocab` and `unk_id` must be both specified")
+        if vocab is None:
+            vocab, unk_id = [("<unk>", 0.0)], 0
+        pieces = [[piece, float(score)] for piece, score in vocab]
+        if unk_id is not None and unk_id >= len(pieces):
+            raise ValueError(
+                f"Error while loading Unigram: The `unk_id` is larger than vocabulary size: {unk_id}, and "
+                f"there are {len(pieces)} pieces"
+            )
+        self.fields = {"unk_id": unk_id, "vocab": pieces, "byte_fallback": bool(byte_fallback)}
+        self.alpha, self.nbest_size = alpha, nbest_size
+
+    @classmethod
+    def _of(cls, fields: Json) -> Self:
+        made = super()._of({"unk_id": None, "vocab": [], "byte_fallback": False, **fields})
+        made.alpha = made.nbest_size = None
+        return made
+
+    @cached_property
+    def vocab(self) -> dict[str, int]:
+        """The ids of all tokens."""
+        return {piece: id for id, (piece, _) in enumerate(self.fields["vocab"])}
+
+    def written(self) -> dict[str, str]:
+        """As in `Model`."""
+        fields = ("unk_id", "vocab", "byte_fallback")
+        return {"unigram.json": json.dumps({name: self.fields[name] for name in fields}, ensure_ascii=False)}
+
+
+def _by_id(vocab: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(vocab.items(), key=_id_of))
+
+
+_id_of: Callable[[tuple[str, int]], int] = lambda item: item[1]  # noqa: E731
+
+
+def _vocab_json(path: str) -> dict[str, int]:
+    found = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: a vocab.json is an object of tokens and ids")
+    return {token: id for token, id in found.items() if isinstance(id, int)}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

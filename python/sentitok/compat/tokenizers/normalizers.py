@@ -1,0 +1,206 @@
+"""tokenizers' normalizers: `normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])`.
+
+What they make of a text is what sentitok's normalizers do. Those that are written in Python
+(`Normalizer.custom`) run on their own: change the texts by them before they are encoded.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from .alphabet import spelled
+from .carrier import carried
+from .fields import Field, Json
+from .stages import Regex as _Regex
+from .stages import Stage, Steps, pattern
+from .strings import NormalizedString
+
+__all__ = [
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "BertNormalizer",
+    "ByteLevel",
+    "Lowercase",
+    "Nmt",
+    "Normalizer",
+    "Precompiled",
+    "Prepend",
+    "Replace",
+    "Sequence",
+    "Strip",
+    "StripAccents",
+    "unicode_normalizer_from_str",
+]
+
+
+class Normalizer(Stage, room="normalizer"):
+    """What changes a text before it is split."""
+
+    @staticmethod
+    def custom(obj: object) -> "Normalizer":
+        """Returns a normalizer that is an object with `normalize(normalized)`; no tokenizer takes it."""
+        from .custom import CustomNormalizer
+
+        return CustomNormalizer(obj)
+
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Raises: `normalize_str` returns the new text."""
+        raise NotImplementedError(
+            "where characters come from is not kept: normalize_str(text) returns the text"
+        )
+
+    def normalize_str(self, sequence: str) -> str:
+        """Returns what becomes of a text."""
+        if not isinstance(sequence, str):
+            raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
+        normalizer = carried(normalizer=self.spec()).normalizer
+        return sequence if normalizer is None else normalizer.normalize(sequence)
+
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return False
+
+
+class BertNormalizer(Normalizer):
+    """What BERT does: cleans, puts blanks around Chinese characters, strips accents, lowers."""
+
+    clean_text = Field[bool]()
+    handle_chinese_chars = Field[bool]()
+    strip_accents = Field[bool | None]()
+    lowercase = Field[bool]()
+
+    def __init__(
+        self,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        lowercase: bool = True,
+    ) -> None:
+        super().__init__(
+            clean_text=clean_text,
+            handle_chinese_chars=handle_chinese_chars,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+        )
+
+
+class NFC(Normalizer):
+    """Unicode's form C."""
+
+
+class NFD(Normalizer):
+    """Unicode's form D."""
+
+
+class NFKC(Normalizer):
+    """Unicode's form KC."""
+
+
+class NFKD(Normalizer):
+    """Unicode's form KD."""
+
+
+class Nmt(Normalizer):
+    """SentencePiece's rules for control characters and blanks."""
+
+
+class Lowercase(Normalizer):
+    """Lower case."""
+
+
+class StripAccents(Normalizer):
+    """Leaves out marks, which forms D and KD make characters of their own."""
+
+
+class ByteLevel(Normalizer):
+    """A character a byte."""
+
+    def normalize_str(self, sequence: str) -> str:
+        """Returns what becomes of a text."""
+        return spelled(sequence.encode())
+
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return True
+
+
+class Strip(Normalizer):
+    """Leaves out white space at the ends."""
+
+    left = Field[bool]("strip_left")
+    right = Field[bool]("strip_right")
+
+    def __init__(self, left: bool = True, right: bool = True) -> None:
+        super().__init__(left=left, right=right)
+
+
+class Prepend(Normalizer):
+    """Puts a text in front."""
+
+    prepend = Field[str]()
+
+    def __init__(self, prepend: str = "▁") -> None:
+        super().__init__(prepend=prepend)
+
+
+class Replace(Normalizer):
+    """Puts a text in the place of another, or of what a regular expression matches."""
+
+    content = Field[str]()
+
+    def __init__(self, pattern: str | _Regex, content: str) -> None:
+        self.fields = {"pattern": _looked_for(pattern)}
+        if not isinstance(content, str):
+            raise TypeError(f"{type(content).__name__!r} object is not an instance of 'str'")
+        self.content = content
+
+    @property
+    def pattern(self) -> NoReturn:
+        """Raises: a pattern cannot be read back, nor set."""
+        raise NotImplementedError("a pattern cannot be read back: make another Replace")
+
+
+class Precompiled(Normalizer):
+    """SentencePiece's rules as its models hold them."""
+
+    def __init__(self, precompiled_charsmap: bytes) -> None:
+        text = base64.b64encode(bytes(precompiled_charsmap)).decode("ascii")
+        self.fields = {"precompiled_charsmap": text}
+
+
+class Sequence(Steps[Normalizer], Normalizer):
+    """One after the other."""
+
+    key = "normalizers"
+
+    def __init__(self, normalizers: Iterable[Normalizer]) -> None:
+        self._hold(normalizers, Normalizer)
+
+    @classmethod
+    def _of(cls, fields: Json) -> "Sequence":
+        return cls([Normalizer.from_spec(spec) for spec in fields[cls.key]])
+
+    def normalize_str(self, sequence: str) -> str:
+        """Returns what becomes of a text."""
+        for stage in self.stages:
+            sequence = stage.normalize_str(sequence)
+        return sequence
+
+    def spells_bytes(self) -> bool:
+        """Whether the text becomes a character a byte."""
+        return any(stage.spells_bytes() for stage in self.stages)
+
+
+_looked_for = pattern
+_FORMS: dict[str, type[Normalizer]] = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+
+
+def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
+    """Returns a form by its name: `"nfc"`, `"nfd"`, `"nfkc"` or `"nfkd"`."""
+    if normalizer not in _FORMS:
+        raise ValueError(f"{normalizer!r} is not a known unicode normalizer. Available are {[*_FORMS]}")
+    made: Any = _FORMS[normalizer]
+    form: Normalizer = made()
+    return form

@@ -1,0 +1,201 @@
+"""tokenizers' pre-tokenizers: `pre_tokenizers.Whitespace()`, `pre_tokenizers.ByteLevel()`.
+
+How they split is what sentitok's pre-tokenizers do. Those that are written in Python
+(`PreTokenizer.custom`) run on their own: encode their pieces with `is_pretokenized=True`.
+"""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from .alphabet import ALPHABET, spelled
+from .carrier import carried
+from .fields import Field, Json
+from .stages import Regex as _Regex
+from .stages import Stage, Steps, one_char, one_of, pattern
+from .strings import PreTokenizedString
+
+__all__ = [
+    "BertPreTokenizer",
+    "ByteLevel",
+    "CharDelimiterSplit",
+    "Digits",
+    "FixedLength",
+    "Metaspace",
+    "PreTokenizer",
+    "Punctuation",
+    "Sequence",
+    "Split",
+    "UnicodeScripts",
+    "Whitespace",
+    "WhitespaceSplit",
+]
+
+_BEHAVIORS = {
+    "removed": "Removed",
+    "isolated": "Isolated",
+    "merged_with_previous": "MergedWithPrevious",
+    "merged_with_next": "MergedWithNext",
+    "contiguous": "Contiguous",
+}
+_NAMES = {written: name for name, written in _BEHAVIORS.items()}
+_SCHEME = one_of("first", "never", "always")
+
+
+def _behavior() -> Field[str]:
+    """What becomes of what separates."""
+    return Field[str](check=one_of(*_BEHAVIORS, spelled=_BEHAVIORS.__getitem__), shown=_NAMES.__getitem__)
+
+
+class PreTokenizer(Stage, room="pre-tokenizer"):
+    """What splits a text before the model sees its pieces."""
+
+    @staticmethod
+    def custom(pretok: object) -> "PreTokenizer":
+        """Returns a pre-tokenizer that is an object with `pre_tokenize(pretok)`; no tokenizer takes it."""
+        from .custom import CustomPreTokenizer
+
+        return CustomPreTokenizer(pretok)
+
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Raises: `pre_tokenize_str` returns the pieces."""
+        raise NotImplementedError("pieces are not kept in an object: pre_tokenize_str(text) returns them")
+
+    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
+        """Returns the pieces of a text, and where each is in it, in characters."""
+        if not isinstance(sequence, str):
+            raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
+        splitter = carried(pre_tokenizer=self.spec()).pre_tokenizer
+        pieces = splitter.pieces(sequence)
+        if self.spells_bytes():
+            pieces = [spelled(piece.encode()) for piece in pieces]
+        return list(zip(pieces, splitter.split(sequence), strict=True))
+
+    def spells_bytes(self) -> bool:
+        """Whether the pieces are a character a byte."""
+        return False
+
+
+class BertPreTokenizer(PreTokenizer):
+    """Words and signs, as BERT has them."""
+
+
+class Whitespace(PreTokenizer):
+    r"""What `\w+|[^\w\s]+` matches."""
+
+
+class WhitespaceSplit(PreTokenizer):
+    """What stands between white space."""
+
+
+class UnicodeScripts(PreTokenizer):
+    """Cuts where the script changes."""
+
+
+class ByteLevel(PreTokenizer):
+    """GPT-2's pieces, a character a byte."""
+
+    add_prefix_space = Field[bool]()
+    trim_offsets = Field[bool]()
+    use_regex = Field[bool]()
+
+    def __init__(
+        self,
+        add_prefix_space: bool = True,
+        use_regex: bool = True,
+        trim_offsets: bool = True,
+        type: str = "ByteLevel",  # as in the JSON, whose fields are given back
+    ) -> None:
+        super().__init__(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
+
+    @staticmethod
+    def alphabet() -> list[str]:
+        """Returns the 256 characters that stand for bytes."""
+        return list(ALPHABET)
+
+    def spells_bytes(self) -> bool:
+        """Whether the pieces are a character a byte."""
+        return True
+
+
+class Metaspace(PreTokenizer):
+    """Words with a mark for the blank in front of each."""
+
+    replacement = Field[str](check=one_char)
+    prepend_scheme = Field[str](check=_SCHEME)
+    split = Field[bool]()
+
+    def __init__(self, replacement: str = "▁", prepend_scheme: str = "always", split: bool = True) -> None:
+        super().__init__(replacement=replacement, prepend_scheme=prepend_scheme, split=split)
+
+
+class CharDelimiterSplit(PreTokenizer):
+    """What stands between a character."""
+
+    delimiter = Field[str](check=one_char)
+
+    def __init__(self, delimiter: str) -> None:
+        super().__init__(delimiter=delimiter)
+
+
+class Punctuation(PreTokenizer):
+    """Cuts at signs."""
+
+    behavior = _behavior()
+
+    def __init__(self, behavior: str = "isolated") -> None:
+        super().__init__(behavior=behavior)
+
+
+class Digits(PreTokenizer):
+    """Cuts around numbers, or each digit."""
+
+    individual_digits = Field[bool]()
+
+    def __init__(self, individual_digits: bool = False) -> None:
+        super().__init__(individual_digits=individual_digits)
+
+
+class FixedLength(PreTokenizer):
+    """Pieces of as many characters."""
+
+    length = Field[int]()
+
+    def __init__(self, length: int = 5) -> None:
+        super().__init__(length=length)
+
+
+class Split(PreTokenizer):
+    """Cuts at a text or at what a regular expression matches."""
+
+    behavior = _behavior()
+    invert = Field[bool]()
+
+    def __init__(self, pattern: str | _Regex, behavior: str, invert: bool = False) -> None:
+        self.fields = {"pattern": _looked_for(pattern)}
+        self.behavior = behavior
+        self.invert = invert
+
+    @property
+    def pattern(self) -> NoReturn:
+        """Raises: a pattern cannot be read back, nor set."""
+        raise NotImplementedError("a pattern cannot be read back: make another Split")
+
+
+class Sequence(Steps[PreTokenizer], PreTokenizer):
+    """One after the other, each in the pieces of the one before."""
+
+    key = "pretokenizers"
+
+    def __init__(self, pretokenizers: Iterable[PreTokenizer]) -> None:
+        self._hold(pretokenizers, PreTokenizer)
+
+    @classmethod
+    def _of(cls, fields: Json) -> "Sequence":
+        return cls([PreTokenizer.from_spec(spec) for spec in fields[cls.key]])
+
+    def spells_bytes(self) -> bool:
+        """Whether the pieces are a character a byte."""
+        return any(stage.spells_bytes() for stage in self.stages)
+
+
+_looked_for = pattern

@@ -1,0 +1,241 @@
+"""`Rows`: texts through sentitok's tokenizer, and what it made as tokenizers' lists.
+
+Also ids to text: sentitok's own decoder where both give the same, and else what the decoder says
+of tokens (`decoders`).
+"""
+
+import operator
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, SupportsIndex, cast
+
+from ... import _sentitok
+from .added import AddedTokens
+from .alphabet import as_bytes
+from .decoders import Decoder
+from .encoding import Encoding, Ranges
+from .inputs import Row
+from .models import Model, Unigram
+from .normalizers import Normalizer
+from .processors import PostProcessor
+
+__all__ = ["Rows"]
+
+_Make = Callable[[_sentitok.Encoding], list[Any]]
+
+
+def _signs(row: _sentitok.Encoding) -> list[Any]:
+    return list(row.special_tokens_mask.astype("int64").tolist())
+
+
+def _words(row: _sentitok.Encoding) -> list[int | None]:
+    return [None if word < 0 else word for word in row.word_ids.tolist()]
+
+
+def _trimmed(row: _sentitok.Encoding) -> list[Any]:
+    return list(map(tuple, row.offsets().tolist()))
+
+
+def _untrimmed(row: _sentitok.Encoding) -> list[Any]:
+    """Where tokens are. What is put in front of a text or a word has the place of what follows."""
+    places = row.offsets(trim=False)
+    empty = (places[:, 0] == places[:, 1]) & (row.sequence_ids >= 0)
+    if empty.any():
+        places = places.copy()
+        places[empty] += (0, 1)
+    return list(map(tuple, places.tolist()))
+
+
+_MAKERS: dict[str, _Make] = {
+    "ids": lambda row: cast("list[Any]", row.ids.tolist()),
+    "type_ids": lambda row: cast("list[Any]", row.type_ids.tolist()),
+    "words": _words,
+    "special": _signs,
+    "attention": lambda row: [1] * len(row),
+}
+# Where nobody asks for places, an unknown token is spelled as it is.
+_WITHOUT_PLACES: dict[str, _Make] = {
+    "offsets": lambda row: [(0, 0)] * len(row),
+    "words": lambda row: [None] * len(row),
+    "tokens": lambda row: row.tokens,
+}
+
+
+class Rows:
+    """A tokenizer of sentitok with what its lists and texts need of the stages.
+
+    Args:
+        tokenizer: made of the stages.
+        model: the model.
+        stages: the other stages by their names, `None` where there is none.
+        added: the added tokens.
+    """
+
+    def __init__(
+        self, tokenizer: _sentitok.Tokenizer, model: Model, stages: Mapping[str, Any], added: AddedTokens
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._model = model
+        self._decoder: Decoder | None = stages["decoder"]
+        processor: PostProcessor | None = stages["post_processor"]
+        self._has_processor = processor is not None
+        self._trims = processor is not None and processor.trims()
+        self._is_random = bool(model.fields.get("dropout"))
+        normalizer: Normalizer | None = stages["normalizer"]
+        normalize = _normalizing(normalizer, tokenizer)
+        self._spellings = {
+            id: normalize(token.content) if token.normalized else token.content
+            for id, token in added.tokens.items()
+        }
+        self._special = {token.content for token in added.tokens.values() if token.special}
+        # Added tokens that decode otherwise than by their own text.
+        self._odd = frozenset(
+            id
+            for id, token in added.tokens.items()
+            if self._spellings[id] != token.content or as_bytes(token.content) != token.content.encode()
+        )
+        # Added tokens that may be found in another spelling; an unknown word keeps that of its token.
+        unknown = model.vocab.get(model.fields.get("unk_token") or "")
+        self._found_otherwise = frozenset(
+            id
+            for id, token in added.tokens.items()
+            if id != unknown and (token.lstrip or token.rstrip or self._spellings[id] != token.content)
+        )
+
+    def _tokens(self, row: _sentitok.Encoding, words: Row | None, specials: str) -> list[str]:
+        """The spelling of each token, and what stood there of those that are found otherwise."""
+        ids, is_unigram = row.ids.tolist(), isinstance(self._model, Unigram)
+        if not is_unigram and self._found_otherwise.isdisjoint(ids):
+            return row.tokens
+        surfaces = row.surfaces if words is None else self._surfaces(row, words, specials)
+        if is_unigram:
+            return surfaces
+        several = zip(ids, row.tokens, surfaces, strict=True)
+        return [surface if id in self._found_otherwise else token for id, token, surface in several]
+
+    def _surfaces(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[str]:
+        """What stood there, of texts that are words: that of each word on its own."""
+        surfaces, numbers = row.tokens, row.sequence_ids.tolist()
+        for number, text in enumerate(words):
+            encode = partial(self.tokenizer.encode, add_special_tokens=False, specials=cast("Any", specials))
+            found = [surface for word in text or () for surface in encode(word).surfaces]
+            places = [place for place, own in enumerate(numbers) if own == number]
+            if len(places) == len(found):
+                for place, surface in zip(places, found, strict=True):
+                    surfaces[place] = surface
+        return surfaces
+
+    # Text to ids
+
+    def encode(
+        self, rows: list[Row], is_split: bool, add: bool, specials: str, places: bool
+    ) -> list[Encoding]:
+        """Returns the tokens of texts and pairs.
+
+        Args:
+            rows: the texts.
+            is_split: whether they are lists of words.
+            add: whether tokens are put around them.
+            specials: whether special tokens are found in texts: `"all"` or `"none"`.
+            places: whether offsets and words are wanted.
+        """
+        options: dict[str, Any] = {
+            "add_special_tokens": add,
+            "specials": specials,
+            "is_split_into_words": is_split,
+        }
+        if len(rows) == 1:  # whose places are found when they are asked for
+            (row,) = rows
+            found = self.tokenizer.encode(*row, seed=self._seed(), **options)
+            makers = self._makers(row if is_split else None, specials, places)
+            return [self._wrapped(found, makers, row[1] is not None)]
+        made: dict[int, Encoding] = {}
+        shared = None if is_split else self._makers(None, specials, places)
+        for has_pair in (False, True):
+            numbers = [number for number, (_, pair) in enumerate(rows) if (pair is not None) == has_pair]
+            texts = [rows[number][0] for number in numbers]
+            pairs = [rows[number][1] for number in numbers] if has_pair else None
+            batch = self.tokenizer.encode_batch(texts, pairs, offsets=places, seed=self._seed(), **options)
+            for number, row_found in zip(numbers, batch, strict=True):
+                makers = shared or self._makers(rows[number], specials, places)
+                made[number] = self._wrapped(row_found, makers, has_pair)
+        return [made[number] for number in range(len(rows))]
+
+    def _seed(self) -> int:
+        return random.getrandbits(63) if self._is_random else 0
+
+    def raw(self, text: Any, number: int, is_split: bool, specials: str, places: bool) -> Encoding:
+        """Returns the tokens of a text, 0 or 1, with nothing around them, and blanks where they are."""
+        row = self.tokenizer.encode(
+            text,
+            add_special_tokens=False,
+            specials=cast("Any", specials),
+            is_split_into_words=is_split,
+            seed=self._seed(),
+        )
+        words = (text, None) if is_split else None
+        makers = {**self._makers(words, specials, True), "offsets": _untrimmed}
+        if not places:
+            makers.update(_WITHOUT_PLACES)
+        makers["type_ids"] = lambda row: [number] * len(row)
+        return Encoding.of(len(row), lambda name: makers[name](row), {})
+
+    def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
+        """What makes each list of a row; `words` are its texts, if they are words."""
+        offsets = _trimmed if self._trims else _untrimmed
+        makers = {**_MAKERS, "offsets": offsets, "tokens": lambda row: self._tokens(row, words, specials)}
+        return makers if places else {**makers, **_WITHOUT_PLACES}
+
+    def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:
+        def ranges() -> Ranges:
+            if not (has_pair or self._has_processor):
+                return {}
+            found = row.sequence_ids.tolist()
+            return {number: _run(found, number) for number in range(1 + has_pair)}
+
+        return Encoding.of(len(row), lambda name: makers[name](row), ranges)
+
+    # Ids to text
+
+    def decode(self, ids: Sequence[int], skip_special: bool) -> str:
+        """Returns the text of ids; those without a token are left out."""
+        ids = [_id(id) for id in ids]
+        if self._decoder is None:
+            return " ".join(self._spelled(ids, skip_special))
+        if self._odd.isdisjoint(ids):
+            text = self.tokenizer.decode(ids, skip_special_tokens=skip_special, errors="ignore")
+            if "\ufffd" not in text:
+                return text
+        return self._decoder.decode(self._spelled(ids, skip_special))
+
+    def _spelled(self, ids: list[int], skip_special: bool) -> list[str]:
+        found = (self._spellings.get(id, self._model.id_to_token(id)) for id in ids)
+        return [
+            token for token in found if token is not None and not (skip_special and token in self._special)
+        ]
+
+
+def _normalizing(normalizer: Normalizer | None, tokenizer: _sentitok.Tokenizer) -> Callable[[str], str]:
+    """What changes a text as a normalizer does; without making its JSON for every text."""
+    if normalizer is None:
+        return str
+    own = tokenizer.normalizer
+    return normalizer.normalize_str if own is None or normalizer.spells_bytes() else own.normalize
+
+
+def _run(found: list[int], number: int) -> tuple[int, int]:
+    """Where the tokens of a text are."""
+    if number not in found:
+        return 0, 0
+    start = found.index(number)
+    end = next(place for place in count(start) if place == len(found) or found[place] != number)
+    return start, end
+
+
+def _id(id: SupportsIndex) -> int:
+    number = operator.index(id)
+    if number < 0:
+        raise OverflowError(f"id is {number}; it is 0 or more")
+    return number

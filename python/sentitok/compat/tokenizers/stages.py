@@ -1,0 +1,135 @@
+"""`Stage`: a part of a tokenizer.json that is an object in Python, with the fields of its JSON.
+
+Not for what a stage does: sentitok builds that from the JSON, when it is first used. A stage may
+be changed after it was given to a tokenizer, which notices by `changes()`.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from ..._sentitok import FormatError
+from ...messages import shown
+from .fields import Holder, Json, note_change
+from .shown import written
+
+__all__ = ["Regex", "Stage", "Steps", "one_char", "one_of", "pattern"]
+
+_Stage = TypeVar("_Stage", bound="Stage")
+
+
+class Regex:
+    """A regular expression, where a plain text would be taken as it is."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+
+class Stage(Holder):
+    """A stage: `fields` are those of its JSON but for `type`, which is the name of the class."""
+
+    kinds: ClassVar[dict[str, type["Stage"]]]
+    room: ClassVar[str]
+
+    def __init_subclass__(cls, room: str | None = None) -> None:
+        if room is not None:
+            cls.room, cls.kinds = room, {}
+        else:
+            cls.kinds[cls.__name__] = cls
+
+    def __init__(self, **fields: Any) -> None:
+        if "kinds" in vars(type(self)):
+            raise TypeError(f"{type(self).__name__} is what its kinds have in common: take one of them")
+        self.fields = {}
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def spec(self) -> Json:
+        """Returns the JSON of the stage."""
+        return {"type": type(self).__name__, **self.fields}
+
+    @classmethod
+    def _of(cls, fields: Json) -> Self:
+        made = cls.__new__(cls)
+        made.fields = fields
+        return made
+
+    @classmethod
+    def from_spec(cls, spec: Json) -> Self:
+        """Returns the stage of a JSON.
+
+        Raises:
+            FormatError: for a kind that is not there.
+        """
+        fields = dict(spec)
+        kind = fields.pop("type", None)
+        found = cls.kinds.get(kind) if isinstance(kind, str) else None
+        if found is None or not issubclass(found, cls):
+            raise FormatError(f"{shown(kind)} is no {cls.room}; there are {', '.join(sorted(cls.kinds))}")
+        return found._of(fields)
+
+    def __getstate__(self) -> bytes:
+        return json.dumps(self.spec(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(vars(type(self).from_spec(json.loads(state))))
+
+    def __repr__(self) -> str:
+        return written(self.spec())
+
+    def __str__(self) -> str:
+        return written(self.spec(), short=True)
+
+
+class Steps(Generic[_Stage]):
+    """What the sequences of stages have in common: they hold stages, not their JSON."""
+
+    stages: list[_Stage]
+    key: ClassVar[str]
+
+    def spec(self) -> Json:
+        """Returns the JSON of the stages."""
+        return {"type": "Sequence", self.key: [stage.spec() for stage in self.stages]}
+
+    def _hold(self, stages: Iterable[_Stage], kind: type[_Stage]) -> None:
+        self.stages = list(stages)
+        for stage in self.stages:
+            if not isinstance(stage, kind):
+                raise TypeError(f"{type(stage).__name__!r} object is not an instance of {kind.__name__!r}")
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __getitem__(self, index: int) -> _Stage:
+        return self.stages[index]
+
+    def __setitem__(self, index: int, stage: _Stage) -> None:
+        self.stages[index] = stage
+        note_change()
+
+
+def one_char(value: Any) -> str:
+    """Returns a text of one character; raises for another."""
+    if not isinstance(value, str) or len(value) != 1:
+        raise ValueError(f"expected a string of length 1, and found {shown(value)}")
+    return value
+
+
+def one_of(*allowed: str, spelled: Callable[[str], str] = str) -> Callable[[Any], str]:
+    """Returns a check that a value is one of some words."""
+
+    def check(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"{shown(value)} is an unknown value, expected one of: {', '.join(allowed)}")
+        return spelled(value)
+
+    return check
+
+
+def pattern(value: Any) -> Json:
+    """Returns the JSON of what a stage looks for: a `str` is taken as it is."""
+    if isinstance(value, Regex):
+        return {"Regex": value.pattern}
+    if isinstance(value, str):
+        return {"String": value}
+    raise TypeError(f"pattern is {type(value).__name__}; it is a str or a Regex")

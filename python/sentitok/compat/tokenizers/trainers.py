@@ -1,0 +1,255 @@
+"""tokenizers' trainers: `trainers.BpeTrainer(special_tokens=["[UNK]"])`: what is to be trained.
+
+Training itself is sentitok's; see `training`. No progress is shown: `show_progress` is kept and
+not used. `sentitok.train_bpe` and its kin have more: a limit of memory, progress, other formats.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from .added import AddedToken, token_of
+from .fields import Field, Holder, Json
+from .shown import written
+
+__all__ = ["BpeTrainer", "Merging", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
+
+_Tokens = Iterable[str | AddedToken]
+
+
+def _specs(tokens: _Tokens) -> list[Json]:
+    return [token_of(given, special=True).spec() for given in tokens]
+
+
+def _tokens(specs: list[Json]) -> list[AddedToken]:
+    return [AddedToken(**spec) for spec in specs]
+
+
+def _first_chars(alphabet: Iterable[str]) -> list[str]:
+    return [text[0] for text in alphabet if text]
+
+
+class Trainer(Holder):
+    """Options of training, as attributes."""
+
+    #: The name of the model that is trained.
+    model: ClassVar[str]
+    # The trainer inside in the pickled state of one that has another inside.
+    _inner: ClassVar[tuple[str, str] | None] = None
+
+    vocab_size = Field[int]()
+    show_progress = Field[bool]()
+    special_tokens = Field[list[AddedToken]](check=_specs, shown=_tokens)
+
+    def __init__(self, **options: Any) -> None:
+        if type(self) is Trainer:
+            raise TypeError("Trainer is what its kinds have in common: take one of them")
+        self.fields = {}
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def __getstate__(self) -> bytes:
+        fields: Json = {**self.fields, "words": {}}
+        if self._inner:
+            fields = {self._inner[0]: fields}
+        return json.dumps({type(self).__name__: fields}, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        ((_, fields),) = json.loads(state).items()
+        if self._inner:
+            fields = fields[self._inner[0]]
+        self.fields = {name: value for name, value in fields.items() if name != "words"}
+
+    def _written(self, short: bool) -> str:
+        fields: Json = {**self.fields, "words": {}}
+        if self._inner:
+            fields = {self._inner[0]: {"type": self._inner[1], **fields}}
+        name = type(self).__name__
+        return f"{name}({written({'type': name, **fields}, short=short)})"
+
+    def __repr__(self) -> str:
+        return self._written(short=False)
+
+    def __str__(self) -> str:
+        return self._written(short=True)
+
+
+class Merging(Trainer):
+    """What the trainers that merge pairs have in common."""
+
+    min_frequency = Field[int]()
+    limit_alphabet = Field[int | None]()
+    initial_alphabet = Field[list[str]](check=_first_chars)
+    continuing_subword_prefix = Field[str | None]()
+    end_of_word_suffix = Field[str | None]()
+    max_token_length = Field[int | None]()
+    progress_format = Field[str]()
+
+
+class BpeTrainer(Merging):
+    """Trains a `BPE`.
+
+    Args:
+        vocab_size: how many tokens there are in the end.
+        min_frequency: how often a pair is there to be merged.
+        show_progress: kept and not used.
+        progress_format: kept and not used.
+        special_tokens: the tokens of the first ids.
+        limit_alphabet: how many characters are kept, the most frequent ones.
+        initial_alphabet: characters that are there in any case.
+        continuing_subword_prefix: what tokens inside a word begin with.
+        end_of_word_suffix: what tokens at the end of a word end with.
+        max_token_length: how many characters a token has at most.
+    """
+
+    model = "BPE"
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        progress_format: str = "Indicatif",
+        special_tokens: _Tokens = (),
+        limit_alphabet: int | None = None,
+        initial_alphabet: Iterable[str] = (),
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        max_token_length: int | None = None,
+    ) -> None:
+        super().__init__(
+            min_frequency=min_frequency,
+            vocab_size=vocab_size,
+            show_progress=show_progress,
+            progress_format=progress_format,
+            special_tokens=special_tokens,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            continuing_subword_prefix=continuing_subword_prefix,
+            end_of_word_suffix=end_of_word_suffix,
+            max_token_length=max_token_length,
+        )
+
+
+class WordPieceTrainer(Merging):
+    """Trains a `WordPiece`, by merging frequent pairs as tokenizers does.
+
+    `sentitok.train_wordpiece(score="likelihood")` trains by the score of the paper.
+
+    Args:
+        vocab_size: how many tokens there are in the end.
+        min_frequency: how often a pair is there to be merged.
+        show_progress: kept and not used.
+        special_tokens: the tokens of the first ids.
+        limit_alphabet: how many characters are kept, the most frequent ones.
+        initial_alphabet: characters that are there in any case.
+        continuing_subword_prefix: what tokens inside a word begin with.
+        end_of_word_suffix: what tokens at the end of a word end with.
+    """
+
+    model = "WordPiece"
+    _inner = ("bpe_trainer", "BpeTrainer")
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        special_tokens: _Tokens = (),
+        limit_alphabet: int | None = None,
+        initial_alphabet: Iterable[str] = (),
+        continuing_subword_prefix: str | None = "##",
+        end_of_word_suffix: str | None = None,
+    ) -> None:
+        super().__init__(
+            min_frequency=min_frequency,
+            vocab_size=vocab_size,
+            show_progress=show_progress,
+            progress_format="Indicatif",
+            special_tokens=special_tokens,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            continuing_subword_prefix=continuing_subword_prefix,
+            end_of_word_suffix=end_of_word_suffix,
+            max_token_length=None,
+        )
+
+
+class WordLevelTrainer(Trainer):
+    """Trains a `WordLevel`: the most frequent words.
+
+    Args:
+        vocab_size: how many words there are in the end.
+        min_frequency: how often a word is there.
+        show_progress: kept and not used.
+        special_tokens: the tokens of the first ids.
+    """
+
+    model = "WordLevel"
+    min_frequency = Field[int]()
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        special_tokens: _Tokens = (),
+    ) -> None:
+        super().__init__(
+            min_frequency=min_frequency,
+            vocab_size=vocab_size,
+            show_progress=show_progress,
+            special_tokens=special_tokens,
+        )
+
+
+class UnigramTrainer(Trainer):
+    """Trains a `Unigram`, as sentitok does: its pieces are not those of tokenizers' trainer.
+
+    Args:
+        vocab_size: how many tokens there are in the end.
+        show_progress: kept and not used.
+        special_tokens: the tokens of the first ids.
+        initial_alphabet: characters that are there in any case.
+        shrinking_factor: what part of the pieces is kept in each round.
+        unk_token: the token for what no token writes.
+        max_piece_length: how many characters a piece has at most.
+        n_sub_iterations: how often probabilities are reckoned in each round.
+        seed_size: from how many candidates training begins.
+    """
+
+    model = "Unigram"
+    n_sub_iterations = Field[int]()
+    shrinking_factor = Field[float]()
+    initial_alphabet = Field[list[str]](check=_first_chars)
+    unk_token = Field[str | None]()
+    max_piece_length = Field[int]()
+    seed_size = Field[int]()
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 8000,
+        show_progress: bool = True,
+        special_tokens: _Tokens = (),
+        initial_alphabet: Iterable[str] = (),
+        shrinking_factor: float = 0.75,
+        unk_token: str | None = None,
+        max_piece_length: int = 16,
+        n_sub_iterations: int = 2,
+        seed_size: int = 1_000_000,
+    ) -> None:
+        super().__init__(
+            show_progress=show_progress,
+            vocab_size=vocab_size,
+            n_sub_iterations=n_sub_iterations,
+            shrinking_factor=shrinking_factor,
+            special_tokens=special_tokens,
+            initial_alphabet=initial_alphabet,
+            unk_token=unk_token,
+            max_piece_length=max_piece_length,
+            seed_size=seed_size,
+        )
