@@ -13,7 +13,7 @@ from threading import get_ident
 from typing import Any, TypeAlias
 
 from .._sentitok import SentitokError, Tokenizer
-from ..messages import told
+from ..messages import shown, told
 
 __all__ = ["Running", "kept_settings"]
 
@@ -77,6 +77,8 @@ class Running:
         tokens: the token of each id, made when it is first needed.
         is_bpe: whether the backend's model is BPE.
         is_of_type_0: whether all ids of a text without a pair have type id 0.
+        decodes: whether ids become text here too.
+        joins_bytes: whether bytes that are no character become other text than there.
         has_told_of_cleaning: whether the original said that it does not clean up texts of BPE.
         tokenizer: what runs; `None` where the original path is taken.
     """
@@ -86,6 +88,8 @@ class Running:
         self.tokens: dict[int, str | None] | None = None
         self.is_bpe = False
         self.is_of_type_0 = False
+        self.decodes = False
+        self.joins_bytes = False
         self.has_told_of_cleaning = False
         self.tokenizer: Tokenizer | None = None
         self._said: set[str] = set()
@@ -134,7 +138,7 @@ class Running:
             return None
         if self.handed_out:
             self.look(attributes["_tokenizer"])
-        return self.tokenizer
+        return self.tokenizer if self.decodes else None
 
     def look(self, backend: Any) -> None:
         """Compares a backend with what it was, and makes a tokenizer of what it is now."""
@@ -168,15 +172,21 @@ class Running:
                 self._refuse("its model draws at random")
                 return
             tokenizer = Tokenizer.from_hf(backend)
-            differs = _first_difference(tokenizer, backend)
+            text, ids = _first_differences(tokenizer, backend)
         except SentitokError as error:
             self._refuse(str(error))
         except Exception as error:  # tokenizers raises `Exception` itself
             self._refuse(f"its file cannot be made: {error}")
         else:
-            if differs is not None:
-                self._refuse(f"it gives other ids for {differs!r}")
+            if text is not None:
+                self._refuse(f"it gives other ids for {shown(text)}")
                 return
+            if ids is not None:
+                self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
+            self.decodes = ids is None
+            self.joins_bytes = (
+                backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__()
+            )
             self.is_bpe = type(backend.model).__name__ == "BPE"
             self.is_of_type_0 = not any(tokenizer.encode(text).type_ids.any() for text in ("", "a"))
             self.tokenizer = tokenizer
@@ -185,40 +195,43 @@ class Running:
         self.tokenizer = None
         self.say(f"this tokenizer runs in transformers as before: {told(reason)}")
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, level: int = logging.WARNING) -> None:
         """Logs a sentence, once."""
         if sentence not in self._said:
             self._said.add(sentence)
-            LOGGER.warning("%s", sentence)
+            LOGGER.log(level, "%s", sentence)
 
     def tokens_of(self, attributes: dict[str, Any]) -> dict[int, str | None]:
         """Returns the tokens of all ids, as the backend spells them."""
         if self.tokens is None:
             backend = attributes["_tokenizer"]
             spelled: Callable[[int], str | None] = backend.id_to_token
-            last = max([0, *backend.get_added_tokens_decoder(), backend.get_vocab_size(with_added_tokens=False)])
+            n_ids = backend.get_vocab_size(with_added_tokens=False)
             if self.tokenizer is not None:
-                last = max(last, self.tokenizer.vocab_size)
-            self.tokens = {id: spelled(id) for id in range(last + 1)}
+                n_ids = max(n_ids, self.tokenizer.vocab_size)
+            self.tokens = {id: spelled(id) for id in range(n_ids)}
         return self.tokens
 
 
-def _first_difference(tokenizer: Tokenizer, backend: Any) -> str | None:
-    """The first text of a few that a backend encodes or decodes otherwise."""
-    added = " ".join(token.content for token in backend.get_added_tokens_decoder().values())[:4000]
+def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:
+    """The first text of a few that has other ids, and the first ids that have another text."""
+    added = backend.get_added_tokens_decoder()
+    texts = (*_PROBES, " ".join(token.content for token in added.values()))
     with kept_settings(backend):
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = False
-        for text in (*_PROBES, added):
-            ids = backend.encode(text).ids
-            if tokenizer.encode(text, specials="all").ids.tolist() != ids:
-                return text
-            for skip in (False, True):
-                decoded = backend.decode(ids, skip_special_tokens=skip)
-                if tokenizer.decode(ids, skip_special_tokens=skip, errors="ignore") != decoded:
-                    return text
-    return None
+        rows: list[list[int]] = [backend.encode(text).ids for text in texts]
+    for text, row in zip(texts, rows, strict=True):
+        if tokenizer.encode(text, specials="all").ids.tolist() != row:
+            return text, None
+    for row in (*rows, list(added)):
+        for skip in (False, True):
+            if tokenizer.decode(row, skip_special_tokens=skip) != backend.decode(
+                row, skip_special_tokens=skip
+            ):
+                return None, row
+    return None, None
 
 
 @contextmanager

@@ -9,25 +9,29 @@ and tokenizers 0.23, `utils/padding.rs`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from logging import INFO
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from transformers import BatchEncoding
+from transformers.tokenization_utils_base import TruncationStrategy
+from transformers.utils import PaddingStrategy
 
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
+from ..messages import shown
 from .backend import Running
 from .encodings import EncodingsOnDemand
 
 __all__ = ["encoded"]
 
 _TENSORS = ("np", "pt")
-_NAMES = frozenset(
-    "add_special_tokens padding_strategy truncation_strategy max_length stride is_split_into_words "
-    "pad_to_multiple_of padding_side return_tensors return_token_type_ids return_attention_mask "
-    "return_overflowing_tokens return_special_tokens_mask return_offsets_mapping return_length verbose "
-    "split_special_tokens".split()
-)
+_NAMES = {
+    "add_special_tokens", "padding_strategy", "truncation_strategy", "max_length", "stride",
+    "is_split_into_words", "pad_to_multiple_of", "padding_side", "return_tensors", "return_token_type_ids",
+    "return_attention_mask", "return_overflowing_tokens", "return_special_tokens_mask",
+    "return_offsets_mapping", "return_length", "verbose", "split_special_tokens",
+}  # fmt: skip
 _Truncation = Literal["longest_first", "only_first", "only_second"]
 _Rows = list[Any]
 
@@ -71,13 +75,8 @@ def encoded(
     option = options.get
     tensors = option("return_tensors")
     tensors = getattr(tensors, "value", tensors)
-    split = option("split_special_tokens")
-    if (
-        option("return_offsets_mapping")
-        or (tokenizer.split_special_tokens if split is None else split)
-        or (tensors is not None and tensors not in _TENSORS)
-        or any(options[name] for name in options.keys() - _NAMES)
-    ):
+    if (theirs := _not_ours(tokenizer, tensors, options)) is not None:
+        running.say(f"calls with {theirs} run in transformers as before", INFO)
         return None
     given = _given(text, text_pair, bool(option("is_split_into_words")))
     if given is None:
@@ -102,6 +101,28 @@ def encoded(
         return BatchEncoding(data, cast(Any, encodings), tensor_type=tensors, n_sequences=n_sequences)
     single = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
     return BatchEncoding(single, cast(Any, encodings), n_sequences=n_sequences)
+
+
+def _not_ours(tokenizer: Any, tensors: Any, options: dict[str, Any]) -> str | None:
+    """The option that no call here has, if one is given."""
+    split = options.get("split_special_tokens")
+    truncates = _strategy(options, "truncation") is not None
+    if tokenizer.split_special_tokens if split is None else split:
+        return "split_special_tokens=True"
+    if options.get("return_offsets_mapping"):
+        return "return_offsets_mapping=True"
+    if tensors is not None and tensors not in _TENSORS:
+        return f"return_tensors={shown(tensors)}"
+    if truncates and tokenizer.truncation_side != "right":
+        return f"truncation_side={shown(tokenizer.truncation_side)}"
+    return next((name for name in options if name not in _NAMES and options[name]), None)
+
+
+def _strategy(options: dict[str, Any], of: Literal["padding", "truncation"]) -> str | None:
+    """How a call pads or truncates, if it does."""
+    strategy = options.get(f"{of}_strategy")
+    value: str | None = getattr(strategy, "value", None)
+    return None if value in ("do_not_pad", "do_not_truncate") else value
 
 
 def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
@@ -138,13 +159,12 @@ def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
 def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
     """Leaves the backend set as the original leaves it: it shows in what is saved."""
     backend = tokenizer.__dict__["_tokenizer"]
-    padding, truncation = options["padding_strategy"], options["truncation_strategy"]
-    is_plain = padding.value == "do_not_pad" and truncation.value == "do_not_truncate"
-    if not is_plain or backend.truncation is not None or backend.padding is not None:
+    padding, truncation = _strategy(options, "padding"), _strategy(options, "truncation")
+    if padding or truncation or backend.truncation is not None or backend.padding is not None:
         with running.quiet():
             tokenizer.set_truncation_and_padding(
-                padding_strategy=padding,
-                truncation_strategy=truncation,
+                padding_strategy=PaddingStrategy(padding or "do_not_pad"),
+                truncation_strategy=TruncationStrategy(truncation or "do_not_truncate"),
                 max_length=options.get("max_length"),
                 stride=options.get("stride", 0),
                 pad_to_multiple_of=options.get("pad_to_multiple_of"),
@@ -154,16 +174,17 @@ def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
         backend.encode_special_tokens = False
 
 
-def _rows(tokenizer: Any, ours: Tokenizer, given: _Given, options: dict[str, Any]) -> Encoding | EncodingBatch | None:
+def _rows(
+    tokenizer: Any, ours: Tokenizer, given: _Given, options: dict[str, Any]
+) -> Encoding | EncodingBatch | None:
     """What the texts become, before padding: an `Encoding` for one text."""
     adds = bool(options.get("add_special_tokens", True))
-    truncation: _Truncation = options["truncation_strategy"].value
+    truncation = cast(_Truncation, _strategy(options, "truncation") or "longest_first")
     limit: int | None = options.get("max_length")
-    if options["truncation_strategy"].value == "do_not_truncate":
-        truncation, limit = "longest_first", None
-    elif limit is None or tokenizer.truncation_side != "right":
-        return None
-    elif limit <= tokenizer.__dict__["_tokenizer"].num_special_tokens_to_add(given.pairs is not None):
+    n_around = tokenizer.__dict__["_tokenizer"].num_special_tokens_to_add(given.pairs is not None)
+    if _strategy(options, "truncation") is None:
+        limit = None
+    elif limit is None or limit <= n_around:
         return None
     if options.get("return_overflowing_tokens") and limit is not None:
         return ours.windows_batch(
@@ -214,13 +235,15 @@ def _data(
     with_types = "token_type_ids" in names if with_types is None else with_types
     with_mask = "attention_mask" in names if with_mask is None else with_mask
     lengths = [len(rows)] if isinstance(rows, Encoding) else np.diff(rows.row_offsets).tolist()
-    padded = _Padded(lengths, tokenizer, options) if options["padding_strategy"].value != "do_not_pad" else None
+    padded = _Padded(lengths, tokenizer, options) if _strategy(options, "padding") else None
     target = lengths if padded is None else padded.lengths
     if tensors is not None and len(set(target)) != 1:
         return None
 
     def field(values: npt.NDArray[Any], filler: int) -> Any:
-        return _matrix(values, lengths, target, padded, filler) if tensors else _lists(values, lengths, padded, filler)
+        if tensors:
+            return _matrix(values, lengths, target, padded, filler)
+        return _lists(values, lengths, padded, filler)
 
     data: dict[str, Any] = {"input_ids": field(rows.ids, 0 if padded is None else padded.id)}
     if with_types:
@@ -248,7 +271,7 @@ class _Padded:
     """How rows are padded: to which lengths, on which side, by what."""
 
     def __init__(self, lengths: list[int], tokenizer: Any, options: dict[str, Any]) -> None:
-        longest = options["padding_strategy"].value == "longest"
+        longest = _strategy(options, "padding") == "longest"
         target = max(lengths) if longest else options["max_length"]
         multiple = options.get("pad_to_multiple_of")
         if multiple and target % multiple:
@@ -260,7 +283,9 @@ class _Padded:
         self.type_id: int = tokenizer.pad_token_type_id
 
 
-def _lists(values: npt.NDArray[Any], lengths: list[int], padded: _Padded | None, filler: int) -> list[list[int]]:
+def _lists(
+    values: npt.NDArray[Any], lengths: list[int], padded: _Padded | None, filler: int
+) -> list[list[int]]:
     flat = values.tolist()
     if len(lengths) == 1:
         rows = [flat]

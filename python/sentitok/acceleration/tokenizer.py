@@ -9,8 +9,9 @@ Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py
 
 import copy
 import copyreg
+from collections.abc import Hashable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import transformers
@@ -26,6 +27,7 @@ _KEY = "_sentitok_running"
 _Fast: Any = transformers.PreTrainedTokenizerFast
 # What our methods raise for arguments that are the original's to judge.
 _NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
+_BROKEN = "\N{REPLACEMENT CHARACTER}"
 # With this set, texts of BPE are cleaned up too.
 _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
 
@@ -45,12 +47,12 @@ def run_here(tokenizer: Any) -> None:
     if not isinstance(tokenizer, _Fast):
         raise TypeError(f"expected a transformers.PreTrainedTokenizerFast, not {type(tokenizer).__name__}")
     running = Running(attributes["_tokenizer"])
-    tokenizer.__class__ = _class_over(type(tokenizer))
+    tokenizer.__class__ = _class_over(cast(Hashable, type(tokenizer)))
     attributes[_KEY] = running
 
 
 @cache
-def _class_over(own: type[Any]) -> type[Any]:
+def _class_over(own: Any) -> type[Any]:
     """The class of accelerated tokenizers of a class."""
     members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
     bases = (Accelerated,) if own is _Fast else (own, Accelerated)
@@ -123,7 +125,8 @@ class Accelerated(_Fast):  # type: ignore[misc]
 
             def original(rows: Any, pairs: Any) -> Any:
                 """The original's answer, as long as the tokenizer is what it was."""
-                source = self if running.current(attributes) is tokenizer else self._with_backend(tokenizer)
+                is_same = running.current(attributes) is tokenizer
+                source: Any = self if is_same else self._with_backend(tokenizer)
                 with kept_settings(source.__dict__["_tokenizer"]):
                     return super(Accelerated, source)._encode_plus(rows, pairs, **options)
 
@@ -155,9 +158,9 @@ class Accelerated(_Fast):  # type: ignore[misc]
                 return text
         return super().decode(token_ids, skip_special_tokens, **options)
 
-    def _decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleaning: Any, **options: Any) -> Any:
-        if len(cleaning) == 1:
-            options["clean_up_tokenization_spaces"] = cleaning[0]
+    def _decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
+        if len(cleans) == 1:
+            options["clean_up_tokenization_spaces"] = cleans[0]
         text = self._text(token_ids, skip_special_tokens, options)
         return super()._decode(token_ids, skip_special_tokens, **options) if text is None else text
 
@@ -174,13 +177,15 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return None
         try:
             given = [ids] if type(ids) is int else ids
-            text = tokenizer.decode(given, skip_special_tokens=bool(skip_special_tokens), errors="ignore")
+            text = tokenizer.decode(given, skip_special_tokens=bool(skip_special_tokens))
         except _NOT_OURS:
+            return None
+        if running.joins_bytes and _BROKEN in text:
             return None
         return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
 
     def _cleans(self, running: Running) -> bool | None:
-        """Whether a text is cleaned up where that is asked for; `None` if the original has to tell why not."""
+        """Whether a text is cleaned up where that is asked; `None` if the original must tell why not."""
         if not running.is_bpe or getattr(self, _FOR_BPE, True):
             return True
         if running.has_told_of_cleaning:
@@ -196,9 +201,10 @@ class Accelerated(_Fast):  # type: ignore[misc]
         **options: Any,
     ) -> Any:
         """As transformers' own: the texts of lists of ids."""
-        if self._decodes_many and (texts := self._texts(sequences, skip_special_tokens, clean_up_tokenization_spaces)):
+        cleans = clean_up_tokenization_spaces
+        if self._decodes_many and (texts := self._texts(sequences, skip_special_tokens, cleans)):
             return texts
-        return super().batch_decode(sequences, skip_special_tokens, clean_up_tokenization_spaces, **options)
+        return super().batch_decode(sequences, skip_special_tokens, cleans, **options)
 
     def _texts(self, rows: Any, skip_special_tokens: Any, cleans: bool | None) -> list[str] | None:
         """The texts of lists of ids, or `None` if the original must say."""
@@ -215,8 +221,11 @@ class Accelerated(_Fast):  # type: ignore[misc]
         if type(rows) is not list or not rows or type(rows[0]) is not list:
             return None
         try:
-            texts = tokenizer.decode_batch(rows, skip_special_tokens=bool(skip_special_tokens), errors="ignore")
+            skips = bool(skip_special_tokens)
+            texts = tokenizer.decode_batch(rows, skip_special_tokens=skips)
         except _NOT_OURS:
+            return None
+        if running.joins_bytes and any(_BROKEN in text for text in texts):
             return None
         return [self.clean_up_tokenization(text) for text in texts] if cleans else texts
 
@@ -232,7 +241,9 @@ class Accelerated(_Fast):  # type: ignore[misc]
         skipped = set(self.all_special_ids) if skip_special_tokens else ()
         given = ids.tolist() if isinstance(ids, np.ndarray) else ids
         try:
-            return [table[id] for id in given if id not in skipped] if skipped else [table[id] for id in given]
+            if skipped:
+                return [table[id] for id in given if id not in skipped]
+            return [table[id] for id in given]
         except (KeyError, TypeError):  # an id without a token, or what must become an id first
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
 
