@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from .acceleration import accelerate
     from .names import encoding_for_model, get_encoding
+    from .pretrained import Settings
 
 __all__ = [
     "AddedToken",
@@ -49,6 +50,7 @@ __all__ = [
     "Normalizer",
     "PreTokenizer",
     "SentitokError",
+    "Settings",
     "Special",
     "StreamDecoder",
     "Tokenizer",
@@ -70,7 +72,12 @@ __all__ = [
 if not TYPE_CHECKING:
     # The extension is loaded when it is first used: a command that begins to run answers
     # Ctrl-C before that (`cli/signals.py`), and `senti --help` does without it.
-    _ELSEWHERE = {"accelerate": "acceleration", "encoding_for_model": "names", "get_encoding": "names"}
+    _ELSEWHERE = {
+        "Settings": "pretrained",
+        "accelerate": "acceleration",
+        "encoding_for_model": "names",
+        "get_encoding": "names",
+    }
 
     def __getattr__(name):
         if name not in __all__:

@@ -115,6 +115,14 @@ def outcome(call: Callable[[], Any]) -> Any:
         return type(error).__name__, str(error)
 
 
+def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda tokenizer: tokenizer(*given, **options)
+
+
+def method(name: str, *given: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda tokenizer: getattr(tokenizer, name)(*given, **options)
+
+
 def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
     expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
     assert found == expected
@@ -141,10 +149,10 @@ def test_texts(family: str) -> None:
     assert runs(second)
     for place, options in enumerate(OPTIONS):
         for given in batches():
-            same(first, second, lambda t, given=given, options=options: t(*given, **options))
+            same(first, second, asked(*given, **options))
         # Each of the others in turn.
         given = [*others()][place % len([*others()])]
-        same(first, second, lambda t, given=given, options=options: t(*given, **options))
+        same(first, second, asked(*given, **options))
 
 
 @pytest.mark.slow
@@ -154,7 +162,7 @@ def test_each_text_with_each_option(family: str) -> None:
     lines = [line for path in FILES for line in path.read_text("utf-8").split("\n")[3::40]]
     for options in OPTIONS:
         for given in (*others(), (lines,), (lines, lines[::-1])):
-            same(first, second, lambda t, given=given, options=options: t(*given, **options))
+            same(first, second, asked(*given, **options))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -163,7 +171,7 @@ def test_words(family: str) -> None:
     for options in (*OPTIONS[:7:2], OPTIONS[10]):
         for given in ((WORDS[0],), (WORDS,), (WORDS[0], WORDS[2]), (WORDS, WORDS[::-1])):
             call = {**options, "is_split_into_words": True}
-            same(first, second, lambda t, given=given, call=call: t(*given, **call))
+            same(first, second, asked(*given, **call))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -183,18 +191,14 @@ def test_ids(family: str) -> None:
         for clean in (None, False, True):
             for value in given:
                 for name in ("decode", "batch_decode"):
-                    same(
-                        first,
-                        second,
-                        lambda t, name=name, value=value, skip=skip, clean=clean: getattr(t, name)(
-                            value,
-                            skip_special_tokens=skip,
-                            clean_up_tokenization_spaces=clean,
-                            spaces_between_special_tokens=True,
-                        ),
-                    )
+                    options = {
+                        "skip_special_tokens": skip,
+                        "clean_up_tokenization_spaces": clean,
+                        "spaces_between_special_tokens": True,
+                    }
+                    same(first, second, method(name, value, **options))
         for value in given:
-            same(first, second, lambda t, value=value, skip=skip: t.convert_ids_to_tokens(value, skip))
+            same(first, second, method("convert_ids_to_tokens", value, skip))
 
 
 def test_other_calls() -> None:
@@ -307,7 +311,7 @@ def test_frequent_changes_cost_less_and_less() -> None:
     for n in range(40):
         for tokenizer in (first, second):
             tokenizer.add_tokens([f"token-{n}"])
-        same(first, second, lambda t, n=n: t(f"token-{n} x"))
+        same(first, second, asked(f"token-{n} x"))
         made += running.tokenizer is not None
     assert made <= 2
     for _ in range(2000):

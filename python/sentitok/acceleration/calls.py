@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from transformers import BatchEncoding
 from transformers.tokenization_utils_base import TruncationStrategy
-from transformers.utils import PaddingStrategy
+from transformers.utils.generic import PaddingStrategy
 
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
