@@ -12,7 +12,7 @@ from typing import Any
 
 from .._sentitok import EncodeError, Encoding, Tokenizer
 from ..messages import shown
-from .conversation import END, conversation
+from .conversation import END, conversation, open_text
 from .guarding import Guard
 from .templates import render
 
@@ -105,7 +105,7 @@ def _written(template: str, values: dict[str, Any], continues: bool) -> str:
     if not continues:
         return text
     place = text.rfind(END)
-    if place < 0:
+    if place < 0 or open_text(values["messages"][-1]).strip() not in text[:place]:
         raise ValueError(
             "the chat template does not write the last message as it is, so it cannot be continued; leave "
             "continue_final_message out"

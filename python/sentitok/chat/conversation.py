@@ -12,7 +12,7 @@ from typing import Any
 
 from ..messages import shown
 
-__all__ = ["END", "conversation"]
+__all__ = ["END", "conversation", "open_text"]
 
 # Behind the last message when it is to be continued: a noncharacter, which no text should hold.
 END = "\ufdd1"
@@ -74,6 +74,15 @@ def _leave_open(message: dict[str, Any]) -> None:
             block["text"] += f"{END} "
             return
     raise ValueError(f"the last message has no text to continue: {shown(message)}")
+
+
+def open_text(message: dict[str, Any]) -> str:
+    """The last text of a message that was left open."""
+    content = message["content"]
+    blocks = (
+        [block["text"] for block in content if "text" in block] if isinstance(content, list) else [content]
+    )
+    return next(text for text in reversed(blocks) if END in text).split(END)[0]
 
 
 def _tool(tool: Any) -> Any:

@@ -106,4 +106,5 @@ def _fetched(name: str, subfolder: str, revision: str, cache_dir: str | os.PathL
         ) from error
     before = f"{subfolder.strip('/')}/" if subfolder else ""
     wanted = [before + file for file in _FILES]
-    return Path(snapshot_download(name, revision=revision, cache_dir=cache_dir, allow_patterns=wanted))
+    cache = None if cache_dir is None else Path(cache_dir)
+    return Path(snapshot_download(name, revision=revision, cache_dir=cache, allow_patterns=wanted))

@@ -26,7 +26,8 @@ _MAP = "special_tokens_map.json"
 _TEMPLATE = "chat_template.jinja"
 _OLD_TEMPLATE = "chat_template.json"
 _TEMPLATES = "additional_chat_templates"
-_MANY = ("additional_special_tokens", "extra_special_tokens")
+_ADDITIONAL = "additional_special_tokens"
+_MANY = (_ADDITIONAL, "extra_special_tokens")
 # Not written again: they name a class, code, other files, or what tokenizer.json says itself.
 _LEFT_OUT = {
     "tokenizer_class", "auto_map", "processor_class", "added_tokens_decoder", "add_bos_token",
@@ -107,6 +108,11 @@ def read(folder: Path, usual: Settings) -> Settings:
     rest = {name: value for name, value in config.items() if name not in _LEFT_OUT and name not in roles}
     unset = {name for name, value in rest.items() if name.endswith("_token") and value is None}
     rest = {name: value for name, value in rest.items() if name not in unset}
+    if config:
+        tokens = [_content(token) for name in _MANY for token in _list(config.get(name))]
+        rest[_ADDITIONAL] = [
+            token for token in dict.fromkeys(tokens) if token and token not in roles.values()
+        ]
     return Settings(roles, dict(_templates(folder, config)), rest)
 
 
@@ -125,12 +131,13 @@ def tokens_of(folder: Path) -> Iterator[AddedToken]:
         added = _added(folder, token)
         named.add(added.content)
         yield added
-    values = [config[name] for name, _ in _roles(config)]
+    values = [config[name] for name, _ in _roles(config) if name in config]
     values += [token for name in _MANY for token in _list(config.get(name))]
     for value in values:
-        if (content := _content(value)) not in named:
-            named.add(content)
-            yield _added(folder, value)
+        added = _added(folder, value)
+        if added.content not in named:
+            named.add(added.content)
+            yield added
 
 
 def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[str]) -> list[str]:
@@ -138,16 +145,18 @@ def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[
 
     Args:
         settings: what is written.
-        special: the texts of all special tokens.
+        special: the texts of all special tokens: those without a name, where no folder said which.
         folder: holds tokenizer_config.json.
     """
     place = Path(folder)
     roles = dict(settings.special_tokens)
-    others = [content for content in special if content not in roles.values()]
-    tokens: dict[str, Any] = {**roles, **({"additional_special_tokens": others} if others else {})}
+    unnamed = [content for content in special if content not in roles.values()]
+    others = settings.config.get(_ADDITIONAL, unnamed)
+    tokens: dict[str, Any] = {**roles, **({_ADDITIONAL: others} if others else {})}
     usual = {name: value for name, value in _object(place / _CONFIG).items() if name not in _MANY}
     usual = {name: value for name, value in usual.items() if not name.endswith("_token")}
-    _write(place / _CONFIG, {**usual, **settings.config, **tokens})
+    rest = {name: value for name, value in settings.config.items() if name != _ADDITIONAL}
+    _write(place / _CONFIG, {**usual, **rest, **tokens})
     _write(place / _MAP, tokens)
     files = []
     for name, template in settings.chat_templates.items():
@@ -187,7 +196,8 @@ def _text(path: Path) -> str:
 
 def _roles(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What special tokens are for, and their texts."""
-    for name, value in config.items():
+    named = config.get("extra_special_tokens")
+    for name, value in {**config, **(named if isinstance(named, dict) else {})}.items():
         if name.endswith("_token") and _content(value) is not None:
             yield name, str(_content(value))
 
