@@ -79,10 +79,9 @@ def _leave_open(message: dict[str, Any]) -> None:
 def open_text(message: dict[str, Any]) -> str:
     """The last text of a message that was left open."""
     content = message["content"]
-    blocks = (
-        [block["text"] for block in content if "text" in block] if isinstance(content, list) else [content]
-    )
-    return next(text for text in reversed(blocks) if END in text).split(END)[0]
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    texts: list[str] = [block["text"] for block in blocks if END in block.get("text", "")]
+    return texts[-1].split(END)[0]
 
 
 def _tool(tool: Any) -> Any:
