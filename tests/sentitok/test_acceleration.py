@@ -149,6 +149,8 @@ def test_texts(family: str) -> None:
     assert runs(second)
     for place, options in enumerate(OPTIONS):
         for given in batches():
+            if len(given) > 1 and "stride" in options and options["truncation"] is True:
+                continue  # each window of one text with each of the other: thousands
             same(first, second, asked(*given, **options))
         # Each of the others in turn.
         given = [*others()][place % len([*others()])]
