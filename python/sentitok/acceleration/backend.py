@@ -6,9 +6,9 @@ changed it, which two comparisons say. Not for parts of a backend that were take
 """
 
 import logging
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from sys import getrefcount
 from threading import get_ident
 from typing import Any, TypeAlias
 
@@ -44,15 +44,11 @@ _PROBES = (
 
 
 def _references(attributes: dict[str, Any]) -> int:
-    return sys.getrefcount(attributes["_tokenizer"])
+    return getrefcount(attributes["_tokenizer"])
 
 
+# Those of a backend that nothing but its tokenizer holds, counted by the same expression.
 _ALONE = _references({"_tokenizer": object()})
-
-
-def is_held(attributes: dict[str, Any]) -> bool:
-    """Whether anything but the tokenizer with these attributes holds its backend."""
-    return _references(attributes) > _ALONE
 
 
 def _seal(backend: Any) -> _Seal:
@@ -74,7 +70,7 @@ class Running:
 
     Attributes:
         handed_out: whether somebody got the backend since it was last looked at.
-        tokens: the token of each id, made when it is first needed.
+        tokens: the tokens of the ids that were asked for, as the backend spells them.
         is_bpe: whether the backend's model is BPE.
         is_of_type_0: whether all ids of a text without a pair have type id 0.
         decodes: whether ids become text here too.
@@ -85,7 +81,7 @@ class Running:
 
     def __init__(self, backend: Any) -> None:
         self.handed_out = False
-        self.tokens: dict[int, str | None] | None = None
+        self.tokens: dict[int, str] = {}
         self.is_bpe = False
         self.is_of_type_0 = False
         self.decodes = False
@@ -123,7 +119,7 @@ class Running:
 
     def current(self, attributes: dict[str, Any]) -> Tokenizer | None:
         """Returns what may run now, after the backend was looked at where it must be."""
-        if self.handed_out or is_held(attributes):
+        if self.handed_out or getrefcount(attributes["_tokenizer"]) > _ALONE:
             self.look(attributes["_tokenizer"])
         elif self._waited < self._wait:
             self._make_after_waiting(attributes["_tokenizer"])
@@ -134,7 +130,7 @@ class Running:
 
         While somebody else holds the backend none does: the original path is as quick.
         """
-        if is_held(attributes):
+        if getrefcount(attributes["_tokenizer"]) > _ALONE:
             return None
         if self.handed_out:
             self.look(attributes["_tokenizer"])
@@ -154,7 +150,7 @@ class Running:
                 self._make_after_waiting(backend)
             return
         self._backend_id, self._seal = id(backend), seal
-        self.tokenizer, self.tokens, self._waited = None, None, 0
+        self.tokenizer, self.tokens, self._waited = None, {}, 0
         self._wait = min(max(1, self._wait * 2), _MOST_WAITED)
         self._make_after_waiting(backend)
 
@@ -200,17 +196,6 @@ class Running:
         if sentence not in self._said:
             self._said.add(sentence)
             LOGGER.log(level, "%s", sentence)
-
-    def tokens_of(self, attributes: dict[str, Any]) -> dict[int, str | None]:
-        """Returns the tokens of all ids, as the backend spells them."""
-        if self.tokens is None:
-            backend = attributes["_tokenizer"]
-            spelled: Callable[[int], str | None] = backend.id_to_token
-            n_ids = backend.get_vocab_size(with_added_tokens=False)
-            if self.tokenizer is not None:
-                n_ids = max(n_ids, self.tokenizer.vocab_size)
-            self.tokens = {id: spelled(id) for id in range(n_ids)}
-        return self.tokens
 
 
 def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:

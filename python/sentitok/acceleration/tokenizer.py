@@ -170,14 +170,18 @@ class Accelerated(_Fast):  # type: ignore[misc]
         running = attributes.get(_KEY)
         if running is None or (tokenizer := running.settled(attributes)) is None:
             return None
-        cleans = options.get("clean_up_tokenization_spaces")
+        cleans = options.get("clean_up_tokenization_spaces") if options else None
         if cleans is None:
             cleans = attributes["clean_up_tokenization_spaces"]
         if cleans and (cleans := self._cleans(running)) is None:
             return None
         try:
             given = [ids] if type(ids) is int else ids
-            text = tokenizer.decode(given, skip_special_tokens=bool(skip_special_tokens))
+            text = (
+                tokenizer.decode(given, skip_special_tokens=True)
+                if skip_special_tokens
+                else tokenizer.decode(given)
+            )
         except _NOT_OURS:
             return None
         if running.joins_bytes and _BROKEN in text:
@@ -237,14 +241,17 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
         if running.settled(attributes) is None:
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
-        table = running.tokens_of(attributes)
+        tokens = running.tokens
         skipped = set(self.all_special_ids) if skip_special_tokens else ()
         given = ids.tolist() if isinstance(ids, np.ndarray) else ids
         try:
+            for id in given:
+                if id not in tokens:
+                    _learn(tokens, id, attributes["_tokenizer"])
             if skipped:
-                return [table[id] for id in given if id not in skipped]
-            return [table[id] for id in given]
-        except (KeyError, TypeError):  # an id without a token, or what must become an id first
+                return [tokens[id] for id in given if id not in skipped]
+            return [tokens[id] for id in given]
+        except (KeyError, TypeError, OverflowError):  # no id, or one without a token
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
@@ -253,6 +260,11 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return super()._convert_token_to_id_with_added_voc(token)
         with running.quiet():
             return super()._convert_token_to_id_with_added_voc(token)
+
+
+def _learn(tokens: dict[int, str], id: int, backend: Any) -> None:
+    if (token := backend.id_to_token(id)) is not None:
+        tokens[id] = token
 
 
 def _running_copy(tokenizer: Any) -> Any:
