@@ -24,6 +24,7 @@ import encoding
 import front_page
 import hostile_files
 import page
+import serving
 import subwords
 from libraries import LIBRARIES
 from measure import (
@@ -94,6 +95,10 @@ class Bench:
     def decode(self) -> str:
         """Section: how fast ids become text again."""
         return decoding.section(self.folder)
+
+    def serving(self) -> str:
+        """Section: calls of transformers, accelerated and untouched."""
+        return serving.section(self.folder)
 
     def subwords(self) -> str:
         """Section: training of WordPiece and Unigram."""
@@ -293,6 +298,7 @@ SECTIONS = (
     "growth",
     "encode",
     "decode",
+    "serving",
     "subwords",
     "hostile",
     "unbroken",

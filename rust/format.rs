@@ -25,6 +25,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+pub use self::huggingface::roles;
 pub use self::kind::FileKind;
 use self::reading::{read, read_while};
 use crate::atomic;

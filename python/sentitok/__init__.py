@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         train_unigram,
         train_wordpiece,
     )
+    from .acceleration import accelerate
     from .names import encoding_for_model, get_encoding
+    from .pretrained import Settings
 
 __all__ = [
     "AddedToken",
@@ -48,6 +50,7 @@ __all__ = [
     "Normalizer",
     "PreTokenizer",
     "SentitokError",
+    "Settings",
     "Special",
     "StreamDecoder",
     "Tokenizer",
@@ -55,6 +58,7 @@ __all__ = [
     "TrainReport",
     "WordCounts",
     "__version__",
+    "accelerate",
     "count",
     "encode_files",
     "encoding_for_model",
@@ -68,16 +72,21 @@ __all__ = [
 if not TYPE_CHECKING:
     # The extension is loaded when it is first used: a command that begins to run answers
     # Ctrl-C before that (`cli/signals.py`), and `senti --help` does without it.
-    _OF_NAMES = ("encoding_for_model", "get_encoding")
+    _ELSEWHERE = {
+        "Settings": "pretrained",
+        "accelerate": "acceleration",
+        "encoding_for_model": "names",
+        "get_encoding": "names",
+    }
 
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if name in _OF_NAMES:
-            from . import names as module
-        else:
-            from . import _sentitok as module
-        same = [known for known in __all__ if (known in _OF_NAMES) == (name in _OF_NAMES)]
+        from importlib import import_module
+
+        home = _ELSEWHERE.get(name, "_sentitok")
+        module = import_module(f".{home}", __name__)
+        same = [known for known in __all__ if _ELSEWHERE.get(known, "_sentitok") == home]
         globals().update({known: getattr(module, known) for known in same})
         return globals()[name]
 

@@ -18,6 +18,8 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from .pretrained import Settings
+
 __all__ = [
     "AddedToken",
     "DecodeError",
@@ -354,6 +356,48 @@ class Tokenizer:
     @staticmethod
     def from_hf(tokenizer: Any) -> Tokenizer: ...
     def to_hf(self) -> Any: ...
+    @staticmethod
+    def from_pretrained(
+        name: _Path,
+        *,
+        subfolder: str = "",
+        revision: str | None = None,
+        cache_dir: _Path | None = None,
+        download: bool = False,
+    ) -> Tokenizer: ...
+    def save_pretrained(self, folder: _Path) -> list[str]: ...  # files written
+    def to_transformers(self) -> Any: ...  # transformers.PreTrainedTokenizerFast
+    @property
+    def settings(self) -> Settings: ...
+    def with_settings(self, settings: Settings) -> Tokenizer: ...
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
+        tokenize: Literal[True] = True,
+        **variables: Any,
+    ) -> Encoding: ...
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
+        tokenize: Literal[False],
+        **variables: Any,
+    ) -> str: ...
     def to_bytes(self) -> bytes: ...
     def save(self, path: _Path, format: str | None = None) -> list[str]: ...  # files written
     def encode(

@@ -38,22 +38,27 @@ struct Config {
     tokenizer_class: &'static str,
 }
 
+fn specials(tokenizer: &Tokenizer) -> impl Iterator<Item = &str> {
+    tokenizer.added_tokens().iter().filter(|token| token.special).map(|token| token.content.as_str())
+}
+
+/// What special tokens are for, as transformers calls it, with their texts.
+pub fn roles(tokenizer: &Tokenizer) -> Vec<(&'static str, &str)> {
+    let text_of = |(role, texts): (_, &[&str])| {
+        let of_model = tokenizer.model().unk_token().filter(|_| role == "unk_token");
+        let text = of_model.or_else(|| specials(tokenizer).find(|content| texts.contains(content)));
+        text.map(|text| (role, text))
+    };
+    ROLES.into_iter().filter_map(text_of).collect()
+}
+
 /// tokenizer_config.json, then special_tokens_map.json.
 pub(super) fn write(tokenizer: &Tokenizer) -> Result<[Vec<u8>; 2]> {
-    let mut roles = Map::new();
-    let specials =
-        || tokenizer.added_tokens().iter().filter(|token| token.special).map(|token| &token.content);
-    for (role, texts) in ROLES {
-        let of_model = tokenizer.model().unk_token().filter(|_| role == "unk_token");
-        let text =
-            of_model.or_else(|| specials().map(String::as_str).find(|content| texts.contains(content)));
-        if let Some(text) = text {
-            roles.insert(role.into(), Value::from(text));
-        }
-    }
-    let others: Vec<_> = specials()
-        .filter(|content| !roles.values().any(|role| role == *content))
-        .cloned()
+    let found = roles(tokenizer);
+    let mut roles: Map<_, _> =
+        found.into_iter().map(|(role, text)| (role.to_owned(), Value::from(text))).collect();
+    let others: Vec<_> = specials(tokenizer)
+        .filter(|content| !roles.values().any(|role| role == content))
         .map(Value::from)
         .collect();
     if !others.is_empty() {

@@ -4,6 +4,7 @@
 mod decode;
 mod files;
 mod hugging_face;
+mod pretrained;
 mod segmentations;
 mod vocabulary;
 
@@ -36,6 +37,8 @@ use crate::tokenizer::{Segment, Shortening, Tokenizer, Truncation};
 pub(super) struct PyTokenizer {
     pub tokenizer: Arc<Tokenizer>,
     report: Option<Py<PyTrainReport>>,
+    /// A `sentitok.Settings`: what a folder says beside tokenizer.json.
+    settings: Option<Py<PyAny>>,
     fingerprint: OnceLock<String>,
 }
 
@@ -47,7 +50,7 @@ impl From<Tokenizer> for PyTokenizer {
 
 impl PyTokenizer {
     pub fn new(tokenizer: Arc<Tokenizer>, report: Option<Py<PyTrainReport>>) -> Self {
-        Self { tokenizer, report, fingerprint: OnceLock::new() }
+        Self { tokenizer, report, settings: None, fingerprint: OnceLock::new() }
     }
 
     fn hash(&self, py: Python<'_>) -> PyResult<&str> {

@@ -6,7 +6,7 @@ vocabulary is trained on bundled text. Not the published vocabularies themselves
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -381,3 +381,10 @@ FAMILIES: dict[str, Family] = {
     "BERT": partial(wordpiece, "bert"),
     "ELECTRA": partial(wordpiece, "template"),
 }
+
+
+@cache
+def file_of(family: str) -> str:
+    """The `tokenizer.json` of a family, trained once."""
+    text: str = FAMILIES[family]().to_str()
+    return text

@@ -239,13 +239,13 @@ impl PyTokenizer {
                     .into());
                 }
             }
-            Ok(tokenizer.into())
+            Ok(self.like(py, tokenizer))
         })
     }
 
     /// A tokenizer like this one that passes over each merge with probability `p`.
     fn with_dropout(&self, py: Python<'_>, p: Option<f32>) -> PyResult<Self> {
-        entry(|| Ok(py.detach(|| self.tokenizer.with_dropout(p))?.into()))
+        entry(|| Ok(self.like(py, py.detach(|| self.tokenizer.with_dropout(p))?)))
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -276,8 +276,14 @@ impl PyTokenizer {
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
-            let py = this.py();
-            Ok((this.getattr("from_bytes")?, (this.get().to_bytes(py)?,).into_pyobject(py)?))
+            let (py, bytes) = (this.py(), this.get().to_bytes(this.py())?);
+            match &this.get().settings {
+                None => Ok((this.getattr("from_bytes")?, (bytes,).into_pyobject(py)?)),
+                Some(settings) => {
+                    let again = py.import("sentitok.pretrained")?.getattr("again")?;
+                    Ok((again, (bytes, settings).into_pyobject(py)?))
+                }
+            }
         })
     }
 }

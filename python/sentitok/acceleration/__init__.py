@@ -1,0 +1,47 @@
+"""`accelerate`: a fast tokenizer of transformers that runs here, and stays the object it is.
+
+The object gets a class between its own and transformers': what that answers is asked of a
+`sentitok.Tokenizer` made from the same file, or else of transformers as before. Everything that
+is saved, pickled or set is transformers' own. Not for slow tokenizers, which run no file.
+
+Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`.
+"""
+
+from typing import Any, TypeVar
+
+from ..messages import shown
+
+__all__ = ["accelerate"]
+
+_Fast = TypeVar("_Fast")
+
+
+def accelerate(tokenizer: _Fast) -> _Fast:
+    """Lets a fast tokenizer of transformers run here, and returns it: the same object.
+
+    `__call__`, `encode`, `apply_chat_template`, `decode`, `batch_decode` and
+    `convert_ids_to_tokens` give what they gave, sooner. What this library does not run takes
+    the original path, and the logger `sentitok.acceleration` says so once, with the reason.
+    Tokens added later, and other changes of the tokenizer or its backend, are seen at the next
+    call. Copies run here too; a pickle is that of the untouched object.
+
+    A part of the backend that was taken out of it before (`model = t.backend_tokenizer.model`)
+    and is changed later is not seen: call `accelerate` again.
+
+    Args:
+        tokenizer: a `transformers.PreTrainedTokenizerFast`, or of a class made from it.
+
+    Raises:
+        TypeError: for anything else.
+        ImportError: with a transformers older than 5.
+    """
+    made: Any = tokenizer
+    if getattr(made, "backend_tokenizer", None) is None or not getattr(made, "is_fast", False):
+        raise TypeError(
+            f"expected a fast tokenizer of transformers, not {shown(tokenizer)}; it is what "
+            "AutoTokenizer.from_pretrained gives, or PreTrainedTokenizerFast(tokenizer_object=...)"
+        )
+    from .tokenizer import run_here
+
+    run_here(made)
+    return tokenizer

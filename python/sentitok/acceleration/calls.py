@@ -1,0 +1,312 @@
+"""`encoded`: a call of transformers' answered by `sentitok.Tokenizer`, as transformers answers it.
+
+What is not answered gives `None`, and the original path is taken: offsets, truncation from the
+left, special tokens as text, tensors that cannot be made, and arguments that are wrong.
+
+Source of what the options mean: transformers 5, `tokenization_utils_tokenizers.py` (`_encode_plus`)
+and tokenizers 0.23, `utils/padding.rs`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from logging import INFO
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from transformers import BatchEncoding
+from transformers.tokenization_utils_base import TruncationStrategy
+from transformers.utils.generic import PaddingStrategy
+
+from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
+from ..messages import shown
+from .backend import Running
+from .encodings import EncodingsOnDemand
+
+__all__ = ["encoded"]
+
+_TENSORS = ("np", "pt")
+_NAMES = {
+    "add_special_tokens", "padding_strategy", "truncation_strategy", "max_length", "stride",
+    "is_split_into_words", "pad_to_multiple_of", "padding_side", "return_tensors", "return_token_type_ids",
+    "return_attention_mask", "return_overflowing_tokens", "return_special_tokens_mask",
+    "return_offsets_mapping", "return_length", "verbose", "split_special_tokens",
+}  # fmt: skip
+_Truncation = Literal["longest_first", "only_first", "only_second"]
+_Rows = list[Any]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The texts of a call: each a `str`, or a list of words."""
+
+    texts: _Rows
+    pairs: _Rows | None
+    is_batch: bool
+    are_words: bool
+
+    def again(self) -> tuple[Any, Any]:
+        """The texts as the original takes them."""
+        if self.is_batch:
+            return self.texts, self.pairs
+        return self.texts[0], None if self.pairs is None else self.pairs[0]
+
+
+def encoded(
+    tokenizer: Any,
+    running: Running,
+    ours: Tokenizer,
+    original: Callable[[Any, Any], Any],
+    text: Any,
+    text_pair: Any,
+    options: dict[str, Any],
+) -> BatchEncoding | None:
+    """Returns what `_encode_plus` returns, or `None` where the original must answer.
+
+    Args:
+        tokenizer: the tokenizer of transformers, for what is set in it.
+        running: what is known of its backend.
+        ours: what runs.
+        original: answers texts and pairs as transformers does, with the same options.
+        text: as `_encode_plus` takes it.
+        text_pair: the same.
+        options: its other arguments.
+    """
+    option = options.get
+    tensors = option("return_tensors")
+    tensors = getattr(tensors, "value", tensors)
+    if (theirs := _not_ours(tokenizer, tensors, options)) is not None:
+        running.say(f"calls with {theirs} run in transformers as before", INFO)
+        return None
+    given = _given(text, text_pair, bool(option("is_split_into_words")))
+    if given is None:
+        return None
+    _set(tokenizer, running, options)
+    try:
+        rows = _rows(tokenizer, ours, given, options)
+    except (SentitokError, TypeError, ValueError, OverflowError):
+        return None
+    if rows is None:
+        return None
+    data = _data(tokenizer, running, rows, given, options, tensors)
+    if data is None:
+        return None
+    ids: Any = data["input_ids"]
+    if option("max_length") is None:
+        for row in ids:
+            tokenizer._eventual_warn_about_too_long_sequence(row, None, option("verbose", True))
+    encodings = EncodingsOnDemand(lambda: original(*given.again()), len(ids), running.quiet)
+    n_sequences = 1 if given.pairs is None else 2
+    if given.is_batch or tensors is not None or option("return_overflowing_tokens"):
+        return BatchEncoding(data, cast(Any, encodings), tensor_type=tensors, n_sequences=n_sequences)
+    single = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
+    return BatchEncoding(single, cast(Any, encodings), n_sequences=n_sequences)
+
+
+def _not_ours(tokenizer: Any, tensors: Any, options: dict[str, Any]) -> str | None:
+    """The option that no call here has, if one is given."""
+    split = options.get("split_special_tokens")
+    truncates = _strategy(options, "truncation") is not None
+    if tokenizer.split_special_tokens if split is None else split:
+        return "split_special_tokens=True"
+    if options.get("return_offsets_mapping"):
+        return "return_offsets_mapping=True"
+    if tensors is not None and tensors not in _TENSORS:
+        return f"return_tensors={shown(tensors)}"
+    if truncates and tokenizer.truncation_side != "right":
+        return f"truncation_side={shown(tokenizer.truncation_side)}"
+    return next((name for name in options if name not in _NAMES and options[name]), None)
+
+
+def _strategy(options: dict[str, Any], of: Literal["padding", "truncation"]) -> str | None:
+    """How a call pads or truncates, if it does."""
+    strategy = options.get(f"{of}_strategy")
+    value: str | None = getattr(strategy, "value", None)
+    return None if value in ("do_not_pad", "do_not_truncate") else value
+
+
+def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
+    """The texts of a call, copied where they could change; `None` for what is not theirs."""
+    if not are_words:
+        if isinstance(text, str):
+            if not text_pair:
+                return _Given([text], None, is_batch=False, are_words=False)
+            return _Given([text], [text_pair], False, False) if isinstance(text_pair, str) else None
+        if not isinstance(text, (list, tuple)) or not text:
+            return None
+        if text_pair is None and all(type(row) in (tuple, list) and len(row) == 2 for row in text):
+            text, text_pair = zip(*text, strict=True)
+        texts, pairs = list(text), None if text_pair is None else list(text_pair)
+        if isinstance(text_pair, str) or (pairs is not None and len(pairs) != len(texts)):
+            return None
+        is_text = all(isinstance(row, str) for row in (*texts, *(pairs or ())))
+        return _Given(texts, pairs, is_batch=True, are_words=False) if is_text else None
+    if not isinstance(text, (list, tuple)) or not text:
+        return None
+    is_batch = isinstance(text[0], (list, tuple))
+    if not is_batch:
+        text, text_pair = [text], [text_pair] if text_pair else None
+    if text_pair is not None and (not isinstance(text_pair, (list, tuple)) or len(text_pair) != len(text)):
+        return None
+    rows = [*text, *(text_pair or ())]
+    if not all(isinstance(row, (list, tuple)) and all(isinstance(w, str) for w in row) for row in rows):
+        return None
+    copies = [list(row) for row in rows]
+    n = len(text)
+    return _Given(copies[:n], copies[n:] if text_pair is not None else None, is_batch, are_words=True)
+
+
+def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
+    """Leaves the backend set as the original leaves it: it shows in what is saved."""
+    backend = tokenizer.__dict__["_tokenizer"]
+    padding, truncation = _strategy(options, "padding"), _strategy(options, "truncation")
+    if padding or truncation or backend.truncation is not None or backend.padding is not None:
+        with running.quiet():
+            tokenizer.set_truncation_and_padding(
+                padding_strategy=PaddingStrategy(padding or "do_not_pad"),
+                truncation_strategy=TruncationStrategy(truncation or "do_not_truncate"),
+                max_length=options.get("max_length"),
+                stride=options.get("stride", 0),
+                pad_to_multiple_of=options.get("pad_to_multiple_of"),
+                padding_side=options.get("padding_side"),
+            )
+    if backend.encode_special_tokens:
+        backend.encode_special_tokens = False
+
+
+def _rows(
+    tokenizer: Any, ours: Tokenizer, given: _Given, options: dict[str, Any]
+) -> Encoding | EncodingBatch | None:
+    """What the texts become, before padding: an `Encoding` for one text."""
+    adds = bool(options.get("add_special_tokens", True))
+    truncation = cast(_Truncation, _strategy(options, "truncation") or "longest_first")
+    limit: int | None = options.get("max_length")
+    n_around = tokenizer.__dict__["_tokenizer"].num_special_tokens_to_add(given.pairs is not None)
+    if _strategy(options, "truncation") is None:
+        limit = None
+    elif limit is None or limit <= n_around:
+        return None
+    if options.get("return_overflowing_tokens") and limit is not None:
+        return ours.windows_batch(
+            given.texts,
+            limit,
+            options.get("stride", 0),
+            given.pairs,
+            add_special_tokens=adds,
+            specials="all",
+            truncation=truncation,
+            is_split_into_words=given.are_words,
+            errors="strict",
+        )
+    if not given.is_batch and not given.are_words:
+        return ours.encode(
+            given.texts[0],
+            None if given.pairs is None else given.pairs[0],
+            add_special_tokens=adds,
+            specials="all",
+            max_tokens=limit,
+            truncation=truncation,
+            errors="strict",
+        )
+    return ours.encode_batch(
+        given.texts,
+        given.pairs,
+        add_special_tokens=adds,
+        specials="all",
+        max_tokens=limit,
+        truncation=truncation,
+        is_split_into_words=given.are_words,
+        errors="strict",
+    )
+
+
+def _data(
+    tokenizer: Any,
+    running: Running,
+    rows: Encoding | EncodingBatch,
+    given: _Given,
+    options: dict[str, Any],
+    tensors: str | None,
+) -> dict[str, Any] | None:
+    """The fields of a `BatchEncoding`, in its order; `None` for rows that make no tensor."""
+    option = options.get
+    names = tokenizer.model_input_names
+    with_types, with_mask = option("return_token_type_ids"), option("return_attention_mask")
+    with_types = "token_type_ids" in names if with_types is None else with_types
+    with_mask = "attention_mask" in names if with_mask is None else with_mask
+    lengths = [len(rows)] if isinstance(rows, Encoding) else np.diff(rows.row_offsets).tolist()
+    padded = _Padded(lengths, tokenizer, options) if _strategy(options, "padding") else None
+    target = lengths if padded is None else padded.lengths
+    if tensors is not None and len(set(target)) != 1:
+        return None
+
+    def field(values: npt.NDArray[Any], filler: int) -> Any:
+        if tensors:
+            return _matrix(values, lengths, target, padded, filler)
+        return _lists(values, lengths, padded, filler)
+
+    data: dict[str, Any] = {"input_ids": field(rows.ids, 0 if padded is None else padded.id)}
+    if with_types:
+        is_0 = given.pairs is None and running.is_of_type_0
+        types = np.zeros(sum(lengths), np.uint32) if is_0 else rows.type_ids
+        data["token_type_ids"] = field(types, 0 if padded is None else padded.type_id)
+    if with_mask:
+        if tensors is None and padded is None:
+            data["attention_mask"] = [[1] * length for length in lengths]
+        else:
+            data["attention_mask"] = field(np.ones(sum(lengths), np.int64), 0)
+    if option("return_special_tokens_mask"):
+        data["special_tokens_mask"] = field(rows.special_tokens_mask.astype(np.int64), 1)
+    if option("return_length"):
+        data["length"] = target
+    if option("return_overflowing_tokens"):
+        sources = rows.source_rows.tolist() if isinstance(rows, EncodingBatch) else [0]
+        data["overflow_to_sample_mapping"] = sources
+    if tensors == "pt":  # transformers takes rows of arrays at once
+        return {key: list(value) if isinstance(value, np.ndarray) else value for key, value in data.items()}
+    return data
+
+
+class _Padded:
+    """How rows are padded: to which lengths, on which side, by what."""
+
+    def __init__(self, lengths: list[int], tokenizer: Any, options: dict[str, Any]) -> None:
+        longest = _strategy(options, "padding") == "longest"
+        target = max(lengths) if longest else options["max_length"]
+        multiple = options.get("pad_to_multiple_of")
+        if multiple and target % multiple:
+            target += multiple - target % multiple
+        side = options.get("padding_side")
+        self.lengths = [max(length, target) for length in lengths]
+        self.is_left = (tokenizer.padding_side if side is None else side) == "left"
+        self.id: int = tokenizer.pad_token_id
+        self.type_id: int = tokenizer.pad_token_type_id
+
+
+def _lists(
+    values: npt.NDArray[Any], lengths: list[int], padded: _Padded | None, filler: int
+) -> list[list[int]]:
+    flat = values.tolist()
+    if len(lengths) == 1:
+        rows = [flat]
+    else:
+        ends = np.cumsum(lengths).tolist()
+        rows = [flat[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    if padded is None:
+        return rows
+    fillers = ([filler] * (target - len(row)) for row, target in zip(rows, padded.lengths, strict=True))
+    if padded.is_left:
+        return [before + row for row, before in zip(rows, fillers, strict=True)]
+    return [row + after for row, after in zip(rows, fillers, strict=True)]
+
+
+def _matrix(
+    values: npt.NDArray[Any], lengths: list[int], target: list[int], padded: _Padded | None, filler: int
+) -> npt.NDArray[np.int64]:
+    """The rows as one array `(B, T)`."""
+    matrix = np.full((len(lengths), target[0]), filler, np.int64)
+    places = np.arange(target[0])
+    each = np.asarray(lengths)[:, None]
+    is_value = places >= target[0] - each if padded is not None and padded.is_left else places < each
+    matrix[is_value] = values
+    return matrix

@@ -1,0 +1,272 @@
+"""The class between a tokenizer's own and transformers': it asks `Running` first.
+
+A tokenizer of class `LlamaTokenizer` gets a class of the same name, made of `LlamaTokenizer` and
+`Accelerated`, in this order: what `LlamaTokenizer` does itself it goes on doing, and where it asks
+transformers' class it asks `Accelerated`. What that cannot answer it passes on.
+
+Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`.
+"""
+
+import copy
+import copyreg
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import transformers
+
+from .._sentitok import SentitokError, Tokenizer
+from .backend import Running, kept_settings
+from .calls import encoded
+
+__all__ = ["run_here"]
+
+# Where an object keeps its `Running`.
+_KEY = "_sentitok_running"
+_Fast: Any = transformers.PreTrainedTokenizerFast
+# What our methods raise for arguments that are the original's to judge.
+_NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
+_BROKEN = "\N{REPLACEMENT CHARACTER}"
+# With this set, texts of BPE are cleaned up too.
+_FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+
+
+def run_here(tokenizer: Any) -> None:
+    """Gives a tokenizer the class that asks here first; one that has it is looked at again."""
+    if not hasattr(_Fast, "set_truncation_and_padding") or hasattr(_Fast, "_batch_encode_plus"):
+        raise ImportError(
+            f"accelerate needs transformers 5, not {transformers.__version__}: pip install -U transformers"
+        )
+    attributes = tokenizer.__dict__
+    running = attributes.get(_KEY)
+    if running is not None:
+        running.replace()
+        running.current(attributes)
+        return
+    if not isinstance(tokenizer, _Fast):
+        raise TypeError(f"expected a transformers.PreTrainedTokenizerFast, not {type(tokenizer).__name__}")
+    running = Running(attributes["_tokenizer"])
+    tokenizer.__class__ = _class_over(cast(Hashable, type(tokenizer)))
+    attributes[_KEY] = running
+
+
+@cache
+def _class_over(own: Any) -> type[Any]:
+    """The class of accelerated tokenizers of a class."""
+    members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
+    bases = (Accelerated,) if own is _Fast else (own, Accelerated)
+    return type(own.__name__, bases, {**members, "_own": own})
+
+
+class Accelerated(_Fast):  # type: ignore[misc]
+    """A fast tokenizer that asks its `Running` first.
+
+    Attributes:
+        _own: the class of the untouched object.
+        _decodes: whether nothing is done to a text after `_decode` of this class.
+        _decodes_many: whether nothing is done between `batch_decode` and that.
+        _encodes: whether nothing is done between `__call__` and `_encode_plus` of this class.
+    """
+
+    _own: Any
+    _decodes: bool
+    _decodes_many: bool
+    _encodes: bool
+
+    def __init_subclass__(cls) -> None:
+        cls._decodes = cls._decode is Accelerated._decode
+        cls._decodes_many = cls._decodes and cls.decode is Accelerated.decode
+        cls._encodes = cls._encode_plus is Accelerated._encode_plus
+
+    # The object, its copies and its pickles
+
+    def __new__(cls, *arguments: Any, **settings: Any) -> Any:
+        """Makes an untouched tokenizer: `type(tokenizer)(...)` is a new object's own matter."""
+        return cls._own(*arguments, **settings)
+
+    @property
+    def _tokenizer(self) -> Any:
+        attributes = self.__dict__
+        running = attributes.get(_KEY)
+        return attributes.get("_tokenizer") if running is None else running.give(attributes)
+
+    @_tokenizer.setter
+    def _tokenizer(self, backend: Any) -> None:
+        self.__dict__["_tokenizer"] = backend
+        if (running := self.__dict__.get(_KEY)) is not None:
+            running.replace()
+
+    def _untouched(self) -> Any:
+        plain = object.__new__(self._own)
+        plain.__dict__.update(self.__dict__)
+        plain.__dict__.pop(_KEY, None)
+        return plain
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if type(self).__reduce__ is not self._own.__reduce__:  # a class made of this one
+            return self.__reduce__()
+        made: Any = self._untouched().__reduce_ex__(protocol)
+        # Pickle compares the class that `__newobj__` makes with this object's.
+        return (object.__new__, *made[1:]) if made[0] is copyreg.__newobj__ else made  # type: ignore[attr-defined]
+
+    def __copy__(self) -> Any:
+        return _running_copy(copy.copy(self._untouched()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _running_copy(copy.deepcopy(self._untouched(), memo))
+
+    # Text to ids
+
+    def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        attributes = self.__dict__
+        running = attributes.get(_KEY)
+        if running is not None and (tokenizer := running.current(attributes)) is not None:
+
+            def original(rows: Any, pairs: Any) -> Any:
+                """The original's answer, as long as the tokenizer is what it was."""
+                is_same = running.current(attributes) is tokenizer
+                source: Any = self if is_same else self._with_backend(tokenizer)
+                with kept_settings(source.__dict__["_tokenizer"]):
+                    return super(Accelerated, source)._encode_plus(rows, pairs, **options)
+
+            batch = encoded(self, running, tokenizer, original, text, text_pair, options)
+            if batch is not None:
+                return batch
+        return super()._encode_plus(text, text_pair, **options)
+
+    def _with_backend(self, tokenizer: Tokenizer) -> Any:
+        """A copy of this tokenizer as it was, for batches made before it was changed."""
+        plain = self._untouched()
+        plain._tokenizer = tokenizer.to_hf()
+        plain.__class__ = type(self)
+        return plain
+
+    def tokenize(self, text: Any, pair: Any = None, add_special_tokens: bool = False, **options: Any) -> Any:
+        """As transformers' own, whose tokens are not those of ids: unknown text stays."""
+        if not self._encodes:
+            return super().tokenize(text, pair, add_special_tokens, **options)
+        return super()._encode_plus(text, pair, add_special_tokens=add_special_tokens, **options).tokens()
+
+    # Ids to text
+
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
+        """As transformers' own: the text of ids, or the texts of lists of ids."""
+        if type(token_ids) is list and self._decodes:
+            text = self._text(token_ids, skip_special_tokens, options)
+            if text is not None:
+                return text
+        return super().decode(token_ids, skip_special_tokens, **options)
+
+    def _decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
+        if len(cleans) == 1:
+            options["clean_up_tokenization_spaces"] = cleans[0]
+        text = self._text(token_ids, skip_special_tokens, options)
+        return super()._decode(token_ids, skip_special_tokens, **options) if text is None else text
+
+    def _text(self, ids: Any, skip_special_tokens: Any, options: dict[str, Any]) -> str | None:
+        """The text of ids, or `None` if the original must say."""
+        attributes = self.__dict__
+        running = attributes.get(_KEY)
+        if running is None or (tokenizer := running.settled(attributes)) is None:
+            return None
+        cleans = options.get("clean_up_tokenization_spaces") if options else None
+        if cleans is None:
+            cleans = attributes["clean_up_tokenization_spaces"]
+        if cleans and (cleans := self._cleans(running)) is None:
+            return None
+        try:
+            given = [ids] if type(ids) is int else ids
+            text = (
+                tokenizer.decode(given, skip_special_tokens=True)
+                if skip_special_tokens
+                else tokenizer.decode(given)
+            )
+        except _NOT_OURS:
+            return None
+        if running.joins_bytes and _BROKEN in text:
+            return None
+        return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
+
+    def _cleans(self, running: Running) -> bool | None:
+        """Whether a text is cleaned up where that is asked; `None` if the original must tell why not."""
+        if not running.is_bpe or getattr(self, _FOR_BPE, True):
+            return True
+        if running.has_told_of_cleaning:
+            return False
+        running.has_told_of_cleaning = True
+        return None
+
+    def batch_decode(
+        self,
+        sequences: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **options: Any,
+    ) -> Any:
+        """As transformers' own: the texts of lists of ids."""
+        cleans = clean_up_tokenization_spaces
+        if self._decodes_many and (texts := self._texts(sequences, skip_special_tokens, cleans)):
+            return texts
+        return super().batch_decode(sequences, skip_special_tokens, cleans, **options)
+
+    def _texts(self, rows: Any, skip_special_tokens: Any, cleans: bool | None) -> list[str] | None:
+        """The texts of lists of ids, or `None` if the original must say."""
+        attributes = self.__dict__
+        running = attributes.get(_KEY)
+        if running is None or (tokenizer := running.settled(attributes)) is None:
+            return None
+        if cleans is None:
+            cleans = attributes["clean_up_tokenization_spaces"]
+        if cleans and (cleans := self._cleans(running)) is None:
+            return None
+        if hasattr(rows, "tolist"):
+            rows = rows.tolist()
+        if type(rows) is not list or not rows or type(rows[0]) is not list:
+            return None
+        try:
+            skips = bool(skip_special_tokens)
+            texts = tokenizer.decode_batch(rows, skip_special_tokens=skips)
+        except _NOT_OURS:
+            return None
+        if running.joins_bytes and any(_BROKEN in text for text in texts):
+            return None
+        return [self.clean_up_tokenization(text) for text in texts] if cleans else texts
+
+    def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
+        """As transformers' own: the token of an id, or the tokens of ids."""
+        attributes = self.__dict__
+        running = attributes.get(_KEY)
+        if running is None or isinstance(ids, int) or type(ids) not in (list, tuple, np.ndarray):
+            return super().convert_ids_to_tokens(ids, skip_special_tokens)
+        if running.settled(attributes) is None:
+            return super().convert_ids_to_tokens(ids, skip_special_tokens)
+        tokens = running.tokens
+        skipped = set(self.all_special_ids) if skip_special_tokens else ()
+        given = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        try:
+            for id in given:
+                if id not in tokens:
+                    _learn(tokens, id, attributes["_tokenizer"])
+            if skipped:
+                return [tokens[id] for id in given if id not in skipped]
+            return [tokens[id] for id in given]
+        except (KeyError, TypeError, OverflowError):  # no id, or one without a token
+            return super().convert_ids_to_tokens(ids, skip_special_tokens)
+
+    def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
+        running = self.__dict__.get(_KEY)
+        if running is None:
+            return super()._convert_token_to_id_with_added_voc(token)
+        with running.quiet():
+            return super()._convert_token_to_id_with_added_voc(token)
+
+
+def _learn(tokens: dict[int, str], id: int, backend: Any) -> None:
+    if (token := backend.id_to_token(id)) is not None:
+        tokens[id] = token
+
+
+def _running_copy(tokenizer: Any) -> Any:
+    run_here(tokenizer)
+    return tokenizer

@@ -1,0 +1,118 @@
+"""`Guard`: what keeps the text of messages from becoming special tokens.
+
+A message that spells a special token, or begins or ends with a part of one, gets a mark into it
+before the template is run, so that the token is not there; where the template wrote one, it is.
+Then the marks are taken out. Only whole strings are guarded: not a role or a key out of which a
+template builds a token.
+
+Source of the idea: transformers 5, `mark_control_tokens`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .._sentitok import Special
+
+__all__ = ["Guard"]
+
+# Noncharacters, the first that is nowhere in a chat is its mark.
+_MARKS = tuple(chr(code) for code in range(0xFDD2, 0xFDF0))
+# Of a message: what a template compares rather than writes.
+_NAMES = frozenset({"role", "type"})
+
+
+class Guard:
+    """Keeps text apart from special tokens.
+
+    Args:
+        specials: the texts of all special tokens.
+    """
+
+    def __init__(self, specials: list[str]) -> None:
+        longest_first = sorted(filter(None, specials), key=len, reverse=True)
+        self._whole = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        beginnings = {text[:n] for text in longest_first for n in range(1, len(text))}
+        ends = {text[n:] for text in longest_first for n in range(1, len(text))}
+        self._beginnings, self._ends = frozenset(beginnings), frozenset(ends)
+        self._most = max(map(len, longest_first), default=0)
+
+    def finds(self, value: Any) -> bool:
+        """Whether any text in a value spells, begins or ends with a part of a special token."""
+        return any(self._is_risky(text) for text in _texts(value))
+
+    def mark(self, template: str, value: Any) -> str:
+        """Returns a character that is in neither.
+
+        Raises:
+            ValueError: if each of them is.
+        """
+        there = {char for text in (template, *_texts(value)) for char in text if char in _MARKS}
+        for mark in _MARKS:
+            if mark not in there:
+                return mark
+        raise ValueError(
+            "the chat holds all noncharacters from U+FDD2 to U+FDEF; take one out of the messages"
+        )
+
+    def marked(self, value: Any, mark: str) -> Any:
+        """Returns the value with marks in its texts."""
+        if isinstance(value, str):
+            return self._marked_text(value, mark)
+        if isinstance(value, dict):
+            return {name: item if name in _NAMES else self.marked(item, mark) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.marked(item, mark) for item in value)
+        return value
+
+    def segments(self, text: str, mark: str) -> list[str | Special]:
+        """Returns the special tokens of a text and what is between them, without marks."""
+        found: list[str | Special] = []
+        place = 0
+        for match in self._whole.finditer(text):
+            found += [text[place : match.start()].replace(mark, ""), Special(match.group())]
+            place = match.end()
+        found.append(text[place:].replace(mark, ""))
+        return [segment for segment in found if segment != ""]
+
+    def _is_risky(self, text: str) -> bool:
+        return self._whole.search(text) is not None or self._may_begin(text) or self._may_end(text)
+
+    def _may_begin(self, text: str) -> bool:
+        """Whether what follows a text could make a special token of its end; templates trim texts."""
+        text = text.rstrip()
+        return any(text[-n:] in self._beginnings for n in range(1, min(len(text), self._most) + 1))
+
+    def _may_end(self, text: str) -> bool:
+        """Whether what precedes a text could make a special token of its start."""
+        text = text.lstrip()
+        return any(text[:n] in self._ends for n in range(1, min(len(text), self._most) + 1))
+
+    def _marked_text(self, text: str, mark: str) -> str:
+        # Any token that a text holds is broken, those that overlap included.
+        broken, place = [], 0
+        while match := self._whole.search(text, place):
+            broken.append(text[place : match.start() + 1])
+            place = match.start() + 1
+        broken.append(text[place:])
+        marked = mark.join(broken)
+        if self._may_begin(text):
+            kept = marked.rstrip()
+            marked = kept + mark + marked[len(kept) :]
+        if self._may_end(text):
+            kept = marked.lstrip()
+            marked = marked[: len(marked) - len(kept)] + mark + kept
+        return marked
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value that a template writes."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name not in _NAMES:
+                yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)

@@ -1,0 +1,95 @@
+"""Folders of models: tokenizer.json with the files beside it, read and written.
+
+Behind `Tokenizer.from_pretrained`, `save_pretrained`, `to_transformers` and `settings`. Not for the
+formats of tokenizer files, which `Tokenizer.from_file` reads: what a folder adds to those is what
+special tokens are for, tokens that only its settings name, and chat templates.
+
+Source of the files: transformers 5, `tokenization_utils_base.py`.
+"""
+
+import os
+import tempfile
+from typing import Any
+
+from .._sentitok import AddedToken, Tokenizer
+from ..messages import shown
+from .places import folder_of
+from .settings import Settings, read, tokens_of, write
+
+__all__ = ["Settings", "again", "load", "save", "to_transformers"]
+
+
+def load(
+    name: str | os.PathLike[str],
+    *,
+    subfolder: str = "",
+    revision: str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    download: bool = False,
+) -> Tokenizer:
+    """Returns the tokenizer of a folder, or of a repository in the cache of huggingface_hub.
+
+    Args:
+        name: the path of a folder, or `"org/name"`.
+        subfolder: where in it the tokenizer is.
+        revision: a branch, tag or commit of the repository; `"main"` without it.
+        cache_dir: the cache; by default that of huggingface_hub.
+        download: fetch the files of the tokenizer if they are not there; needs huggingface_hub.
+
+    Raises:
+        FileNotFoundError: if there is no such folder; says where it was looked for.
+        FormatError: for files that make no tokenizer.
+        ImportError: for `download=True` without huggingface_hub.
+    """
+    folder = folder_of(name, subfolder, revision, cache_dir, download)
+    tokenizer = Tokenizer.from_file(folder)
+    there = {token.content: token for token in tokenizer.added_tokens}
+    new = [token for token in tokens_of(folder) if not _is_same(there.get(token.content), token)]
+    if new:
+        tokenizer = tokenizer.with_specials(new)
+    return tokenizer.with_settings(read(folder, tokenizer.settings))
+
+
+def save(tokenizer: Tokenizer, folder: str | os.PathLike[str]) -> list[str]:
+    """Writes a folder that transformers and `load` read; returns the paths of its files.
+
+    Raises:
+        FormatError: for a tokenizer that tokenizer.json has no place for.
+        OSError: naming the file.
+    """
+    if os.path.isfile(folder):  # noqa: PTH113
+        raise NotADirectoryError(f"{shown(os.fspath(folder))} is a file; save_pretrained writes a folder")
+    files = tokenizer.save(folder, "huggingface")
+    special = [token.content for token in tokenizer.added_tokens if token.special]
+    return files + write(tokenizer.settings, special, folder)
+
+
+def to_transformers(tokenizer: Tokenizer) -> Any:
+    """Returns a `transformers.PreTrainedTokenizerFast` with the same ids, settings and templates.
+
+    Raises:
+        ImportError: without transformers.
+        FormatError: for a tokenizer that tokenizer.json has no place for.
+    """
+    try:
+        from transformers import PreTrainedTokenizerFast
+    except ImportError as error:
+        raise ImportError(
+            f"to_transformers makes an object of transformers ({error}); pip install transformers"
+        ) from error
+    with tempfile.TemporaryDirectory() as folder:
+        save(tokenizer, folder)
+        made: Any = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    made.name_or_path = ""
+    made.init_kwargs.pop("name_or_path", None)
+    return made
+
+
+def again(content: bytes, settings: Settings) -> Tokenizer:
+    """Makes a tokenizer of its bytes and its settings, as pickles hold it."""
+    return Tokenizer.from_bytes(content).with_settings(settings)
+
+
+def _is_same(one: AddedToken | None, other: AddedToken) -> bool:
+    flags = ("special", "single_word", "lstrip", "rstrip", "normalized")
+    return one is not None and all(getattr(one, flag) == getattr(other, flag) for flag in flags)

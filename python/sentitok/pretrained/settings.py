@@ -1,0 +1,251 @@
+"""`Settings`: what the files beside tokenizer.json say, read from a folder and written to one.
+
+What special tokens are for (`eos_token`), chat templates, and the rest of tokenizer_config.json,
+which goes back as it was. What names a class, code or files of the folder it came from does not:
+what is saved here is one tokenizer.json, which says all that it says by itself.
+
+Source of the files: transformers 5, `tokenization_utils_base.py` (`_from_pretrained`).
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from .._sentitok import AddedToken, FormatError
+from ..atomic import write as write_file
+from ..messages import shown
+
+__all__ = ["Settings", "read", "tokens_of", "write"]
+
+_CONFIG = "tokenizer_config.json"
+_MAP = "special_tokens_map.json"
+_TEMPLATE = "chat_template.jinja"
+_OLD_TEMPLATE = "chat_template.json"
+_TEMPLATES = "additional_chat_templates"
+_ADDITIONAL = "additional_special_tokens"
+_MANY = (_ADDITIONAL, "extra_special_tokens")
+# Not written again: they name a class, code, other files, or what tokenizer.json says itself.
+_LEFT_OUT = {
+    "tokenizer_class", "auto_map", "processor_class", "added_tokens_decoder", "add_bos_token",
+    "add_eos_token", "add_prefix_space", "legacy", "use_default_system_prompt", "sp_model_kwargs",
+    "name_or_path", "tokenizer_file", "vocab_file", "merges_file", "special_tokens_map_file",
+    "backend", "is_local", "local_files_only", "chat_template", "model_specific_special_tokens", *_MANY,
+}  # fmt: skip
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a folder says of a tokenizer beside tokenizer.json.
+
+    Attributes:
+        special_tokens: what special tokens are for: `{"eos_token": "</s>"}`.
+        chat_templates: templates by name; `"default"` is the one that is taken.
+        config: the rest of tokenizer_config.json.
+    """
+
+    special_tokens: Mapping[str, str] = field(default_factory=dict)
+    chat_templates: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in (*self.special_tokens.items(), *self.chat_templates.items()):
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise TypeError(f"{shown(name)} is to be a text, not {shown(value)}")
+        for name in ("special_tokens", "chat_templates", "config"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def chat_template(self) -> str | None:
+        """The template that is taken where a call names none."""
+        return self.chat_templates.get("default")
+
+    def replace(self, *, chat_template: str | None = None, **special_tokens: str) -> "Settings":
+        """Returns settings with another chat template or other special tokens.
+
+        Args:
+            chat_template: the template that is taken where a call names none.
+            special_tokens: such as `eos_token="<|im_end|>"`.
+
+        Raises:
+            TypeError: for a name that is no special token's, or a value that is no text.
+        """
+        for name in special_tokens:
+            if not name.endswith("_token"):
+                raise TypeError(
+                    f"{name} is no special token's name, such as eos_token; the settings that can be "
+                    "replaced are chat_template and those"
+                )
+        templates = dict(self.chat_templates)
+        if chat_template is not None:
+            templates["default"] = chat_template
+        tokens = {**self.special_tokens, **special_tokens}
+        return replace(self, special_tokens=tokens, chat_templates=templates)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Settings, (dict(self.special_tokens), dict(self.chat_templates), dict(self.config))
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.special_tokens.items()), frozenset(self.chat_templates.items())))
+
+
+def read(folder: Path, usual: Settings) -> Settings:
+    """Returns the settings of a folder.
+
+    Args:
+        folder: holds tokenizer_config.json, or says nothing.
+        usual: what is said of special tokens that the folder does not name.
+
+    Raises:
+        FormatError: for a file that cannot be read.
+    """
+    config = {**_object(folder / _MAP), **_object(folder / _CONFIG)}
+    roles = dict(_roles(config)) or dict(usual.special_tokens)
+    rest = {name: value for name, value in config.items() if name not in _LEFT_OUT and name not in roles}
+    unset = {name for name, value in rest.items() if name.endswith("_token") and value is None}
+    rest = {name: value for name, value in rest.items() if name not in unset}
+    if config:
+        tokens = [_content(token) for name in _MANY for token in _list(config.get(name))]
+        rest[_ADDITIONAL] = [
+            token for token in dict.fromkeys(tokens) if token and token not in roles.values()
+        ]
+    return Settings(roles, dict(_templates(folder, config)), rest)
+
+
+def tokens_of(folder: Path) -> Iterator[AddedToken]:
+    """The tokens that a folder adds to those of tokenizer.json, or gives other rules.
+
+    Raises:
+        FormatError: for a file that cannot be read.
+    """
+    config = {**_object(folder / _MAP), **_object(folder / _CONFIG)}
+    decoder = config.get("added_tokens_decoder") or {}
+    if not isinstance(decoder, dict):
+        raise FormatError(f"{folder / _CONFIG}: added_tokens_decoder is to be an object")
+    named = set()
+    for _, token in sorted(decoder.items(), key=lambda item: _id(folder, item[0])):
+        added = _added(folder, token)
+        named.add(added.content)
+        yield added
+    values = [config[name] for name, _ in _roles(config) if name in config]
+    values += [token for name in _MANY for token in _list(config.get(name))]
+    for value in values:
+        added = _added(folder, value)
+        if added.content not in named:
+            named.add(added.content)
+            yield added
+
+
+def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[str]) -> list[str]:
+    """Writes settings over those in a folder; returns the paths of files beside them.
+
+    Args:
+        settings: what is written.
+        special: the texts of all special tokens: those without a name, where no folder said which.
+        folder: holds tokenizer_config.json.
+    """
+    place = Path(folder)
+    roles = dict(settings.special_tokens)
+    unnamed = [content for content in special if content not in roles.values()]
+    others = settings.config.get(_ADDITIONAL, unnamed)
+    tokens: dict[str, Any] = {**roles, **({_ADDITIONAL: others} if others else {})}
+    usual = {name: value for name, value in _object(place / _CONFIG).items() if name not in _MANY}
+    usual = {name: value for name, value in usual.items() if not name.endswith("_token")}
+    rest = {name: value for name, value in settings.config.items() if name != _ADDITIONAL}
+    _write(place / _CONFIG, {**usual, **rest, **tokens})
+    _write(place / _MAP, tokens)
+    files = []
+    for name, template in settings.chat_templates.items():
+        if name != "default" and (name != Path(name).name or name in (".", "..", "")):
+            raise ValueError(f"{shown(name)} cannot be the name of a chat template: it is that of a file")
+        path = place / _TEMPLATE if name == "default" else place / _TEMPLATES / f"{name}.jinja"
+        write_file(path, template.encode("utf-8"))
+        files.append(str(path))
+    return files
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    write_file(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; an empty one if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise FormatError(f"{path} holds {shown(value)}, not an object")
+    return value
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > _MOST_BYTES:
+        raise FormatError(f"{path} has more than {_MOST_BYTES} bytes; it is no file of settings")
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is not UTF-8: {error}") from error
+
+
+def _roles(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What special tokens are for, and their texts."""
+    named = config.get("extra_special_tokens")
+    for name, value in {**config, **(named if isinstance(named, dict) else {})}.items():
+        if name.endswith("_token") and _content(value) is not None:
+            yield name, str(_content(value))
+
+
+def _content(value: Any) -> str | None:
+    """The text of a special token, which may be written with its rules."""
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _id(folder: Path, id: str) -> int:
+    try:
+        return int(id)
+    except ValueError:
+        raise FormatError(f"{folder / _CONFIG}: {shown(id)} in added_tokens_decoder is no id") from None
+
+
+def _added(folder: Path, value: Any) -> AddedToken:
+    content = _content(value)
+    if not content:
+        raise FormatError(f"{folder / _CONFIG}: {shown(value)} is no token")
+    rules = value if isinstance(value, dict) else {}
+    special = bool(rules.get("special", True))
+    flags = {name: bool(rules.get(name, False)) for name in ("single_word", "lstrip", "rstrip")}
+    return AddedToken(
+        content, special=special, normalized=bool(rules.get("normalized", not special)), **flags
+    )
+
+
+def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The chat templates; files of their own are read last, and so decide."""
+    old = _object(folder / _OLD_TEMPLATE)
+    for value in (config.get("chat_template"), old.get("chat_template")):
+        if isinstance(value, str):
+            yield "default", value
+        elif isinstance(value, dict):
+            yield from ((str(name), text) for name, text in value.items())
+        elif isinstance(value, list):
+            yield from ((str(each["name"]), each["template"]) for each in value if isinstance(each, dict))
+    if (folder / _TEMPLATE).is_file():
+        yield "default", _text(folder / _TEMPLATE)
+    if (folder / _TEMPLATES).is_dir():
+        for path in sorted((folder / _TEMPLATES).glob("*.jinja")):
+            yield path.stem, _text(path)

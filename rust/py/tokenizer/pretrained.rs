@@ -1,0 +1,125 @@
+//! `Tokenizer`: folders of models, chats, and tokenizers of transformers.
+//!
+//! Glue only: what they mean is written in `python/sentitok/pretrained` and
+//! `python/sentitok/chat.py`, which the methods call. The tokenizer carries what
+//! the folder says of it (`Settings`), which nothing here looks into.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
+
+use super::super::error::entry;
+use super::PyTokenizer;
+use crate::format::roles;
+use crate::tokenizer::Tokenizer;
+
+const ROOM: &str = "sentitok.pretrained";
+
+impl PyTokenizer {
+    /// A tokenizer made from this one, with its settings.
+    pub(super) fn like(&self, py: Python<'_>, tokenizer: Tokenizer) -> Self {
+        Self { settings: self.settings.as_ref().map(|settings| settings.clone_ref(py)), ..tokenizer.into() }
+    }
+}
+
+#[pymethods]
+impl PyTokenizer {
+    /// Reads the folder of a model: a path, or `"org/name"` in the cache of huggingface_hub.
+    ///
+    /// The network is left alone unless `download=True`, which needs huggingface_hub.
+    #[staticmethod]
+    #[pyo3(signature = (name, *, subfolder = "", revision = None, cache_dir = None, download = false))]
+    fn from_pretrained<'py>(
+        py: Python<'py>,
+        name: &Bound<'py, PyAny>,
+        subfolder: &str,
+        revision: Option<&str>,
+        cache_dir: Option<&Bound<'py, PyAny>>,
+        download: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let options = PyDict::new(py);
+            options.set_item("subfolder", subfolder)?;
+            options.set_item("revision", revision)?;
+            options.set_item("cache_dir", cache_dir)?;
+            options.set_item("download", download)?;
+            py.import(ROOM)?.call_method("load", (name,), Some(&options))
+        })
+    }
+
+    /// Writes the folder of a model, as transformers reads it: tokenizer.json, its
+    /// settings and its chat templates. Returns the paths of the files written.
+    fn save_pretrained<'py>(
+        this: &Bound<'py, Self>,
+        folder: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| this.py().import(ROOM)?.call_method1("save", (this, folder)))
+    }
+
+    /// This tokenizer as a `transformers.PreTrainedTokenizerFast`.
+    fn to_transformers<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| this.py().import(ROOM)?.call_method1("to_transformers", (this,)))
+    }
+
+    /// What a folder says of this tokenizer beside tokenizer.json.
+    #[getter]
+    fn settings<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let py = this.py();
+            match &this.get().settings {
+                Some(settings) => Ok(settings.bind(py).clone()),
+                None => {
+                    let roles = roles(&this.get().tokenizer).into_py_dict(py)?;
+                    py.import(ROOM)?.call_method1("Settings", (roles,))
+                }
+            }
+        })
+    }
+
+    /// This tokenizer with other settings; the tables are shared.
+    fn with_settings(&self, py: Python<'_>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        entry(|| {
+            let class = py.import(ROOM)?.getattr("Settings")?;
+            if !settings.is_instance(&class)? {
+                let found = settings.get_type().fully_qualified_name()?;
+                return Err(PyTypeError::new_err(format!(
+                    "expected sentitok.Settings, not {found}; change those there are, as in \
+                     tokenizer.settings.replace(chat_template=...)"
+                )));
+            }
+            let report = self.report.as_ref().map(|report| report.clone_ref(py));
+            let made = Self::new(self.tokenizer.clone(), report);
+            Ok(Self { settings: Some(settings.clone().unbind()), ..made })
+        })
+    }
+
+    /// The ids of a chat, by the chat template; the text of a message never becomes
+    /// special tokens, unless `specials="all"`. Needs jinja2.
+    #[pyo3(signature = (messages, *, tools = None, documents = None, chat_template = None, add_generation_prompt = false, continue_final_message = false, specials = "none", tokenize = true, **variables))]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    fn apply_chat_template<'py>(
+        this: &Bound<'py, Self>,
+        messages: &Bound<'py, PyAny>,
+        tools: Option<&Bound<'py, PyAny>>,
+        documents: Option<&Bound<'py, PyAny>>,
+        chat_template: Option<&str>,
+        add_generation_prompt: bool,
+        continue_final_message: bool,
+        specials: &str,
+        tokenize: bool,
+        variables: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let options = PyDict::new(this.py());
+            options.set_item("tools", tools)?;
+            options.set_item("documents", documents)?;
+            options.set_item("chat_template", chat_template)?;
+            options.set_item("add_generation_prompt", add_generation_prompt)?;
+            options.set_item("continue_final_message", continue_final_message)?;
+            options.set_item("specials", specials)?;
+            options.set_item("tokenize", tokenize)?;
+            options.set_item("variables", variables)?;
+            this.py().import("sentitok.chat")?.call_method("apply", (this, messages), Some(&options))
+        })
+    }
+}

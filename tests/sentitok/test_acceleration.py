@@ -1,0 +1,415 @@
+"""`accelerate`: each call against the same call of the untouched object, family by family.
+
+Both get the same texts and options; what they answer, or raise, must be equal: fields and their
+order, arrays and their types, encodings, and what is left set in the backend.
+"""
+
+import copy
+import logging
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+
+import sentitok
+from oracles.families import FAMILIES, FILES, file_of
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+# 2026-11-23: those of its own imports, and of what its calls ignore.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TEXTS = [
+    "It's 123456 naïve words — 日本語 ①② ﬁ ½!",
+    "  two  spaces\t\tand\n\n lines \r\n",
+    "",
+    "<s>hi</s> [MASK] <|endoftext|>x <unk> <0x41> ##a ▁a▁▁b ▁",
+    "👩‍👩‍👧 é e\u0301 \u200b\u00a0\u3000\ufeff\x00\x7f İstanbul ẞ ΟΔΟΣ",
+    "x" * 60,
+    "The quick brown fox jumps over the lazy dog, doesn't it? " * 3,
+]
+WORDS = [["It's", "naïve", "—", "日本語"], ["a"], [" b", "c ", "", "<s>"], ["The", "quick", "fox"]]
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"add_special_tokens": False},
+    {"padding": True},
+    {"padding": True, "padding_side": "left", "return_token_type_ids": True},
+    {"padding": "max_length", "max_length": 40, "pad_to_multiple_of": 7},
+    {"truncation": True, "max_length": 9},
+    {"truncation": "only_first", "max_length": 12, "padding": "max_length"},
+    {"truncation": "only_second", "max_length": 30},
+    {"truncation": True, "max_length": 2},
+    {"truncation": True, "max_length": 1, "add_special_tokens": False},
+    {"truncation": True, "max_length": 14, "stride": 4, "return_overflowing_tokens": True},
+    {"truncation": True, "max_length": 14, "stride": 20, "return_overflowing_tokens": True},
+    {
+        "truncation": "only_second",
+        "max_length": 90,
+        "stride": 3,
+        "return_overflowing_tokens": True,
+        "padding": "max_length",
+    },
+    {"return_overflowing_tokens": True},
+    {"return_special_tokens_mask": True, "return_length": True, "padding": "longest"},
+    {"return_offsets_mapping": True},
+    {"return_tensors": "np"},
+    {"return_tensors": "pt", "padding": True, "return_token_type_ids": True},
+    {"return_tensors": "np", "padding": True, "truncation": True, "max_length": 8, "return_length": True},
+    {"return_attention_mask": False, "return_token_type_ids": False},
+    {"split_special_tokens": True},
+    {"truncation": True},
+    {"max_length": 6},
+    {"padding": "never"},
+    {"sanitize_control_tokens": False},
+]
+
+
+def pair_of(family: str, **settings: Any) -> tuple[Any, Any]:
+    """A tokenizer of transformers, and the same accelerated."""
+    first, second = (
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings
+        )
+        for _ in range(2)
+    )
+    given = sentitok.accelerate(second)
+    assert given is second
+    return first, given
+
+
+def runs(tokenizer: Any) -> bool:
+    return tokenizer.__dict__["_sentitok_running"].tokenizer is not None
+
+
+def plain(value: Any) -> Any:
+    """What is compared of a result."""
+    if isinstance(value, transformers.BatchEncoding):
+        encodings = [encoding_of(encoding) for encoding in value.encodings or ()]
+        return [*((key, plain(field)) for key, field in value.items()), encodings, value.n_sequences]
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return type(value), str(value.dtype), plain(value.tolist())
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def encoding_of(encoding: tokenizers.Encoding) -> list[Any]:
+    return [
+        encoding.ids, encoding.tokens, encoding.type_ids, encoding.offsets, encoding.word_ids,
+        encoding.sequence_ids, encoding.attention_mask, encoding.special_tokens_mask,
+    ]  # fmt: skip
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return plain(call())
+    except BaseException as error:  # tokenizers panics, which is no `Exception`
+        if isinstance(error, (KeyboardInterrupt, MemoryError)):
+            raise
+        return type(error).__name__, str(error)
+
+
+def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda tokenizer: tokenizer(*given, **options)
+
+
+def method(name: str, *given: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda tokenizer: getattr(tokenizer, name)(*given, **options)
+
+
+def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
+    expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
+    assert found == expected
+    assert second.backend_tokenizer.truncation == first.backend_tokenizer.truncation
+    assert second.backend_tokenizer.padding == first.backend_tokenizer.padding
+
+
+def batches() -> Iterator[tuple[Any, ...]]:
+    yield (TEXTS,)
+    yield TEXTS, TEXTS[::-1]
+
+
+def others() -> Iterator[tuple[Any, ...]]:
+    yield from ((text,) for text in TEXTS)
+    yield (TEXTS[:1],)
+    yield TEXTS[0], TEXTS[6]
+    yield TEXTS[6], ""
+    yield (list(zip(TEXTS, TEXTS[::-1], strict=True)),)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts(family: str) -> None:
+    first, second = pair_of(family, pad_token="</s>", model_max_length=50)
+    assert runs(second)
+    for place, options in enumerate(OPTIONS):
+        for given in batches():
+            if len(given) > 1 and "stride" in options and options["truncation"] is True:
+                continue  # each window of one text with each of the other: thousands
+            same(first, second, asked(*given, **options))
+        # Each of the others in turn.
+        given = [*others()][place % len([*others()])]
+        same(first, second, asked(*given, **options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_text_with_each_option(family: str) -> None:
+    first, second = pair_of(family, pad_token="</s>", model_max_length=50)
+    lines = [line for path in FILES for line in path.read_text("utf-8").split("\n")[3::40]]
+    for options in OPTIONS:
+        for given in (*others(), (lines,), (lines, lines[::-1])):
+            same(first, second, asked(*given, **options))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_words(family: str) -> None:
+    first, second = pair_of(family, pad_token="</s>")
+    for options in (*OPTIONS[:7:2], OPTIONS[10]):
+        for given in ((WORDS[0],), (WORDS,), (WORDS[0], WORDS[2]), (WORDS, WORDS[::-1])):
+            call = {**options, "is_split_into_words": True}
+            same(first, second, asked(*given, **call))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ids(family: str) -> None:
+    first, second = pair_of(family, bos_token="<s>", eos_token="</s>")
+    rows = [first(text)["input_ids"] for text in TEXTS]
+    ids = [id for row in rows for id in row]
+    windows = [ids[start : start + 10] for start in range(0, len(ids), 7)]
+    last = len(first)
+    given: list[Any] = [
+        *rows, rows, windows, tuple(ids), np.array(ids), torch.tensor(ids),
+        [torch.tensor(3), torch.tensor(4)],
+        ids[0], [], [[]], [last + 9, 3], [[last + 9], [3]], [-1], [2**40], ["a"], [1.5], "text", None,
+        {"input_ids": rows[0]}, np.array(windows[:5]), [rows[0], 3], [True, 2],
+    ]  # fmt: skip
+    for skip in (False, True):
+        for clean in (None, False, True):
+            for value in given:
+                for name in ("decode", "batch_decode"):
+                    options = {
+                        "skip_special_tokens": skip,
+                        "clean_up_tokenization_spaces": clean,
+                        "spaces_between_special_tokens": True,
+                    }
+                    same(first, second, method(name, value, **options))
+        for value in given:
+            same(first, second, method("convert_ids_to_tokens", value, skip))
+
+
+def test_other_calls() -> None:
+    for family in ("BERT", "Llama-3", "XLM-R"):
+        first, second = pair_of(family, bos_token="<s>", eos_token="</s>", pad_token="</s>")
+        calls: list[Callable[[Any], Any]] = [
+            lambda t: t.encode(TEXTS[0]),
+            lambda t: t.encode(TEXTS[0], TEXTS[6], add_special_tokens=False, return_tensors="np"),
+            lambda t: t.tokenize("un☃known 日 <s>"),
+            lambda t: t("a", text_target="b"),
+            lambda t: t(None),
+            lambda t: t(7),
+            lambda t: t([]),
+            lambda t: t(["a", 7]),
+            lambda t: t(["a", ["b", "c"]]),
+            lambda t: t("\ud800 lone"),
+            lambda t: t(["a", "b"], ["c"]),
+            lambda t: t(["a", "b"], "c"),
+            lambda t: t("a", padding=True, max_length=5),
+            lambda t: len(t),
+            lambda t: t.convert_tokens_to_ids(["a", "<s>", "no such token"]),
+            lambda t: t.pad({"input_ids": [[1], [1, 2]]}, padding=True),
+            lambda t: t.apply_chat_template(
+                [{"role": "user", "content": "hi"}], chat_template="{{messages[0].content}}"
+            ),
+            lambda t: t(TEXTS[0]).word_ids(),
+            lambda t: t(TEXTS).char_to_token(0, 3),
+            lambda t: t(TEXTS)[0].offsets,
+            lambda t: t(TEXTS[0]).token_to_chars(2),
+            lambda t: t(TEXTS).to("cpu"),
+        ]
+        for call in calls:
+            same(first, second, call)
+
+
+def test_sides_and_too_long(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = pair_of("RoBERTa", pad_token="<pad>", padding_side="left", truncation_side="left")
+    same(first, second, lambda t: t(TEXTS, padding=True))
+    with caplog.at_level(logging.INFO, "sentitok.acceleration"):
+        same(first, second, lambda t: t(TEXTS, truncation=True, max_length=8))
+        second(TEXTS, truncation=True, max_length=8)
+    assert [record.getMessage() for record in caplog.records if record.name == "sentitok.acceleration"] == [
+        "calls with truncation_side='left' run in transformers as before"
+    ]
+    first, second = pair_of("RoBERTa", model_max_length=5)
+    for tokenizer in (first, second):
+        tokenizer(TEXTS[0])
+        assert tokenizer.deprecation_warnings == {
+            "sequence-length-is-longer-than-the-specified-maximum": True
+        }
+
+
+# What changes a tokenizer, by name.
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "tokens": lambda t: t.add_tokens(["quick brown", "nai"]),
+    "special tokens": lambda t: t.add_special_tokens({"additional_special_tokens": ["The", "<hi>"]}),
+    "tokens of the backend": lambda t: t.backend_tokenizer.add_tokens(["quick brown"]),
+    "beginning": lambda t: setattr(t, "add_bos_token", True),
+    "normalizer": lambda t: setattr(t._tokenizer, "normalizer", tokenizers.normalizers.Lowercase()),
+    "splitter": lambda t: setattr(t._tokenizer, "pre_tokenizer", tokenizers.pre_tokenizers.ByteLevel()),
+    "frame": lambda t: setattr(
+        t.backend_tokenizer,
+        "post_processor",
+        tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)]),
+    ),
+    "decoder": lambda t: setattr(t._tokenizer, "decoder", tokenizers.decoders.Fuse()),
+    "another backend": lambda t: setattr(t, "_tokenizer", tokenizers.Tokenizer.from_str(file_of("BLOOM"))),
+    "special tokens as text": lambda t: setattr(t, "split_special_tokens", True),
+    "side": lambda t: setattr(t, "padding_side", "left"),
+    "token that pads": lambda t: setattr(t, "pad_token", "<unk>"),
+    "truncation": lambda t: t.backend_tokenizer.enable_truncation(3),
+    "padding": lambda t: t.backend_tokenizer.enable_padding(length=30),
+    "cleaning": lambda t: setattr(t, "clean_up_tokenization_spaces", True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_changed_later_is_seen(change: str) -> None:
+    first, second = pair_of("RoBERTa", bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+    before = second(TEXTS)
+    encodings = plain(first(TEXTS))
+    for tokenizer in (first, second):
+        CHANGES[change](tokenizer)
+    for _ in range(2):
+        same(first, second, lambda t: t(TEXTS, padding=True))
+        same(first, second, lambda t: t.batch_decode([[0, 300, 301, 2], [5, 400]], skip_special_tokens=True))
+        same(first, second, lambda t: t.convert_ids_to_tokens(list(range(len(t)))))
+        assert runs(second)
+    # A batch made before holds what it held.
+    assert plain(before)[:-2] == encodings[:-2]
+    if change not in ("side", "token that pads", "special tokens as text"):
+        assert plain(before) == encodings
+
+
+def test_a_backend_that_is_held_may_change_at_any_time() -> None:
+    first, second = pair_of("RoBERTa")
+    backends = [tokenizer.backend_tokenizer for tokenizer in (first, second)]
+    for token in ("quick brown", "fox jumps", "lazy"):
+        same(first, second, lambda t: t(TEXTS))
+        for backend in backends:
+            backend.add_tokens([token])
+        same(first, second, lambda t: t.decode(list(range(len(t)))))
+        same(first, second, lambda t: t(TEXTS))
+
+
+def test_frequent_changes_cost_less_and_less() -> None:
+    first, second = pair_of("RoBERTa")
+    running = second.__dict__["_sentitok_running"]
+    made = 0
+    for n in range(40):
+        for tokenizer in (first, second):
+            tokenizer.add_tokens([f"token-{n}"])
+        same(first, second, asked(f"token-{n} x"))
+        made += running.tokenizer is not None
+    assert made <= 2
+    for _ in range(2000):
+        second("x")
+    assert runs(second)
+
+
+def test_what_draws_or_cannot_run_stays(caplog: pytest.LogCaptureFixture) -> None:
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.UnicodeScripts()
+    scripts = sentitok.accelerate(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
+    assert scripts("a")["input_ids"] == [0]
+    scripts("a")
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        "this tokenizer runs in transformers as before"
+    ]
+    assert "UnicodeScripts" in caplog.text
+    _, second = pair_of("RoBERTa")
+    second._tokenizer.model.dropout = 1.0
+    assert second("fox")["input_ids"] != pair_of("RoBERTa")[0]("fox")["input_ids"]
+    assert "draws at random" in caplog.text
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_run_here_too(copied: Callable[[Any], Any]) -> None:
+    first, second = pair_of("BERT", pad_token="[PAD]")
+    again = copied(second)
+    assert runs(again)
+    assert type(again) is type(second)
+    same(first, again, lambda t: t(TEXTS, padding=True))
+    again.add_tokens(["quick brown"])
+    if copied is copy.deepcopy:
+        same(first, second, lambda t: t(TEXTS))
+    assert again("quick brown")["input_ids"] != first("quick brown")["input_ids"]
+
+
+def test_pickles_and_files_are_those_of_the_untouched_object(tmp_path: Path) -> None:
+    first, second = pair_of("Llama-3", chat_template="{{ messages }}", pad_token="<|eot_id|>")
+    same(first, second, lambda t: t("a b", truncation=True, max_length=9, padding="max_length"))
+    first.save_pretrained(tmp_path / "first")
+    second.save_pretrained(tmp_path / "second")
+    for path in (tmp_path / "first").iterdir():
+        assert (tmp_path / "second" / path.name).read_bytes() == path.read_bytes()
+    for protocol in range(2, 6):
+        again = pickle.loads(pickle.dumps(second, protocol))
+        assert type(again) is type(first)
+        assert plain(again(TEXTS)) == plain(first(TEXTS))
+    batch = second(TEXTS)
+    back = pickle.loads(pickle.dumps(batch))
+    assert [encoding_of(e) for e in back.encodings] == [encoding_of(e) for e in first(TEXTS).encodings]
+    (tmp_path / "it").write_bytes(pickle.dumps([second, batch]))
+    code = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')); assert 'sentitok' not in sys.modules"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "it")], check=True)
+
+
+def test_classes_of_models_keep_what_they_do() -> None:
+    """What a class does itself it does; what it asks of its parent is answered here."""
+
+    class Shouting(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]
+        def _encode_plus(self, text: Any, *arguments: Any, **options: Any) -> Any:
+            return super()._encode_plus(text.upper(), *arguments, **options)
+
+        def _decode(self, *arguments: Any, **options: Any) -> Any:
+            return super()._decode(*arguments, **options) + "!"
+
+    first, second = (
+        Shouting(tokenizer_object=tokenizers.Tokenizer.from_str(file_of("RoBERTa"))) for _ in range(2)
+    )
+    sentitok.accelerate(second)
+    assert isinstance(second, Shouting)
+    assert type(second).__name__ == "Shouting"
+    for call in (
+        lambda t: t("a fox"),
+        lambda t: t.tokenize("a fox"),
+        lambda t: t.decode([5, 6, 7]),
+        lambda t: t.batch_decode([[5, 6], [7]]),
+    ):
+        same(first, second, call)
+    assert second.decode([5]).endswith("!")
+    made = type(second)(tokenizer_object=tokenizers.Tokenizer.from_str(file_of("BLOOM")))
+    assert type(made) is Shouting
+
+
+def test_again_is_the_same() -> None:
+    _, second = pair_of("RoBERTa")
+    kind = type(second)
+    assert sentitok.accelerate(second) is second
+    assert type(second) is kind
+
+
+@pytest.mark.parametrize("thing", ["tokenizer.json", 7, None, tokenizers.models.BPE()])
+def test_other_things_are_refused(thing: object) -> None:
+    with pytest.raises(TypeError, match=r"fast tokenizer of transformers, not .*AutoTokenizer"):
+        sentitok.accelerate(thing)
+
+
+def test_importing_sentitok_needs_numpy_alone() -> None:
+    code = "import sentitok, sys; sentitok.Tokenizer; assert not {'transformers', 'jinja2'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)
