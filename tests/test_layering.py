@@ -86,14 +86,15 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
     },  # a language model that learns, and a classifier that rewards
     "leave_one_out": {"errors", "data", "text", "classifier"},
+    "attribution": {"errors", "data", "text", "layers", "models", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
     "web": {
         "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",
-        "leave_one_out",
+        "leave_one_out", "attribution",
     },
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "predictor", "alignment", "web",
+        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip

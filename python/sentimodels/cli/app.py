@@ -28,6 +28,7 @@ _GROUPS = (
     "evaluate",
     "submit",
     "predict",
+    "explain",
     "generate",
     "serve",
     "exchange",
