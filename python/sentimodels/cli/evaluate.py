@@ -63,6 +63,8 @@ EvenIfTrained = Annotated[
     bool, typer.Option("--even-if-trained", help="Score rows even if the run was trained on them.")
 ]
 
+# Confused labels listed at most; of hundreds of labels nobody reads all.
+_PAIRS = 10
 # What the page calls the scores, in its order.
 SCORES = {
     "accuracy": "accuracy",
@@ -320,11 +322,17 @@ def errors(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the worst errors of a run on a labelled file.
+    """Show the worst errors of a run on a labelled file, and where it makes them.
 
-    Errors with the lowest probability of the true label come first.
+    Errors with the lowest probability of the true label come first. Then come the labels that are
+    confused most, and the accuracy on parts of the rows: by length, label, script, unknown words,
+    English negation and contrast.
     """
     from ..evaluation.metrics import worst
+    from ..evaluation.slices import confused_pairs, slices
+    from ..predictor import load_predictor
+    from ..runs.facts import vocabulary_facts
+    from ..runs.report import evaluate as asked
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
@@ -332,7 +340,8 @@ def errors(
         encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
     )  # fmt: skip
     table.labelled()
-    found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
+    predictor = load_predictor(run)
+    found = asked(predictor, table, run=run, allow_trained=even_if_trained)[0].labelled()
     n_wrong = int((found.predicted != found.truth).sum())
     # Rows keep their numbers of the file: errors are chosen among all, then filtered.
     chosen = [
@@ -343,15 +352,38 @@ def errors(
     for name in (true, answered):
         if name is not None:
             found.labels.index(name)
+    pairs, parts = confused_pairs(found), slices(found, vocabulary_facts(predictor, found.texts))
     text = page(
         error_grid(
             f"{number(n_wrong)} of {number(len(found))} rows wrong"
             + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
             + (f"; the first {number(top)}" if len(chosen) > top else ""),
             chosen[:top],
-        )
+        ),
+        *([_pair_grid(pairs[:_PAIRS])] if pairs else []),
+        _slice_grid(parts, 1 - n_wrong / len(found)),
     )
-    output.result({"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top]}, text, str(len(chosen)))
+    value = {"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top], "pairs": pairs, "slices": parts}
+    output.result(value, text, str(len(chosen)))
+
+
+def _pair_grid(pairs: list[dict[str, Any]]) -> Any:
+    rows = [
+        [one["label"], one["predicted"], number(one["n"]), f"{100 * one['share']:.1f} %"] for one in pairs
+    ]
+    return grid("Confused most", ["true", "answered", "rows", "of the label"], rows)
+
+
+def _slice_grid(parts: list[dict[str, Any]], accuracy: float) -> Any:
+    rows = [
+        [
+            f"{one['slice']} {one['value']}", number(one["n"]), shown(one["accuracy"]),
+            f"{one['interval'][0]:.4f} to {one['interval'][1]:.4f}", one["differs"] or "",
+        ]
+        for one in parts
+    ]  # fmt: skip
+    title = f"Accuracy on parts of the rows, of all {shown(accuracy)}; 95 % intervals"
+    return grid(title, ["rows with", "rows", "accuracy", "interval", ""], rows)
 
 
 def register(app: typer.Typer) -> None:
