@@ -31,6 +31,7 @@ _GROUPS = (
     "explain",
     "generate",
     "serve",
+    "card",
     "exchange",
     "compare",
     "ensemble",
