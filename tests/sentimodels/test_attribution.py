@@ -36,7 +36,7 @@ from sentimodels.runs.train import train
 from sentimodels.text.words import NgramConfig
 
 BAGS = ("tfidf", "nb", "bow")
-SUBWORDS = {"data": {"tokenizer_model": "bpe", "max_tokens": 32}}
+SUBWORDS = {"data": {"tokenizer_model": "bpe", "max_tokens": 80}}
 # Name: architecture and sections of the run. Every architecture, and what reads texts otherwise.
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in ARCHITECTURES},
@@ -227,7 +227,7 @@ def test_the_model_is_left_alone(classifiers: dict[str, Classifier]) -> None:
 
 
 def test_long_texts(classifiers: dict[str, Classifier]) -> None:
-    with pytest.raises(DataError, match="the run reads 32 at once"):
+    with pytest.raises(DataError, match="the run reads 80 at once"):
         attribute(classifiers["bpe"], "great film " * 40)
     assert len(attribute(classifiers["tfidf"], "great film " * 4000).tokens) == 8000
 
@@ -325,7 +325,7 @@ def examples() -> Iterator[str]:
     yield from re.findall(r"^\$ (.+)$", str(command.epilog), re.M)
 
 
-@pytest.mark.parametrize("line", examples())
+@pytest.mark.parametrize("line", list(examples()))
 def test_examples(folder: Path, line: str) -> None:
     if not (folder / "runs").exists():
         (folder / "runs").mkdir()

@@ -53,7 +53,7 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
         tokens=tokens,
         probs=classifier.calibrated(logits)[0],
         scores=scores_of(logits[0], classifier.temperature),
-        baseline=scores_of(bias.cpu().numpy(), classifier.temperature),
+        baseline=scores_of(bias.detach().cpu().numpy(), classifier.temperature),
         effects=effects,
         method="linear",
         features=_features(ids.tolist(), places, each, tokens),
