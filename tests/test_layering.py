@@ -87,6 +87,8 @@ ROOMS: dict[str, set[str]] = {
     },  # a language model that learns, and a classifier that rewards
     "leave_one_out": {"errors", "data", "text", "classifier"},
     "attribution": {"errors", "data", "text", "layers", "models", "classifier"},
+    # graphs for other programs; its reader needs no torch
+    "onnx": {"errors", "data", "text", "layers", "models", "runs", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
     "web": {
         "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",
@@ -94,7 +96,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution", "web",
+        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution",
+        "onnx", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip

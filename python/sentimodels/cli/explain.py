@@ -189,9 +189,9 @@ def _places(token: dict[str, Any]) -> str:
 def _effect_grid(title: str, what: str, rows: list[tuple[str, str, float]], greatest: float) -> Any:
     return grid(
         title,
-        [what, "place", "effect", ""],
+        [what, "place", "", "effect"],
         [
-            [shortened(name, 40), place, f"{effect:+.4f}", _bar(effect, greatest)]
+            [shortened(name, 40), place, _bar(effect, greatest), f"{effect:+.4f}"]
             for name, place, effect in rows
         ],
     )
@@ -200,7 +200,7 @@ def _effect_grid(title: str, what: str, rows: list[tuple[str, str, float]], grea
 def _bar(effect: float, greatest: float) -> str:
     """Draws a strength as wide as it is: what raises as `+`, what lowers as `-`."""
     width = round(_WIDEST * abs(effect) / greatest) if greatest else 0
-    return (("+" if effect > 0 else "-") * min(width, _WIDEST)).ljust(_WIDEST)
+    return ("+" if effect > 0 else "-") * min(width, _WIDEST)
 
 
 def _coloured(tokens: list[dict[str, Any]], text: str, effects: list[float], greatest: float) -> "Text":

@@ -123,7 +123,8 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     widened = 1 + _Z**2 / n
     middle = (share + _Z**2 / (2 * n)) / widened
     half = _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / widened
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+    # Rounding must not leave the share itself out.
+    return min(share, max(0.0, float(middle - half))), max(share, min(1.0, float(middle + half)))
 
 
 def _length(text: str) -> str:

@@ -2,7 +2,7 @@
 
 | file | holds |
 |---|---|
-| `model.onnx` | the graph: `input_ids`, `mask` (and `unknown_ngrams`) to `logits`; any number of texts and tokens |
+| `model.onnx` | the graph: `input_ids`, `mask` (and `unknown_ngrams`) to `logits`, of any size |
 | `tokenizer.json` or `open-vocabulary.json` | what turns texts into ids |
 | `export.json` | labels, temperature, lengths, the hash of the run, and how the graph was checked |
 
@@ -10,10 +10,12 @@ The graph answers real texts before it is handed out, by the folder's own files 
 probability is off by more than the tolerance, or a label differs, there is no folder.
 """
 
+import logging
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -114,12 +116,15 @@ def _write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str
     longest = sorted(texts, key=len)[-1]
     feed = reader.feed(["unheard-of words", longest, texts[0]])
     feed = {name: _grown(value) for name, value in feed.items()}
-    rows, tokens = torch.export.Dim("texts", min=1), torch.export.Dim("tokens", min=1, max=reader.about["max_tokens"])
+    rows, tokens = (
+        torch.export.Dim("texts", min=1),
+        torch.export.Dim("tokens", min=1, max=reader.about["max_tokens"]),
+    )
     shapes: dict[str, Any] = {"input_ids": {0: rows, 1: tokens}, "mask": {0: rows, 1: tokens}}
     given = {name: torch.from_numpy(value) for name, value in feed.items()}
     if "unknown_ngrams" in given:
         shapes["ngrams"] = {"unknown_ngrams": {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}}
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), torch.no_grad(), _quiet():
         # 2026-11: the exporter warns of what is deprecated in itself, which its callers cannot change.
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
@@ -134,6 +139,18 @@ def _write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str
         )
     assert program is not None
     write_atomically(path, program.model_proto.SerializeToString())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the exporter from logging that torchvision is not installed."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _grown(value: NDArray[Any]) -> NDArray[Any]:
@@ -159,12 +176,14 @@ def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], toleran
         off = np.abs(found - expected)
         worst = max(worst, float(off.max()))
         # Two labels that are equally likely may change places.
-        other = (found.argmax(1) != expected.argmax(1)) & (np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance)
+        other = (found.argmax(1) != expected.argmax(1)) & (
+            np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance
+        )
         n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)
     if worst > tolerance or n_other or not np.isfinite(worst):
         raise ExportError(
-            f"the graph answers otherwise than the run: a probability by {worst:.2g} (allowed {tolerance:g}), "
-            f"{n_other} of {n_texts} labels; nothing is written"
+            f"the graph answers otherwise than the run: a probability by {worst:.2g} (allowed "
+            f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
         )
     return {"texts": n_texts, "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
 

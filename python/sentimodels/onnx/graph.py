@@ -125,11 +125,12 @@ class _Composed(_Rows):
         return F.embedding(input_ids, torch.cat((self.table, means))) * mask[..., None]
 
 
+# Places among torch's gates (input, forget, cell, output; reset, update, new) of ONNX's, in its order.
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
+
+
 class _Cell(nn.Module):
     """A recurrent layer in one direction as ONNX's operator, whose gates come in another order."""
-
-    # Torch's order of gates: input, forget, cell, output; reset, update, new.
-    _KINDS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 
     def __init__(self, cell: nn.RNNBase) -> None:
         super().__init__()
@@ -143,12 +144,12 @@ class _Cell(nn.Module):
 
     def _ordered(self, weight: Tensor) -> Tensor:
         gates = weight.detach().split(self.width)
-        return torch.cat([gates[place] for place in self._KINDS[self.kind]])
+        return torch.cat([gates[place] for place in _GATES[self.kind]])
 
     def _held(self, weight: Tensor) -> nn.Parameter:
         return nn.Parameter(self._ordered(weight)[None], requires_grad=False)
 
-    def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
+    def forward(self, x: Tensor, _state: None = None) -> tuple[Tensor, None]:
         steps_first = x.transpose(0, 1)
         attributes: dict[str, Any] = {"hidden_size": self.width}
         if self.kind == "GRU":
