@@ -120,7 +120,7 @@ def small_steps(classifier: Classifier, text: str, label: int, n: int) -> NDArra
     total = np.zeros(batch.input_ids.shape[1])
     for step in range(n):
         begin, share, end = ((step / n) ** 8, ((step + 0.5) / n) ** 8, ((step + 1) / n) ** 8)
-        points.clear(), ways.clear()
+        del points[:], ways[:]
         logits = classifier.module(**batch.inputs())[0] / classifier.temperature
         (logits[label] - logits.mean()).backward()
         for point, way in zip(points, ways, strict=True):

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,10 +30,10 @@ SUBWORDS = {"tokenizer_model": "bpe", "max_tokens": 40}
 # Name: architecture and sections of the run.
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "gru": ("gru", {}),
-    "cnn": ("cnn", {"data": SUBWORDS}),
     "gpt": ("gpt", {"data": {"long": "head-tail", "max_tokens": 6}, "model": {"char_ngrams": [0, 0]}}),
 }
 MORE: dict[str, tuple[str, dict[str, Any]]] = {
+    "cnn": ("cnn", {"data": SUBWORDS}),
     "rnn": ("rnn", {"model": {"bidirectional": False, "pooling": "last"}}),
     "lstm": ("lstm", {"data": SUBWORDS}),
     "words": ("cnn", {"model": {"pooling": "attention"}}),
@@ -150,23 +151,26 @@ def test_what_onnx_cannot_hold_is_refused_by_name(
         refuse(Run())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("off", [1.001, 1.5])
 def test_a_graph_that_answers_otherwise_is_not_written(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    off: float, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_the_extra()
-    right = onnx_folder.portable
+    """The graph of the run, but another temperature beside it."""
+    about_of = onnx_folder._about
 
-    def wrong(classifier: Classifier) -> Any:
-        module = right(classifier)
-        with torch.no_grad():
-            module.head.network[-1].bias[0] += 0.01
-        return module
+    def another(classifier: Classifier, run: Path) -> dict[str, Any]:
+        return about_of(classifier, run) | {"temperature": classifier.temperature * off}
 
-    monkeypatch.setattr(onnx_folder, "portable", wrong)
-    with pytest.raises(ExportError, match=r"a probability by \S+ \(allowed 0.0001\)"):
-        onnx_folder.export_onnx(folder / "runs" / "cnn", tmp_path / "out", TEXTS)
+    def written(classifier: Classifier, reader: OnnxReader, texts: list[str], path: Path) -> None:
+        shutil.copyfile(exported / "gru.onnx" / "model.onnx", path)
+
+    monkeypatch.setattr(onnx_folder, "_about", another)
+    monkeypatch.setattr(onnx_folder, "_write_graph", written)
+    with pytest.raises(ExportError, match=r"a probability by \S+ \(allowed 1e-05\)"):
+        onnx_folder.export_onnx(exported / "runs" / "gru", tmp_path / "out", TEXTS, tolerance=1e-5)
     assert not list(tmp_path.iterdir())
-    done = senti("export", folder / "runs" / "cnn", "--onnx", "-o", "out", cwd=tmp_path)
+    run = exported / "runs" / "gru"
+    done = senti("export", run, "--onnx", "-o", "out", "--tolerance", "1e-5", cwd=tmp_path)
     assert (done.code, done.out, "nothing is written" in done.err) == (1, "", True)
 
 
@@ -174,12 +178,12 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     [command] = [one for one in build().registered_commands if one.name == "export"]
     [line] = [one for one in re.findall(r"^\$ (.+)$", str(command.epilog), re.M) if "--onnx" in one]
     if not (exported / "runs" / "first").exists():
-        (exported / "runs" / "first").symlink_to(exported / "runs" / "cnn")
+        (exported / "runs" / "first").symlink_to(exported / "runs" / "gpt")
     done = senti(*shlex.split(line)[1:], cwd=exported)
     assert done.code == 0, done.err
     assert "the same labels, probabilities within" in done.out
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
-        "export.json", "model.onnx", "tokenizer.json"
+        "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip
     done = senti(*shlex.split(line)[1:], cwd=exported)
     assert (done.code, "exists already" in done.err) == (2, True)
@@ -248,9 +252,9 @@ def test_what_the_docs_show(tmp_path: Path) -> None:
         "assert labels == classifier.predict(texts)\n"
         "numpy.testing.assert_allclose(shares, classifier.predict_proba(texts), atol=1e-4)\n"
     )
-    done = subprocess.run(
+    asked = subprocess.run(
         [sys.executable, "-c", program + tested], cwd=tmp_path, capture_output=True, text=True, check=False,
         env=environment(),
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("(['")
+    assert asked.returncode == 0, asked.stderr
+    assert asked.stdout.startswith("(['")

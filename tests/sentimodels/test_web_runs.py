@@ -136,13 +136,13 @@ def test_parts_are_the_librarys(client: Client, folder: Path, name: str) -> None
     text = "a great but dull film"
     asked = {"text": text, "model": name, "method": "integrated-gradients"}
     found = client.json("/api/effects", asked)
-    expected = attribute(Classifier.load(folder / name), text)
+    expected = attribute(Classifier.load(folder / name), text, most=512)
     assert found["method"] == expected.method
     got = np.array([token["effects"] for token in found["tokens"]])
     np.testing.assert_allclose(got, expected.effects, atol=1e-4)
     summed = np.array(found["scores"]) - found["baseline"]
     np.testing.assert_allclose(got.sum(0), summed, atol=found["gap"] + 1e-5)
-    assert found["gap"] <= 1e-3
+    assert found["gap"] == pytest.approx(expected.gap, abs=1e-3)
     methods = {model["name"]: model["explains"] for model in client.json("/api/model")["models"][:3]}
     assert methods["both"] == ["leave-one-out"]
     assert methods[name] == ["leave-one-out", "integrated-gradients"]

@@ -47,7 +47,9 @@ def attribute_network(
     [batch] = batches(encoded, max_tokens=encoded.max_tokens)
     # A text without tokens is read as one place of padding, which stays.
     stays = [token.special for token in tokens] or [True]
-    with _Path(classifier, batch.inputs(), stays) as path:
+    path = _Path(classifier, batch.inputs(), stays)
+    # Torch's recurrent kernels for CUDA have no backward pass outside of training.
+    with torch.backends.cudnn.flags(enabled=False):
         found = integrate(path.scores, path.parts, tolerance=tolerance, most=most)
     return Attribution(
         tokens=tokens,
@@ -82,15 +84,6 @@ class _Path:
         self.along = torch.zeros(0)
         self.points: list[Tensor] = []
         self.ways: list[Tensor] = []
-        # Torch's recurrent kernels for CUDA have no backward pass outside of training.
-        self.plain_kernels = torch.backends.cudnn.flags(enabled=False)
-
-    def __enter__(self) -> "_Path":
-        self.plain_kernels.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.plain_kernels.__exit__(*error)
 
     def _moved(self, _module: nn.Module, _args: Any, vectors: Tensor) -> Tensor:
         """Puts the vectors (B, T, D) where each row is on the path."""

@@ -26,6 +26,7 @@ _GROUPS = (
     "sweep",
     "runs",
     "evaluate",
+    "errors",
     "submit",
     "predict",
     "explain",

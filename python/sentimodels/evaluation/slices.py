@@ -8,7 +8,7 @@ Korn and Graubard 1998). One part in twenty differs from the whole by chance alo
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -58,13 +58,15 @@ def slices(
     }
     if predictions.seen is not None:
         known["training text"] = ["yes" if seen else "no" for seen in predictions.seen.tolist()]
-    orders = {"words": _by_length, "label": list(predictions.labels.names).index}
+    orders: dict[str, Callable[[str], Any]] = {
+        "words": _by_length, "label": list(predictions.labels.names).index
+    }  # fmt: skip
     right = predictions.predicted == predictions.truth
     overall = float(right.mean())
     found = []
     for name, values in {**known, **(facts or {})}.items():
         each = np.array(values, dtype=object)
-        distinct: list[Any] = sorted(set(values), key=orders.get(name))
+        distinct: list[Any] = sorted(set(values), key=orders.get(name, str))
         for value in distinct if len(distinct) > 1 else []:
             inside = each == value
             groups = None if predictions.groups is None else np.array(predictions.groups, object)[inside]

@@ -73,10 +73,8 @@ def portable(classifier: Classifier) -> SequenceClassifier:
             backbone.static = _Known(static.vectors, n_ids, pad_id)
         for part in module.modules():
             if isinstance(part, Recurrent):
-                part.layers = nn.ModuleList(
-                    nn.ModuleList(_Cell(cell) for cell in cells)  # type: ignore[arg-type,union-attr]
-                    for cells in part.layers
-                )
+                layers: Any = part.layers
+                part.layers = nn.ModuleList(nn.ModuleList(_Cell(cell) for cell in one) for one in layers)
     return module
 
 
