@@ -123,7 +123,7 @@ def test_a_run_tells_what_is_new_to_it(runs: Path, name: str) -> None:
         assert facts["tokens a word"][0] == "1.25 to 2"  # of 300 tokens
         assert facts["tokens a word"][3] == "below 1.25"
     else:
-        assert facts == {"unknown words": ["none", "up to a quarter", "more", "none"]}
+        assert facts == {"unknown words": ["none", "up to a quarter", "over a quarter", "none"]}
     assert vocabulary_facts(object(), texts) == {}
 
 

@@ -52,4 +52,4 @@ def _unknown(encoder: TextEncoder, text: str) -> str:
         assert not isinstance(own, Tokenizer)
         new = [word not in own._ids for word in own._words(text.lower() if own.config.lowercase else text)]
     share = sum(new) / max(1, len(new))
-    return "none" if not share else "up to a quarter" if share <= 0.25 else "more"
+    return "none" if not share else "up to a quarter" if share <= 0.25 else "over a quarter"
