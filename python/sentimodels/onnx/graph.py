@@ -1,7 +1,8 @@
 """`portable`: a classifier as a module that ONNX can hold, for any number of texts and tokens.
 
 A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as
-ONNX's own operators. Refused by name: what learns no states (bags), what cuts a text by its length
+ONNX's own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in
+other words. Refused by name: what learns no states (bags), what cuts a text by its length
 (mamba, causal linear attention), what averages windows, models of transformers. Not for files
 (`folder.py`).
 """
@@ -17,7 +18,9 @@ from torch import Tensor, nn
 from ..classifier import Classifier
 from ..errors import ConfigError
 from ..layers.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
+from ..layers.pooling import Pooling
 from ..layers.recurrent import Recurrent
+from ..models.bert import Bert
 from ..models.sequence_classifier import SequenceClassifier
 
 __all__ = ["portable", "refuse"]
@@ -54,7 +57,7 @@ def refuse(classifier: Classifier) -> None:
         )
 
 
-def portable(classifier: Classifier) -> SequenceClassifier:
+def portable(classifier: Classifier) -> nn.Module:
     """Returns a copy of a classifier's model for export, on the CPU.
 
     Called as `model(input_ids, mask)`, or with `unknown_ngrams` (U, M) as well; see `reader.py`.
@@ -75,13 +78,61 @@ def portable(classifier: Classifier) -> SequenceClassifier:
             if isinstance(part, Recurrent):
                 layers: Any = part.layers
                 part.layers = nn.ModuleList(nn.ModuleList(_Cell(cell) for cell in one) for one in layers)
-    return module
+        if module.head.pooling.kind == "last":
+            module.head.pooling = _Last(module.head.pooling)  # type: ignore[assignment]
+        return _Prefixed(module) if backbone.n_prefix else module
 
 
 def _table_of(classifier: Classifier) -> tuple[Tensor, Tensor]:
     index = classifier.encoder.ngrams
     assert index is not None
     return torch.from_numpy(index.table.rows), torch.from_numpy(index.table.starts)
+
+
+class _Last(nn.Module):
+    """The state of the last token; features that read from right to left are those of the first."""
+
+    def __init__(self, pooling: Pooling) -> None:
+        super().__init__()
+        self.width = pooling.forward_width
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        end = (mask * torch.arange(mask.shape[1])).amax(1)
+        last = states.gather(1, end[:, None, None].expand(-1, 1, states.shape[2])).squeeze(1)
+        both = torch.cat((last[:, : self.width], states[:, 0, self.width :]), -1)
+        return both * mask.any(1, keepdim=True)
+
+
+class _Prefixed(nn.Module):
+    """A classifier whose learned first token is put among the vectors of the others."""
+
+    def __init__(self, module: SequenceClassifier) -> None:
+        super().__init__()
+        backbone: Any = module.backbone
+        first = backbone.transformer.cls
+        if isinstance(backbone, Bert):  # it adds this to every token, but not to the first
+            first = first - backbone.segments.weight[0]
+        backbone.embedding = _First(backbone.embedding, first)
+        backbone.transformer.cls, backbone.n_prefix = None, 0
+        self.module = module
+
+    def forward(self, input_ids: Tensor, mask: Tensor, **ngrams: Tensor) -> Tensor:
+        wide = F.pad(input_ids, (1, 0)), F.pad(mask, (1, 0), value=True)
+        logits: Tensor = self.module(*wide, **ngrams)
+        return logits
+
+
+class _First(nn.Module):
+    """An embedding with one vector in the first place of every text."""
+
+    def __init__(self, embedding: nn.Module, first: Tensor) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.first = nn.Parameter(first.detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, mask: Tensor, **ngrams: Tensor) -> Tensor:
+        x: Tensor = self.embedding(input_ids, mask, **ngrams)
+        return torch.where((torch.arange(x.shape[1]) == 0)[:, None], self.first, x)
 
 
 class _Rows(nn.Module):
