@@ -142,6 +142,6 @@ def test_the_command_prints_pairs_and_slices(runs: Path) -> None:
     for said in (
         "Confused most",
         "Accuracy on parts of the rows, of all 0.",
-        "unknown words up to a quarter",
+        "unknown words over a quarter",
     ):
         assert said in page
