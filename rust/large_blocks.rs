@@ -9,8 +9,8 @@
 //! block grows into the run behind it: a vector that is pushed to meets the pages that
 //! the one before it has left, and none has to be touched anew.
 //!
-//! Smaller blocks are the C library's. Where the system refuses a block, what is [`Held`]
-//! is given back and the block asked for again; a small one then comes from the [`Reserve`].
+//! Smaller blocks are the C library's. Where the system refuses a block, what is kept and
+//! what is [`Held`] is given back and the block asked for again; a small one then comes from the [`Reserve`].
 //! Other systems give large blocks back themselves and do without this module.
 //!
 //! Nobody waits: who finds the list taken, perhaps by a thread that a fork left behind,
@@ -111,6 +111,13 @@ impl Kept {
         Some(self.cut(at, len))
     }
 
+    /// Gives all runs back to the system.
+    fn give_back(&mut self) {
+        while self.n > 0 {
+            unmap(self.remove(self.n - 1));
+        }
+    }
+
     /// Keeps a run, joined with its neighbours, and gives back the oldest when it is too
     /// many or too much.
     fn put(&mut self, mut run: Pages) {
@@ -168,6 +175,19 @@ impl LargeBlocks {
         self.with_kept(|kept| kept.take(len)).flatten().map(|run| run.start)
     }
 
+    /// Makes `len` new bytes, all zero, if there is memory, if need be that which is kept or held.
+    fn map(&self, len: usize) -> Option<*mut u8> {
+        map_as(len, 0)
+            .or_else(|| {
+                self.with_kept(Kept::give_back);
+                map_as(len, 0)
+            })
+            .or_else(|| {
+                held::give_back();
+                map_as(len, 0)
+            })
+    }
+
     /// Takes a run back.
     fn free(&self, run: Pages) {
         if self.with_kept(|kept| kept.put(run)).is_none() {
@@ -193,7 +213,7 @@ impl LargeBlocks {
             return Some(self.move_to(start, run));
         }
         // The system moves what it mapped at once, not what was joined here.
-        remap(run, len).or_else(|| map(len).map(|start| self.move_to(start, run)))
+        remap(run, len).or_else(|| self.map(len).map(|start| self.move_to(start, run)))
     }
 
     /// Copies a run to the beginning of a longer one and frees it.
@@ -238,14 +258,6 @@ fn last(layout: Layout, again: impl FnOnce() -> *mut u8) -> *mut u8 {
     if start.is_null() { RESERVE.alloc(layout).unwrap_or(ptr::null_mut()) } else { start }
 }
 
-/// `len` new bytes, all zero, if there is memory, if need be that which is held.
-fn map(len: usize) -> Option<*mut u8> {
-    map_as(len, 0).or_else(|| {
-        held::give_back();
-        map_as(len, 0)
-    })
-}
-
 /// `len` new bytes, all zero, by more `flags` of the system, if it does not refuse them.
 fn map_as(len: usize, flags: libc::c_int) -> Option<*mut u8> {
     // SAFETY: an anonymous private mapping at an address of the system's choice touches
@@ -286,7 +298,7 @@ fn unmap(run: Pages) {
 unsafe impl GlobalAlloc for LargeBlocks {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match mapped(layout.size(), layout.align()) {
-            Some(len) => self.take(len).or_else(|| map(len)).unwrap_or(ptr::null_mut()),
+            Some(len) => self.take(len).or_else(|| self.map(len)).unwrap_or(ptr::null_mut()),
             None => {
                 // SAFETY: the caller's promise is passed on.
                 let start = unsafe { System.alloc(layout) };
@@ -304,7 +316,7 @@ unsafe impl GlobalAlloc for LargeBlocks {
                     unsafe { start.write_bytes(0, len) };
                     start
                 }
-                None => map(len).unwrap_or(ptr::null_mut()),
+                None => self.map(len).unwrap_or(ptr::null_mut()),
             },
             None => {
                 // SAFETY: the caller's promise is passed on.

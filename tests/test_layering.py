@@ -86,14 +86,18 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
     },  # a language model that learns, and a classifier that rewards
     "leave_one_out": {"errors", "data", "text", "classifier"},
+    "attribution": {"errors", "data", "text", "layers", "models", "classifier"},
+    # graphs for other programs; its reader needs no torch
+    "onnx": {"errors", "data", "text", "layers", "models", "runs", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
     "web": {
         "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",
-        "leave_one_out",
+        "leave_one_out", "attribution",
     },
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "predictor", "alignment", "web",
+        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution",
+        "onnx", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip

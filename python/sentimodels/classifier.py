@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from .config import RunConfig
 from .data.encoded import Encoded
@@ -59,6 +60,11 @@ class Classifier:
     def encoder(self) -> TextEncoder:
         """The tokenizer with what the run settled about texts: lower case, lengths."""
         return self._loaded.encoder
+
+    @property
+    def module(self) -> nn.Module:
+        """The model itself, which threads share: it is read, never changed."""
+        return self._module
 
     @property
     def n_parameters(self) -> int:

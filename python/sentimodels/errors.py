@@ -42,3 +42,7 @@ class TrainingError(SentiError):
     def __init__(self, message: str, fit: "Fit | None" = None) -> None:
         super().__init__(message)
         self.fit = fit
+
+
+class ExportError(SentiError):
+    """An exported model that answers otherwise than the run it was made of."""

@@ -12,6 +12,7 @@ import torch
 from labelled_reviews import rows, write
 from senti_in_process import senti
 from sentimodels import Classifier
+from sentimodels.attribution import attribute
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import build
@@ -121,6 +122,9 @@ def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
     assert model.predict(texts[:2]) == ["pos", "neg"]
     for row, text in enumerate(texts):
         np.testing.assert_allclose(model.predict_proba([text])[0], probs[row], atol=1e-5)
+    parts = attribute(model, texts[0])
+    assert parts.gap <= 1e-3
+    assert np.abs(parts.effects).max() > 0.01
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from labelled_reviews import tree, write
 from language_runs import language_run
 from senti_in_process import senti
 from sentimodels import Classifier, LanguageModel
+from sentimodels.attribution import attribute
 from sentimodels.leave_one_out import leave_one_out
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.config import resolve
@@ -130,6 +131,23 @@ def test_effects_are_the_librarys(client: Client, folder: Path, name: str) -> No
     np.testing.assert_allclose(got, expected.effects, atol=2e-6)
 
 
+@pytest.mark.parametrize("name", ["gpt", "tfidf"])
+def test_parts_are_the_librarys(client: Client, folder: Path, name: str) -> None:
+    text = "a great but dull film"
+    asked = {"text": text, "model": name, "method": "integrated-gradients"}
+    found = client.json("/api/effects", asked)
+    expected = attribute(Classifier.load(folder / name), text, most=512)
+    assert found["method"] == expected.method
+    got = np.array([token["effects"] for token in found["tokens"]])
+    np.testing.assert_allclose(got, expected.effects, atol=1e-4)
+    summed = np.array(found["scores"]) - found["baseline"]
+    np.testing.assert_allclose(got.sum(0), summed, atol=found["gap"] + 1e-5)
+    assert found["gap"] == pytest.approx(expected.gap, abs=1e-3)
+    methods = {model["name"]: model["explains"] for model in client.json("/api/model")["models"][:3]}
+    assert methods["both"] == ["leave-one-out"]
+    assert methods[name] == ["leave-one-out", "integrated-gradients"]
+
+
 def test_effects_of_an_ensemble_are_those_of_words(client: Client) -> None:
     found = client.json("/api/effects", {"text": "a great film", "model": "both"})
     assert [token["text"] for token in found["tokens"]] == ["a", "great", "film"]
@@ -142,6 +160,11 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("/api/generate", {"text": "a", "model": "bert"}, 400, "bert does not generate"),
     ("/api/decode", {"ids": [1], "model": "tfidf"}, 400, "tfidf does not decode"),
     ("/api/effects", {"text": "great " * 300, "model": "gpt"}, 400, "at most 256 are left out"),
+    (
+        "/api/effects", {"text": "a", "model": "both", "method": "integrated-gradients"}, 400,
+        "several models; take leave-one-out",
+    ),
+    ("/api/effects", {"text": "a", "method": "guess"}, 400, "leave-one-out or integrated-gradients"),
     ("/api/predict/batch", {"texts": ["a"] * 1025}, 413, "1024 at once"),
     ("/api/predict/batch", {"texts": "a"}, 400, "expected a list of texts"),
     ("/api/generate", {"text": "the cat " * 100, "model": "lm"}, 400, "shorten it"),
@@ -150,7 +173,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("/api/generate", {"text": "a", "model": "lm", "top_p": 0}, 400, "top_p 0"),
     ("/api/generate", {"text": "a", "model": "lm", "max_new_tokens": 10**6}, 400, "from 1 to 4096"),
     ("/api/generate", {"text": "a", "model": "lm", "begin": 1}, 400, "true or false"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "body", "status", "said"), REFUSED)
@@ -303,7 +326,7 @@ def test_the_docs_know_every_route() -> None:
     desk = Desk({}, Work(Limits()))
     for route in routes(desk):
         assert f"{route.path} " in PAGE  # type: ignore[attr-defined]
-    assert len(SHOWN) == 8
+    assert len(SHOWN) == 9
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")

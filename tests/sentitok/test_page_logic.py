@@ -106,16 +106,16 @@ def test_questions_keep_their_pace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "view", "effects"),
+    ("text", "view", "effects", "method"),
     [
-        ("", "text", False),
-        ("a & b = #1 %", "ids", True),
-        ("👍🏽 日本\n", "none", False),
-        (" <b>", "both", True),
+        ("", "text", False, "leave-one-out"),
+        ("a & b = #1 %", "ids", True, "integrated-gradients"),
+        ("👍🏽 日本\n", "none", False, "integrated-gradients"),
+        (" <b>", "both", True, "leave-one-out"),
     ],
 )
-def test_the_address_keeps_what_was_typed(text: str, view: str, effects: bool) -> None:
-    state = {"text": text, "view": view, "effects": effects}
+def test_the_address_keeps_what_was_typed(text: str, view: str, effects: bool, method: str) -> None:
+    state = {"text": text, "view": view, "effects": effects, "method": method}
     code = "const w = state.write(given); print([w, state.read(w)])"
     fragment, found = run(code, given=state)
     assert found == {**state, "text": text or None}
@@ -126,6 +126,7 @@ def test_the_address_keeps_what_was_typed(text: str, view: str, effects: bool) -
 def test_a_long_text_is_no_address() -> None:
     assert run("print(state.write({text: 'x'.repeat(5000), view: 'text'}))") == ""
     assert run("print(state.read('#view=<script>'))")["view"] == "text"
+    assert run("print(state.read('#method=guess'))")["method"] == "leave-one-out"
 
 
 def test_colours_go_from_red_to_green() -> None:

@@ -45,9 +45,9 @@ class Command(_Command):
 
     def code(self, error: Exception) -> int:
         """Returns the exit code of an error."""
-        from ..errors import SentiError, TrainingError
+        from ..errors import ExportError, SentiError, TrainingError
 
-        if isinstance(error, TrainingError):  # it ran, and the work failed
+        if isinstance(error, TrainingError | ExportError):  # it ran, and the work failed
             return 1
         return 2 if isinstance(error, SentiError) else super().code(error)
 

@@ -1,6 +1,7 @@
-"""`senti evaluate`, `senti errors`: how well a run answers one file.
+"""`senti evaluate`: how well a run answers one file.
 
-Not for several runs (`compare.py`), nor for answers without scores (`predict.py`, `submit.py`).
+Not for the errors one by one (`errors.py`), nor for several runs (`compare.py`), nor for answers without
+scores (`predict.py`, `submit.py`).
 `evaluate` may write its predictions to a file, from which `compare` and `plot` draw without asking the
 model again.
 """
@@ -15,6 +16,7 @@ import typer
 from sentitok.cli.output import number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .errors import error_grid
 from .tables import (
     Clean,
     Device,
@@ -30,7 +32,6 @@ from .tables import (
     grid,
     page,
     read,
-    shortened,
     shown,
 )
 
@@ -284,76 +285,6 @@ def _confusion_grid(value: dict[str, Any]) -> Any:
     return grid("Confusion: rows are true, columns answered", ["", *labels], rows)
 
 
-def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
-    """Lays out errors, one a line."""
-    rows = [
-        [
-            shortened(one["text"], 64),
-            f"{one['label']} ({one['p_label']:.3f})",
-            f"{one['predicted']} ({one['p_predicted']:.3f})",
-        ]
-        for one in errors
-    ]
-    return grid(title, ["text", "true", "answered"], rows)
-
-
-def errors(
-    run: Run,
-    file: File,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of errors to show.", metavar="N")] = 20,
-    true: Annotated[
-        str | None, typer.Option("--true", help="Show only rows with this label.", metavar="LABEL")
-    ] = None,
-    answered: Annotated[
-        str | None,
-        typer.Option("--answered", help="Show only rows that the run gave this label.", metavar="LABEL"),
-    ] = None,
-    even_if_trained: EvenIfTrained = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
-) -> None:
-    """Show the worst errors of a run on a labelled file.
-
-    Errors with the lowest probability of the true label come first.
-    """
-    from ..evaluation.metrics import worst
-
-    output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
-    table = read(
-        output, file, text_column=text_column, label_column=label_column, format=format, where=where,
-        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
-    )  # fmt: skip
-    table.labelled()
-    found = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
-    n_wrong = int((found.predicted != found.truth).sum())
-    # Rows keep their numbers of the file: errors are chosen among all, then filtered.
-    chosen = [
-        one
-        for one in worst(found, len(found))
-        if true in (None, one["label"]) and answered in (None, one["predicted"])
-    ]
-    for name in (true, answered):
-        if name is not None:
-            found.labels.index(name)
-    text = page(
-        error_grid(
-            f"{number(n_wrong)} of {number(len(found))} rows wrong"
-            + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
-            + (f"; the first {number(top)}" if len(chosen) > top else ""),
-            chosen[:top],
-        )
-    )
-    output.result({"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top]}, text, str(len(chosen)))
-
-
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
@@ -366,11 +297,3 @@ def register(app: typer.Typer) -> None:
             "senti evaluate runs/gpt valid.csv --memory train.csv",
         ),
     )(evaluate)
-    app.command(
-        "errors",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti errors runs/gpt valid.csv --top 5", "senti errors runs/gpt valid.csv --true 1 --json"
-        ),
-    )(errors)

@@ -1,42 +1,113 @@
-"""`senti export` and `senti import`: language models as other libraries write them.
+"""`senti export` and `senti import`: models as other libraries read and write them.
 
-Not for what their files hold (`sentimodels.lm.layouts`).
+Language models as transformers does (`sentimodels.lm.layouts`), classifiers as ONNX (`sentimodels.onnx`).
+Not for what the files hold.
 """
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from sentitok.cli.output import number
 
-_FORMATS = ("transformers",)
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import TextColumn, read
+
+_FORMATS = ("transformers", "onnx")
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory of a language model.")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="Run directory of a language model, or of a classifier (ONNX)."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="NAME", help="Library that is to read it: transformers.")
-    ] = "transformers",
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="Library that is to read it: transformers or onnx. [default: transformers]",
+        ),
+    ] = None,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            "--texts",
+            metavar="FILE",
+            help="File of texts to compare the ONNX graph on. [default: the validation or training file]",
+        ),
+    ] = None,
+    text_column: TextColumn = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="Number of texts to compare on at most.")
+    ] = 1000,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", metavar="P", help="By how much a probability may differ.")
+    ] = 0.0001,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Write a language model as another library reads it.
+    """Write a model as another library reads it.
 
     For transformers: a gpt that is GPT-2 (learned positions, LayerNorm first, biases) or a bert, with
-    its heads and its tokenizer, as safetensors.
+    its heads and its tokenizer, as safetensors. As ONNX (extra onnx): a classifier, with its tokenizer,
+    for any number of texts of any length; it is compared with the run on real texts before it is written.
     """
+    output = Output("senti.export/1", as_json=as_json, quiet=quiet)
+    if onnx and to not in (None, "onnx"):
+        raise UsageError(f"--onnx and --to {to} exclude each other")
+    wanted = "onnx" if onnx else to or "transformers"
+    if wanted not in _FORMATS:
+        raise UsageError(f"--to {wanted}: expected {' or '.join(_FORMATS)}")
+    if wanted == "onnx":
+        _to_onnx(output, run, out, texts, text_column, limit, tolerance)
+        return
     from ..lm.directory import load_language_model
     from ..lm.layouts.folder import export_model
 
-    output = Output("senti.export/1", as_json=as_json, quiet=quiet)
-    if to not in _FORMATS:
-        raise UsageError(f"--to {to}: expected {', '.join(_FORMATS)}")
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]
     output.result({"out": str(out), "files": named}, "\n".join(["wrote", *named]), str(out))
+
+
+def _to_onnx(
+    output: Output,
+    run: Path,
+    out: Path,
+    texts: Path | None,
+    text_column: str | None,
+    limit: int,
+    tolerance: float,
+) -> None:
+    from ..onnx.folder import export_onnx
+    from ..runs.directory import load_config
+
+    if not (math.isfinite(tolerance) and tolerance > 0):
+        raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    data = load_config(run).data
+    if texts is None:
+        there = [Path(path) for path in (data.valid, data.train) if path and Path(path).exists()]
+        if not there:
+            raise UsageError(
+                f"{run}: its training file is no longer there; give texts to compare on by --texts"
+            )
+        table = read(output, there[0], text_column=data.text_column, format=data.format, limit=limit)
+    else:
+        table = read(output, texts, text_column=text_column, limit=limit, blank_labels="keep")
+    about = export_onnx(run, out, table.texts, tolerance)
+    files = [str(path) for path in sorted(out.iterdir())]
+    compared = about["compared"]
+    said = (
+        f"compared with the run on {number(compared['texts'])} texts of {table.source}: the same labels, "
+        f"probabilities within {compared['worst']:.1g}"
+    )
+    found = {"out": str(out), "files": files, "compared": compared}
+    output.result(found, "\n".join(["wrote", *files, said]), str(out))
 
 
 def import_(
@@ -52,8 +123,6 @@ def import_(
 
     Only safetensors are read, never pickles (.bin).
     """
-    from sentitok.cli.output import number
-
     from ..lm.layouts.folder import import_model
 
     output = Output("senti.import/1", as_json=as_json, quiet=quiet)
@@ -74,7 +143,9 @@ def register(app: typer.Typer) -> None:
         cls=Command,
         no_args_is_help=True,
         epilog=examples(
-            "senti export runs/base --to transformers -o gpt2", "senti export runs/base -o gpt2-again --json"
+            "senti export runs/base --to transformers -o gpt2",
+            "senti export runs/base -o gpt2-again --json",
+            "senti export runs/first --onnx -o first.onnx",
         ),
     )(export)
     app.command(

@@ -15,6 +15,7 @@ from sentitok import Tokenizer
 from sentitok.spelling import readable, spelled_tokens, token_bytes
 from sentitok.web import Model, named
 
+from ..attribution import Attribution, attribute
 from ..classifier import Classifier
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.predictions import Predictor
@@ -30,7 +31,12 @@ from ..runs.ensemble import Ensemble
 from ..runs.language import is_language, is_translation
 from ..text.reading import ReadToken, plain_words, read_tokens
 
-__all__ = ["Answering", "Writing", "load_models"]
+__all__ = ["METHODS", "Answering", "Writing", "load_models"]
+
+# Ways to explain an answer; an ensemble has the first alone.
+METHODS = ("leave-one-out", "integrated-gradients")
+# Gradients for one request at most; what the parts miss by then is in the answer.
+_MOST_GRADIENTS = 512
 
 
 class Answering:
@@ -50,7 +56,10 @@ class Answering:
         answers = ["tokenize", "predict", "effects"]
         if isinstance(self.predictor, Ensemble):
             summary = f"ensemble of {len(self.predictor.members)} runs"
-            return {"kind": "ensemble", "answers": answers, "summary": summary, "labels": labels}
+            return {
+                "kind": "ensemble", "answers": answers, "summary": summary, "labels": labels,
+                "explains": list(METHODS[:1]),
+            }  # fmt: skip
         assert isinstance(self.predictor, Classifier)
         encoder, config = self.predictor.encoder, self.predictor.config
         if isinstance(encoder.encoder, Tokenizer):
@@ -60,6 +69,7 @@ class Answering:
             "answers": answers,
             "summary": f"{config.arch}, {self.predictor.n_parameters:,} parameters",
             "labels": labels,
+            "explains": list(METHODS),
             "vocab_size": encoder.vocab_size,
             "fingerprint": encoder.fingerprint,
             "temperature": self.predictor.temperature,
@@ -92,24 +102,37 @@ class Answering:
         ]
         return {"labels": list(names), "answers": answers}
 
-    def effects(self, text: str) -> dict[str, Any]:
-        """Returns what each token of a text adds to the probability of each class.
+    def effects(self, text: str, method: str) -> dict[str, Any]:
+        """Returns what each token of a text adds to the answer, for each class.
 
         Raises:
             DataError: if the text is too long for that.
+            ConfigError: if the method is for single models, and this is an ensemble.
         """
-        found: Effects
+        if method == "leave-one-out":
+            return self._explained(self._left_out(text)) | {"method": method}
+        if not isinstance(self.predictor, Classifier):
+            raise ConfigError(f"method {method!r}: an ensemble is several models; take leave-one-out")
+        found = attribute(self.predictor, text, most=_MOST_GRADIENTS)
+        return {
+            **self._explained(found),
+            "method": found.method,
+            "scores": [_rounded(one) for one in found.scores.tolist()],
+            "baseline": [_rounded(one) for one in found.baseline.tolist()],
+            "gap": float(f"{found.gap:.2e}"),
+        }
+
+    def _left_out(self, text: str) -> Effects:
         if isinstance(self.predictor, Classifier):
-            found = leave_one_out(self.predictor, text)
-        else:
-            found = leave_words_out(self.predictor.predict_proba, text)
+            return leave_one_out(self.predictor, text)
+        return leave_words_out(self.predictor.predict_proba, text)
+
+    def _explained(self, found: Effects | Attribution) -> dict[str, Any]:
         tokens = [
             {**_plain(token), "effects": [_rounded(one) for one in row]}
             for token, row in zip(found.tokens, found.effects.tolist(), strict=True)
         ]
-        return {
-            **self._answer(found.probs), "tokens": tokens, "n_tokens": len(tokens), "method": "leave-one-out"
-        }  # fmt: skip
+        return {**self._answer(found.probs), "tokens": tokens, "n_tokens": len(tokens)}
 
     def decode(self, ids: list[int]) -> str:
         """Returns the text of ids."""

@@ -22,7 +22,7 @@ from sentitok.web.body import Body, read_body
 
 from ..errors import SentiError
 from ..lm.sampling import Sampling
-from .models import Answering, Writing
+from .models import METHODS, Answering, Writing
 
 __all__ = ["routes"]
 
@@ -70,9 +70,11 @@ def _effects(desk: Desk) -> Callable[[Request], Any]:
         body = await read_body(request, desk.work.limits)
         name, model = desk.model(body, "effects")
         assert isinstance(model, Answering)
-        text = body.text()
+        text, method = body.text(), body.name("method") or METHODS[0]
         body.end()
-        return await _answered(desk, name, model.effects, text)
+        if method not in METHODS:
+            raise HTTPException(400, f"method: expected {' or '.join(METHODS)}")
+        return await _answered(desk, name, model.effects, text, method)
 
     return effects
 

@@ -26,12 +26,12 @@ function say(words) {
 }
 
 const keep = settled(() => {
-  const fragment = write({ text: text.value, view, effects: by("effects").checked });
+  const fragment = write({ text: text.value, view, effects: by("effects").checked, method: by("effect-method").value });
   history.replaceState(null, "", `${location.pathname}${fragment}`);
 }, 300);
 const explain = settled(() => {
   if (!by("effects").checked) return;
-  for (const panel of panels) panel.explain(text.value, by("effect-label").value);
+  for (const panel of panels) panel.explain(text.value, by("effect-label").value, by("effect-method").value);
 }, SETTLED);
 const askAll = paced(() => {
   for (const panel of panels) panel.ask(text.value);
@@ -69,6 +69,7 @@ function restore() {
   const state = read(location.hash);
   if (state.text !== null) text.value = state.text;
   by("effects").checked = state.effects;
+  by("effect-method").value = state.method;
   setView(state.view);
   typed();
 }
@@ -121,7 +122,7 @@ async function begin() {
     setView(event.target.value);
     keep();
   });
-  for (const id of ["effects", "effect-label"]) {
+  for (const id of ["effects", "effect-method", "effect-label"]) {
     by(id).addEventListener("change", () => {
       if (by("effects").checked) explain();
       else askAll();

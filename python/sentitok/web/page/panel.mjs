@@ -2,7 +2,7 @@
 
 import { ask, askLines, Latest } from "./asking.mjs";
 import { Bars } from "./bars.mjs";
-import { Tokens } from "./tokens.mjs";
+import { signed, Tokens } from "./tokens.mjs";
 import { ending, Written } from "./writing.mjs";
 
 // Tokens that are drawn at first; drawing all of a long text takes a browser seconds.
@@ -13,6 +13,12 @@ function made(tag, className, text = "") {
   if (className) element.className = className;
   element.textContent = text;
   return element;
+}
+
+/** Says what the parts sum up to. */
+function summed({ scores, baseline, gap }, place) {
+  const total = signed(scores[place] - baseline[place]);
+  return `In all ${total}: score ${signed(scores[place])}, of unknown tokens ${signed(baseline[place])}; the parts miss ${gap.toExponential(0)}.`;
 }
 
 export class Panel {
@@ -98,16 +104,20 @@ export class Panel {
     (answer) => this.show(answer, text));
   }
 
-  /** Asks for the effect of each token on the probability of a label; of the answer, without one. */
-  async explain(text, label) {
+  /** Asks for the effect of each token on a label; on the answer, without one. */
+  async explain(text, label, method) {
     if (!this.does("effects") || !text) return;
+    // An ensemble knows one method alone.
+    const by = this.about.explains.includes(method) ? method : this.about.explains[0];
     await this.attempt(this.explaining, async (signal) =>
-      ask("/api/effects", { text, model: this.about.name }, signal),
+      ask("/api/effects", { text, model: this.about.name, method: by }, signal),
     (answer) => {
       const place = this.about.labels.indexOf(label || answer.label);
       if (place < 0) return;
       this.tokens.show(answer.tokens, text, answer.tokens.map((token) => token.effects[place]));
-      this.heading.textContent = `Effect of each token on “${this.about.labels[place]}”`;
+      const name = `“${this.about.labels[place]}”`;
+      this.heading.textContent = answer.scores ? `Part of each token in the score of ${name}` : `Effect of each token on ${name}`;
+      this.notice.textContent = answer.scores ? summed(answer, place) : "";
     });
   }
 

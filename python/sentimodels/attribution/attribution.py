@@ -1,0 +1,67 @@
+"""`Attribution`: the parts of an answer, and what they should sum up to.
+
+Not for finding them (`bags.py`, `integrated_gradients.py`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..text.reading import ReadToken
+
+__all__ = ["Attribution", "Feature", "scores_of"]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """An n-gram that a bag holds.
+
+    Attributes:
+        text: what it reads.
+        places: where it stands in the text, in characters, once for each time; n-grams at an end of
+            the text cover the words that they have.
+        effects: (n_classes,) what it adds to the score of each class, all places together.
+    """
+
+    text: str
+    places: list[tuple[int, int]]
+    effects: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What the tokens of a text add to the scores of the classes.
+
+    Attributes:
+        tokens: the tokens, as the model reads them.
+        probs: (n_classes,) the probabilities of the text.
+        scores: (n_classes,) the scores of the text.
+        baseline: (n_classes,) the scores of the text without what its tokens say.
+        effects: (n_tokens, n_classes) the part of each token.
+        method: `linear` or `integrated-gradients`.
+        n_gradients: points of the path at which gradients were taken; 0 where none are needed.
+        features: of a bag, its n-grams, the strongest first; `None` of a network.
+    """
+
+    tokens: list[ReadToken]
+    probs: NDArray[np.float32]
+    scores: NDArray[np.float64]
+    baseline: NDArray[np.float64]
+    effects: NDArray[np.float64]
+    method: str
+    n_gradients: int = 0
+    features: list[Feature] | None = None
+
+    @property
+    def gap(self) -> float:
+        """What the parts miss of the difference to the baseline, of the class where it is most."""
+        missed = self.scores - self.baseline - self.effects.sum(0)
+        return float(np.abs(missed).max())
+
+
+def scores_of(logits: NDArray[np.floating], temperature: float) -> NDArray[np.float64]:
+    """Returns the scores that logits (..., C) stand for."""
+    cooled = logits.astype(np.float64) / temperature
+    centred: NDArray[np.float64] = cooled - cooled.mean(-1, keepdims=True)
+    return centred

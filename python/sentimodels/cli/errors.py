@@ -1,0 +1,145 @@
+"""`senti errors`: what a run gets wrong in one file, and on which rows.
+
+Not for scores (`evaluate.py`). The errors themselves, the labels that are confused, and the accuracy on
+parts of the rows (`sentimodels.evaluation.slices`).
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sentitok.cli.output import number
+
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .tables import (
+    Encoding,
+    Format,
+    LabelColumn,
+    Limit,
+    MaxLineBytes,
+    TextColumn,
+    Where,
+    grid,
+    page,
+    read,
+    shortened,
+    shown,
+)
+
+# Confused labels listed at most; of hundreds of labels nobody reads all.
+_PAIRS = 10
+
+
+def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
+    """Lays out errors, one a line."""
+    rows = [
+        [
+            shortened(one["text"], 64),
+            f"{one['label']} ({one['p_label']:.3f})",
+            f"{one['predicted']} ({one['p_predicted']:.3f})",
+        ]
+        for one in errors
+    ]
+    return grid(title, ["text", "true", "answered"], rows)
+
+
+def errors(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of errors to show.", metavar="N")] = 20,
+    true: Annotated[
+        str | None, typer.Option("--true", help="Show only rows with this label.", metavar="LABEL")
+    ] = None,
+    answered: Annotated[
+        str | None,
+        typer.Option("--answered", help="Show only rows that the run gave this label.", metavar="LABEL"),
+    ] = None,
+    even_if_trained: Annotated[
+        bool, typer.Option("--even-if-trained", help="Score rows even if the run was trained on them.")
+    ] = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    format: Format = None,
+    where: Where = None,
+    encoding: Encoding = None,
+    max_line_bytes: MaxLineBytes = None,
+    limit: Limit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Show the worst errors of a run on a labelled file, and where it makes them.
+
+    Errors with the lowest probability of the true label come first. Then come the labels that are
+    confused most, and the accuracy on parts of the rows: by length, label, script, unknown words,
+    English negation and contrast.
+    """
+    from ..evaluation.metrics import worst
+    from ..evaluation.slices import confused_pairs, slices
+    from ..predictor import load_predictor
+    from ..runs.facts import vocabulary_facts
+    from ..runs.report import evaluate
+
+    output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
+    table = read(
+        output, file, text_column=text_column, label_column=label_column, format=format, where=where,
+        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
+    )  # fmt: skip
+    table.labelled()
+    predictor = load_predictor(run)
+    found = evaluate(predictor, table, run=run, allow_trained=even_if_trained)[0].labelled()
+    n_wrong = int((found.predicted != found.truth).sum())
+    # Rows keep their numbers of the file: errors are chosen among all, then filtered.
+    chosen = [
+        one
+        for one in worst(found, len(found))
+        if true in (None, one["label"]) and answered in (None, one["predicted"])
+    ]
+    for name in (true, answered):
+        if name is not None:
+            found.labels.index(name)
+    pairs, parts = confused_pairs(found), slices(found, vocabulary_facts(predictor, found.texts))
+    text = page(
+        error_grid(
+            f"{number(n_wrong)} of {number(len(found))} rows wrong"
+            + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
+            + (f"; the first {number(top)}" if len(chosen) > top else ""),
+            chosen[:top],
+        ),
+        *([_pair_grid(pairs[:_PAIRS])] if pairs else []),
+        _slice_grid(parts, 1 - n_wrong / len(found)),
+    )
+    value = {"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top], "pairs": pairs, "slices": parts}
+    output.result(value, text, str(len(chosen)))
+
+
+def _pair_grid(pairs: list[dict[str, Any]]) -> Any:
+    rows = [
+        [one["label"], one["predicted"], number(one["n"]), f"{100 * one['share']:.1f} %"] for one in pairs
+    ]
+    return grid("Confused most", ["true", "answered", "rows", "of the label"], rows)
+
+
+def _slice_grid(parts: list[dict[str, Any]], accuracy: float) -> Any:
+    rows = [
+        [
+            f"{one['slice']} {one['value']}", number(one["n"]), shown(one["accuracy"]),
+            f"{one['interval'][0]:.4f} to {one['interval'][1]:.4f}", one["differs"] or "",
+        ]
+        for one in parts
+    ]  # fmt: skip
+    title = f"Accuracy on parts of the rows, of all {shown(accuracy)}; 95 % intervals"
+    return grid(title, ["rows with", "rows", "accuracy", "interval", ""], rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "errors",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti errors runs/gpt valid.csv --top 5", "senti errors runs/gpt valid.csv --true 1 --json"
+        ),
+    )(errors)

@@ -1,0 +1,244 @@
+"""`senti explain`: what each token of a text adds to the answer of a run.
+
+Not for finding that out (`sentimodels.attribution`, `sentimodels.leave_one_out`). Blue raises what is
+explained, orange lowers it, as on the page; the table says the same in numbers, for pipes and for eyes
+that do not tell the two apart.
+"""
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.process import stdin
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import Device, grid, page, shortened
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from ..attribution import Attribution
+    from ..evaluation.predictions import Predictor
+    from ..leave_one_out import Effects
+
+_METHODS = ("integrated-gradients", "leave-one-out")
+# Cells of the longest bar.
+_WIDEST = 20
+# Red, green and blue of what raises and what lowers, at their strongest.
+_MORE, _LESS = (0, 90, 181), (205, 110, 0)
+
+
+def explain(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Text to explain. [default: stdin, as one text]")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="Method: integrated-gradients or leave-one-out. [default: integrated-gradients; of an "
+            "ensemble leave-one-out]",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label", metavar="LABEL", help="Label whose score is explained. [default: the answer]"
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option("--top", min=1, metavar="N", help="Number of tokens to list, the strongest first.")
+    ] = 20,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance",
+            metavar="GAP",
+            help="What the parts may miss of the score, for integrated gradients.",
+        ),
+    ] = 0.001,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Show what each token of a text adds to the answer of a run.
+
+    Integrated gradients share the score of a label among the tokens, so that the parts sum up; of tfidf,
+    nb and bow they are exact: weight times value. leave-one-out asks again without each token.
+    """
+    output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
+    if method not in (None, *_METHODS):
+        raise UsageError(f"--method {method}: expected {' or '.join(_METHODS)}")
+    if not (math.isfinite(tolerance) and tolerance > 0):
+        raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    from ..predictor import load_predictor
+
+    predictor = load_predictor(run, device)
+    given = _of_stdin() if text is None else text
+    place = None if label is None else predictor.labels.index(label)
+    found = _found(predictor, given, method, tolerance)
+    chosen = int(found.probs.argmax()) if place is None else place
+    value = _value(found, given, list(predictor.labels), chosen)
+    output.result(value, _page(value, given, top), value["label"])
+
+
+def _of_stdin() -> str:
+    try:
+        return io.TextIOWrapper(stdin(), "utf-8", errors="strict").read().rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8 ({error.reason}); give the text as an argument") from error
+
+
+def _found(
+    predictor: "Predictor", text: str, method: str | None, tolerance: float
+) -> "Attribution | Effects":
+    from ..attribution import attribute
+    from ..classifier import Classifier
+    from ..leave_one_out import leave_one_out, leave_words_out
+
+    if isinstance(predictor, Classifier):
+        if method == "leave-one-out":
+            return leave_one_out(predictor, text)
+        return attribute(predictor, text, tolerance=tolerance)
+    if method == "integrated-gradients":
+        raise UsageError(
+            "--method integrated-gradients: an ensemble is several models; take leave-one-out, or one "
+            "run of it"
+        )
+    return leave_words_out(predictor.predict_proba, text)
+
+
+def _value(found: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:
+    """Returns what `--json` prints; numbers of all labels are in the order of `labels`."""
+    from ..attribution import Attribution
+
+    tokens = [
+        {
+            "text": token.text, "start": token.start, "end": token.end, "id": token.id,
+            "special": token.special, "effects": effects,
+        }
+        for token, effects in zip(found.tokens, found.effects.tolist(), strict=True)
+    ]  # fmt: skip
+    value: dict[str, Any] = {
+        "text": text,
+        "label": labels[int(found.probs.argmax())],
+        "explained": labels[chosen],
+        "labels": labels,
+        "probs": found.probs.tolist(),
+        "method": "leave-one-out",
+        "tokens": tokens,
+    }
+    if isinstance(found, Attribution):
+        value |= {
+            "method": found.method, "scores": found.scores.tolist(), "baseline": found.baseline.tolist(),
+            "gap": found.gap, "n_gradients": found.n_gradients,
+        }  # fmt: skip
+        if found.features is not None:
+            value["features"] = [
+                {"text": one.text, "places": one.places, "effects": one.effects.tolist()}
+                for one in found.features
+            ]
+    return value
+
+
+def _page(value: dict[str, Any], text: str, top: int) -> str:
+    chosen = value["labels"].index(value["explained"])
+    effects = [token["effects"][chosen] for token in value["tokens"]]
+    greatest = max((abs(effect) for effect in effects), default=0.0)
+    rows = sorted(range(len(effects)), key=lambda place: -abs(effects[place]))
+    listed = [
+        (value["tokens"][place]["text"], _places(value["tokens"][place]), effects[place])
+        for place in rows
+        if not value["tokens"][place]["special"]
+    ]
+    summed = value["method"] != "leave-one-out"
+    what = f"score of {value['explained']}" if summed else f"probability of {value['explained']}"
+    parts: list[Any] = [
+        ", ".join(f"{label} {p:.4f}" for label, p in zip(value["labels"], value["probs"], strict=True)),
+        _coloured(value["tokens"], text, effects, greatest),
+        _effect_grid(f"Effect on the {what}, {value['method']}", "token", listed[:top], greatest),
+    ]
+    if len(listed) > top:
+        parts.append(f"{len(listed) - top} weaker tokens are not listed; --top {len(listed)} lists all")
+    if "features" in value:
+        named = [
+            (one["text"], ", ".join(f"{a}-{b}" for a, b in one["places"][:3]), one["effects"][chosen])
+            for one in value["features"][:top]
+        ]
+        parts.append(_effect_grid("Effect of the n-grams", "n-gram", named, greatest))
+    if summed:
+        whole, before = value["scores"][chosen], value["baseline"][chosen]
+        parts.append(
+            f"{sum(effects):+.4f} in all: score {whole:.4f}, of no known token {before:.4f}; "
+            f"they miss {value['gap']:.1e}"
+            + (f" after {value['n_gradients']} gradients" if value["n_gradients"] else "")
+        )
+    return page(*parts)
+
+
+def _places(token: dict[str, Any]) -> str:
+    return f"{token['start']}-{token['end']}"
+
+
+def _effect_grid(title: str, what: str, rows: list[tuple[str, str, float]], greatest: float) -> Any:
+    return grid(
+        title,
+        [what, "place", "", "effect"],
+        [
+            [shortened(name, 40), place, _bar(effect, greatest), f"{effect:+.4f}"]
+            for name, place, effect in rows
+        ],
+    )
+
+
+def _bar(effect: float, greatest: float) -> str:
+    """Draws a strength as wide as it is: what raises as `+`, what lowers as `-`."""
+    width = round(_WIDEST * abs(effect) / greatest) if greatest else 0
+    return ("+" if effect > 0 else "-") * min(width, _WIDEST)
+
+
+def _coloured(tokens: list[dict[str, Any]], text: str, effects: list[float], greatest: float) -> "Text":
+    """Returns the text with its tokens shaded; tokens that share a character, by the strongest of them."""
+    from rich.text import Text
+
+    shade = [0.0] * len(text)
+    for token, effect in zip(tokens, effects, strict=True):
+        for place in range(token["start"], token["end"]):
+            if abs(effect) > abs(shade[place]):
+                shade[place] = effect
+    made = Text()
+    for char, effect in zip(text, shade, strict=True):
+        # What moves the cursor or is half of a pair would spoil the terminal.
+        shown = char if char.isprintable() else " " if char.isspace() else "�"
+        made.append(shown, _style(effect / greatest if greatest else 0.0))
+    return made
+
+
+def _style(strength: float) -> str:
+    """Returns the style of a strength from -1 to 1."""
+    if abs(strength) < 0.05:
+        return ""
+    red, green, blue = (
+        round(255 - (255 - end) * abs(strength)) for end in (_MORE if strength > 0 else _LESS)
+    )
+    return f"{'white' if abs(strength) > 0.6 else 'black'} on rgb({red},{green},{blue})"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    app.command(
+        "explain",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            'senti explain runs/first "great fun, but too long"',
+            'senti explain runs/first "great fun" --method leave-one-out',
+            'echo "great fun" | senti explain runs/first --json',
+        ),
+    )(explain)

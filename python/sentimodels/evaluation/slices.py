@@ -1,0 +1,154 @@
+"""Accuracy on parts of the rows that have something in common: where a model is weak.
+
+Parts by length, label, script, English negation and contrast, and by what a run tells (`facts`). Not
+for scores of all rows (`metrics.py`). Intervals are Wilson's (1927), which hold for few rows and for
+shares near 0 and 1; rows of one group count for as many as they are worth (Kish's design effect, as in
+Korn and Graubard 1998). One part in twenty differs from the whole by chance alone.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.scripts import n_words
+from .predictions import Predictions
+
+__all__ = ["accuracy_interval", "confused_pairs", "slices", "wilson"]
+
+# The 97.5 % point of the normal distribution.
+_Z = 1.959963984540054
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|hardly|barely|scarcely|cannot)\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(
+    r"\b(?:but|however|although|though|yet|despite|except|instead|unfortunately|while|whereas)\b",
+    re.IGNORECASE,
+)
+# Scripts that one language mixes.
+_TOGETHER = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
+
+
+def slices(
+    predictions: Predictions, facts: Mapping[str, Sequence[str]] | None = None
+) -> list[dict[str, Any]]:
+    """Returns rows, accuracy and its 95 % interval of each part.
+
+    Args:
+        predictions: whose labels are all known.
+        facts: by name, what else is known of each row; parts are rows of one value.
+
+    Returns:
+        Parts in the order of the facts and of their values; `differs` is `below` or `above` where the
+        interval leaves out the accuracy of all rows. What all rows share is no part.
+    """
+    texts = predictions.texts
+    known: dict[str, Sequence[str]] = {
+        "words": [_length(text) for text in texts],
+        "label": [predictions.labels[place] for place in predictions.truth.tolist()],
+        "script": [_script(text) for text in texts],
+        "negation": ["yes" if _NEGATION.search(text) else "no" for text in texts],
+        "contrast": ["yes" if _CONTRAST.search(text) else "no" for text in texts],
+    }
+    if predictions.seen is not None:
+        known["training text"] = ["yes" if seen else "no" for seen in predictions.seen.tolist()]
+    orders: dict[str, Callable[[str], Any]] = {
+        "words": _by_length, "label": list(predictions.labels.names).index
+    }  # fmt: skip
+    right = predictions.predicted == predictions.truth
+    overall = float(right.mean())
+    found = []
+    for name, values in {**known, **(facts or {})}.items():
+        each = np.array(values, dtype=object)
+        distinct: list[Any] = sorted(set(values), key=orders.get(name, str))
+        for value in distinct if len(distinct) > 1 else []:
+            inside = each == value
+            groups = None if predictions.groups is None else np.array(predictions.groups, object)[inside]
+            low, high = accuracy_interval(right[inside], groups)
+            differs = "below" if high < overall else "above" if low > overall else None
+            found.append(
+                {
+                    "slice": name, "value": value, "n": int(inside.sum()),
+                    "accuracy": float(right[inside].mean()), "interval": [low, high], "differs": differs,
+                }
+            )  # fmt: skip
+    return found
+
+
+def confused_pairs(predictions: Predictions) -> list[dict[str, Any]]:
+    """Returns which label was answered in place of which, the most frequent first.
+
+    `share` is that of the rows of the true label.
+    """
+    wrong = predictions.predicted != predictions.truth
+    pairs, counts = np.unique(
+        np.stack([predictions.truth[wrong], predictions.predicted[wrong]]), axis=1, return_counts=True
+    )
+    support = np.bincount(predictions.truth, minlength=len(predictions.labels))
+    found = [
+        {
+            "label": predictions.labels[true], "predicted": predictions.labels[answered], "n": n,
+            "share": n / int(support[true]),
+        }
+        for true, answered, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
+    ]  # fmt: skip
+    return sorted(found, key=lambda pair: -pair["n"])
+
+
+def accuracy_interval(
+    right: NDArray[np.bool_], groups: NDArray[np.object_] | None = None
+) -> tuple[float, float]:
+    """Returns the 95 % interval of the share of right answers; rows of a group are not independent."""
+    n, share = len(right), float(right.mean())
+    if groups is None:
+        return wilson(share, n)
+    numbers = np.unique(groups.astype(str), return_inverse=True)[1]
+    sizes = np.bincount(numbers).astype(np.float64)
+    if len(sizes) == n:
+        return wilson(share, n)
+    if share in (0.0, 1.0) or len(sizes) == 1:  # nothing varies, so the least that they can be worth
+        return wilson(share, len(sizes))
+    away = np.bincount(numbers, weights=right) - share * sizes
+    variance = len(sizes) / (len(sizes) - 1) * float((away**2).sum()) / n**2
+    worth = share * (1 - share) / variance if variance else float(n)
+    return wilson(share, min(float(n), worth))
+
+
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Returns Wilson's 95 % score interval of a share of `n` rows."""
+    widened = 1 + _Z**2 / n
+    middle = (share + _Z**2 / (2 * n)) / widened
+    half = _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / widened
+    # Rounding must not leave the share itself out.
+    return min(share, max(0.0, float(middle - half))), max(share, min(1.0, float(middle + half)))
+
+
+def _length(text: str) -> str:
+    """Returns the number of words as a range: 0-1, 2-3, 4-7, 8-15 and so on."""
+    low = 1 << max(1, n_words(text).bit_length()) >> 1
+    return "0-1" if low == 1 else f"{low}-{2 * low - 1}"
+
+
+def _by_length(value: str) -> int:
+    return int(value.split("-")[0])
+
+
+@lru_cache(maxsize=1 << 16)
+def _script_of(char: str) -> str:
+    name = unicodedata.name(char, "").split()
+    return _TOGETHER.get(name[0], "CJK" if name[0] == "CJK" else name[0].capitalize()) if name else "other"
+
+
+def _script(text: str) -> str:
+    """Returns the script of most letters of a text, by the names of the characters."""
+    counts: dict[str, int] = {}
+    for char in text:
+        if char.isalpha():
+            counts[_script_of(char)] = counts.get(_script_of(char), 0) + 1
+    return max(counts, key=lambda script: (counts[script], script)) if counts else "no letters"

@@ -1,0 +1,144 @@
+"""Model cards: every number is the run's own, and front matter that YAML reads."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from labelled_reviews import tree, write
+from language_runs import language_run
+from senti_in_process import senti
+from sentimodels.cli.app import build
+from sentimodels.runs.card import card
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import read_json
+from sentimodels.runs.run import train
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    made = tmp_path_factory.mktemp("cards")
+    reviews = write(made / "re|views.csv")
+    train(resolve(tree("gru", reviews, train={"seed": 7})), made / "runs" / "first")
+    train(resolve(tree("tfidf", reviews, data={"test_share": 0.2})), made / "tested")
+    train(
+        resolve(tree("gru", reviews, data={"long": "head-tail", "max_tokens": 9}, train={"refit": True})),
+        made / "refit",
+    )
+    language_run(made / "lm", "gpt")
+    return made
+
+
+def numbers_of(value: Any) -> set[str]:
+    """All numbers of a tree, as a card may write them."""
+    if isinstance(value, dict):
+        return set().union(set(), *(numbers_of(one) for one in value.values()))
+    if isinstance(value, list):
+        return set().union(set(), *(numbers_of(one) for one in value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return set()
+    written = {f"{value:.{digits}f}" for digits in (0, 1, 3, 4)} | {f"{value:,}", str(round(value, 6))}
+    return written | {f"{100 * value:+.1f}", f"{100 * value:.1f}"}
+
+
+@pytest.mark.parametrize("name", ["runs/first", "tested", "refit"])
+def test_a_card_says_what_the_run_recorded(folder: Path, name: str) -> None:
+    done = senti("card", name, cwd=folder)
+    assert done.code == 0, done.err
+    text, facts = done.out, card(folder / name)
+    about = read_json(folder / name / "run.json")
+    part = facts["judged"] or "valid"
+    assert facts["judged"] == about.get("judged")
+    assert facts["parameters"] == about["parameters"]
+    assert f"{about['parameters']:,} parameters" in text
+    scored = about.get("chosen", about) if name == "refit" else about
+    judged = "test" if name == "tested" else "crossed" if part == "crossed" else "valid"
+    assert f"{scored[judged]['accuracy']:.4f} (" in text
+    low, high = facts["scores"][judged]["intervals"]["accuracy"]
+    assert low <= scored[judged]["accuracy"] <= high
+    for source in facts["data"]:
+        assert source["sha256"] in text
+        assert source["file"] == "re|views.csv"
+    assert "re\\|views.csv" in text
+    assert str(folder) not in text  # nothing of the machine that trained
+    for file, entry in facts["files"].items():
+        assert f"| {file} |" in text
+        assert entry["sha256"] in text
+    assert facts["manifest_sha256"] in text
+    # No number that the facts do not have, after hashes, names and the sizes of files.
+    prose = re.sub(r"`[^`]*`|SHA-256|\|? [\d.]+ (bytes|kB|MB) \|", " ", text.partition("# ")[2])
+    prose = re.sub(r"^\| (python|platform|sentitok|torch|numpy|[\w-]+) \| [^|]*\|$", "", prose, flags=re.M)
+    given = numbers_of(facts) | {"95"} | {str(len(facts["labels"]))}
+    counts = [n for n in facts["labels"].values() if n is not None]
+    ends = facts["scores"][next(iter(p for p in ("test", "crossed", "valid") if p in facts["scores"]))][
+        "intervals"
+    ]
+    given |= {f"{sum(counts):,}", f"{50 * (ends['accuracy'][1] - ends['accuracy'][0]):.1f}", "1"}
+    unknown = {
+        one for one in re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?", prose) if one.strip(",") not in given
+    }
+    assert not unknown
+
+
+def test_a_card_names_limits(folder: Path) -> None:
+    first, tested, refit = (senti("card", name, cwd=folder).out for name in ("runs/first", "tested", "refit"))
+    assert "Of a text longer than 9 tokens only its beginning and end are read" in refit
+    assert "Of a text longer" not in tested
+    assert "valid, before refit" in refit
+    for text in (first, tested, refit):
+        assert "does not record: the licence" in text
+        assert re.search(r"Label `(neg|pos)` has the fewest training rows: \d+ of \d+", text)
+    assert "Judged on the test rows" in tested
+    assert re.search(r"Gru (beats|is below|is within noise of) majority", first)
+
+
+def test_front_matter_is_yaml(folder: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="no YAML reader is installed")
+    head = senti("card", "tested", cwd=folder).out.split("---\n")[1]
+    value = yaml.safe_load(head)
+    assert value["pipeline_tag"] == "text-classification"
+    assert value["tags"] == ["sentimodels", "tfidf"]
+    [model] = value["model-index"]
+    assert model["name"] == "tested"
+    metrics = {one["type"]: one["value"] for one in model["results"][0]["metrics"]}
+    recorded = read_json(folder / "tested" / "run.json")["test"]
+    assert metrics == {"accuracy": round(recorded["accuracy"], 6), "f1": round(recorded["macro_f1"], 6)}
+
+
+def test_files_and_json(folder: Path) -> None:
+    value = json.loads(senti("card", "tested", "--json", cwd=folder).out)
+    assert value.pop("schema") == "senti.card/1"
+    assert value == json.loads(json.dumps(card(folder / "tested")))
+    assert value["settings"]["data.test_share"] == 0.2
+    done = senti("card", "tested", "-o", "card.md", cwd=folder)
+    assert (done.code, done.out) == (0, "written  card.md\n")
+    assert (folder / "card.md").read_text("utf-8") == senti("card", "tested", cwd=folder).out
+    done = senti("card", "tested", "-o", "card.md", cwd=folder)
+    assert (done.code, "exists already" in done.err) == (2, True)
+    done = senti("card", "tested", "-o", "tested/README.md", cwd=folder)
+    assert (done.code, "write the card elsewhere" in done.err) == (2, True)
+
+
+def test_what_has_no_card(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(folder / "tested", tmp_path / "altered")
+    (tmp_path / "altered" / "run.json").write_text("{}")
+    done = senti("card", "altered", cwd=tmp_path)
+    assert (done.code, "run.json: changed since it was written" in done.err) == (2, True)
+    assert "a language model, not a classifier" in senti("card", "lm", cwd=folder).err
+    assert senti("card", "none", cwd=folder).code == 2
+
+
+def test_examples(folder: Path) -> None:
+    [command] = [one for one in build().registered_commands if one.name == "card"]
+    found = re.findall(r"^\$ (.+)$", str(command.epilog), re.M)
+    assert len(found) == 3
+    for line in found:
+        done = senti(*shlex.split(line)[1:], cwd=folder)
+        assert done.code == 0, done.err

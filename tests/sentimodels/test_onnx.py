@@ -1,0 +1,260 @@
+"""Classifiers as ONNX: the same answers, what is refused, and the program that the docs show."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from commands import environment
+from labelled_reviews import rows, tree, write
+from senti_in_process import senti
+from sentimodels import Classifier
+from sentimodels.cli.app import build
+from sentimodels.errors import CheckpointError, ConfigError, ExportError
+from sentimodels.onnx import OnnxReader
+from sentimodels.onnx import folder as onnx_folder
+from sentimodels.onnx.graph import portable, refuse
+from sentimodels.runs.config import resolve
+from sentimodels.runs.train import train
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SUBWORDS = {"tokenizer_model": "bpe", "max_tokens": 40}
+# Name: architecture and sections of the run.
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gru": ("gru", {}),
+    "gpt": ("gpt", {"data": {"long": "head-tail", "max_tokens": 6}, "model": {"char_ngrams": [0, 0]}}),
+}
+MORE: dict[str, tuple[str, dict[str, Any]]] = {
+    "cnn": ("cnn", {"data": SUBWORDS}),
+    "rnn": ("rnn", {"model": {"bidirectional": False, "pooling": "last"}}),
+    "lstm": ("lstm", {"data": SUBWORDS}),
+    "words": ("cnn", {"model": {"pooling": "attention"}}),
+    "bert": ("bert", {"model": {"pooling": "cls"}, "data": {"tokenizer_model": "wordpiece"}}),
+    "encoder": ("encoder", {"model": {"attention": "plain", "head": "mlp", "positions": "alibi"}}),
+    "linear": ("encoder", {"model": {"attention": "linear-elu", "positions": "rotary"}}),
+    "causal": ("gpt", {"model": {"causal": True, "pooling": "last", "n_kv_heads": 1, "positions": "rotary"}}),
+    "sinusoidal": ("encoder", {"model": {"positions": "sinusoidal", "norm_order": "pre"}}),
+}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("tfidf", {}, "arch tfidf: ONNX cannot hold it: a bag of n-grams"),
+    ("bow", {}, "arch bow: ONNX cannot hold it"),
+    ("nb", {}, "arch nb: ONNX cannot hold it"),
+    ("mamba", {}, "arch mamba: ONNX cannot hold it: its scan is cut into pieces"),
+    ("encoder", {"model": {"attention": "nystrom"}}, "model.attention 'nystrom'"),
+    ("gpt", {"model": {"attention": "linear-elu", "causal": True, "pooling": "last"}}, "'linear-elu'"),
+    ("gru", {"data": {"long": "windows"}}, "data.long 'windows'"),
+]
+TEXTS = ["", "great", "a zork, qwrty film", "日本 great 👍🏽", *(text for text, _ in rows(40, seed=5))]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def needs_the_extra() -> None:
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason="the extra `onnx` is not installed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    made = tmp_path_factory.mktemp("handed")
+    reviews = write(made / "reviews.csv", 120)
+    for name, (arch, sections) in RUNS.items():
+        sections = {**sections, "train": {"epochs": 1}}
+        train(resolve(tree(arch, reviews, **sections)), made / "runs" / name, baseline=False)
+    return made
+
+
+@pytest.fixture(scope="module")
+def exported(folder: Path) -> Path:
+    needs_the_extra()
+    for name in RUNS:
+        onnx_folder.export_onnx(folder / "runs" / name, folder / f"{name}.onnx", TEXTS)
+    return folder
+
+
+def answers(folder: Path, texts: list[str]) -> Any:
+    import onnxruntime
+
+    reader = OnnxReader.load(folder)
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+    [logits] = session.run(["logits"], reader.feed(texts))
+    return reader.probabilities(logits)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_graph_answers_as_the_run(exported: Path, name: str) -> None:
+    classifier = Classifier.load(exported / "runs" / name)
+    expected = classifier.predict_proba(TEXTS)
+    np.testing.assert_allclose(answers(exported / f"{name}.onnx", TEXTS), expected, atol=1e-5)
+    for text, one in zip(TEXTS[:6], expected, strict=False):
+        np.testing.assert_allclose(answers(exported / f"{name}.onnx", [text])[0], one, atol=1e-5)
+    assert np.ptp(expected) > 0.05  # otherwise any graph would do
+    about = json.loads((exported / f"{name}.onnx" / "export.json").read_text("utf-8"))
+    assert about["compared"]["texts"] == len(TEXTS) + 1
+    assert about["compared"]["worst"] <= 1e-5
+    assert about["labels"] == ["neg", "pos"] == OnnxReader.load(exported / f"{name}.onnx").labels
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_inputs_are_those_that_the_run_reads(folder: Path, name: str, tmp_path: Path) -> None:
+    """Without onnxruntime: the copy for export, asked by torch, with the reader's inputs."""
+    classifier = Classifier.load(folder / "runs" / name)
+    about = onnx_folder._about(classifier, folder / "runs" / name)
+    (tmp_path / "export.json").write_text(json.dumps(about))
+    classifier.encoder.save(tmp_path)
+    reader = OnnxReader.load(tmp_path)
+    feed = {key: torch.from_numpy(value) for key, value in reader.feed(TEXTS).items()}
+    assert set(feed) == {"input_ids", "mask"} | ({"unknown_ngrams"} if name == "gru" else set())
+    if classifier.config.arch == "gru":  # its cells are ONNX's, which torch does not run
+        return
+    with torch.no_grad():
+        logits = portable(classifier)(**feed).numpy()
+    np.testing.assert_allclose(reader.probabilities(logits), classifier.predict_proba(TEXTS), atol=1e-5)
+
+
+@pytest.mark.slow  # a minute of tracing
+@pytest.mark.parametrize("name", MORE)
+def test_every_architecture_that_onnx_holds(name: str, tmp_path: Path) -> None:
+    needs_the_extra()
+    arch, sections = MORE[name]
+    train(resolve(tree(arch, write(tmp_path / "r.csv"), **sections)), tmp_path / "run", baseline=False)
+    onnx_folder.export_onnx(tmp_path / "run", tmp_path / "out", TEXTS)
+    classifier = Classifier.load(tmp_path / "run")
+    many = [text for text, _ in rows(10_000, seed=8)]
+    for start in range(0, len(many), 500):
+        some = many[start : start + 500]
+        found, expected = answers(tmp_path / "out", some), classifier.predict_proba(some)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+        assert (found.argmax(1) == expected.argmax(1)).all()
+
+
+@pytest.mark.parametrize(("arch", "sections", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
+def test_what_onnx_cannot_hold_is_refused_by_name(
+    arch: str, sections: dict[str, Any], said: str, folder: Path
+) -> None:
+    class Run:
+        config = resolve(tree(arch, folder / "reviews.csv", **sections))
+
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        refuse(Run())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("off", [1.001, 1.5])
+def test_a_graph_that_answers_otherwise_is_not_written(
+    off: float, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph of the run, but another temperature beside it."""
+    about_of = onnx_folder._about
+
+    def another(classifier: Classifier, run: Path) -> dict[str, Any]:
+        return about_of(classifier, run) | {"temperature": classifier.temperature * off}
+
+    def written(classifier: Classifier, reader: OnnxReader, texts: list[str], path: Path) -> None:
+        shutil.copyfile(exported / "gru.onnx" / "model.onnx", path)
+
+    monkeypatch.setattr(onnx_folder, "_about", another)
+    monkeypatch.setattr(onnx_folder, "_write_graph", written)
+    with pytest.raises(ExportError, match=r"a probability by \S+ \(allowed 1e-05\)"):
+        onnx_folder.export_onnx(exported / "runs" / "gru", tmp_path / "out", TEXTS, tolerance=1e-5)
+    assert not list(tmp_path.iterdir())
+    run = exported / "runs" / "gru"
+    done = senti("export", run, "--onnx", "-o", "out", "--tolerance", "1e-5", cwd=tmp_path)
+    assert (done.code, done.out, "nothing is written" in done.err) == (1, "", True)
+
+
+def test_the_command(exported: Path, tmp_path: Path) -> None:
+    [command] = [one for one in build().registered_commands if one.name == "export"]
+    [line] = [one for one in re.findall(r"^\$ (.+)$", str(command.epilog), re.M) if "--onnx" in one]
+    if not (exported / "runs" / "first").exists():
+        (exported / "runs" / "first").symlink_to(exported / "runs" / "gpt")
+    done = senti(*shlex.split(line)[1:], cwd=exported)
+    assert done.code == 0, done.err
+    assert "the same labels, probabilities within" in done.out
+    assert {path.name for path in (exported / "first.onnx").iterdir()} == {
+        "export.json", "model.onnx", "open-vocabulary.json"
+    }  # fmt: skip
+    done = senti(*shlex.split(line)[1:], cwd=exported)
+    assert (done.code, "exists already" in done.err) == (2, True)
+
+
+WRONG: list[tuple[list[str], str]] = [
+    (["--onnx", "--to", "transformers"], "exclude each other"),
+    (["--onnx", "--tolerance", "0"], "expected a number above 0"),
+    (["--onnx", "--texts", "none.csv"], "none.csv"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_wrong_calls(folder: Path, args: list[str], said: str) -> None:
+    done = senti("export", "runs/gru", *args, "-o", "x", cwd=folder)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_folder, "find_spec", lambda name: None)
+    done = senti("export", "runs/gru", "--onnx", "-o", "x", cwd=folder)
+    assert (done.code, 'pip install "sentitok[onnx]"' in done.err) == (2, True)
+
+
+def test_damaged_folders(tmp_path: Path) -> None:
+    for content in ("", "{}", '{"format": "other/1"}', "[]"):
+        (tmp_path / "export.json").write_text(content)
+        with pytest.raises(CheckpointError):
+            OnnxReader.load(tmp_path)
+
+
+def test_the_reader_needs_no_torch(exported: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; import onnxruntime; "
+        "from sentimodels.onnx import OnnxReader; "
+        "r = OnnxReader.load('gru.onnx'); s = onnxruntime.InferenceSession('gru.onnx/model.onnx'); "
+        "print(r.probabilities(s.run(['logits'], r.feed(['a great film']))[0]).shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=exported,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert (done.returncode, done.stdout) == (0, "(1, 2)\n"), done.stderr
+
+
+def test_what_the_docs_show(tmp_path: Path) -> None:
+    """The commands and the program of docs/senti.md, in their order; a smaller model, as long to trace."""
+    needs_the_extra()
+    page = (ROOT / "docs" / "senti.md").read_text("utf-8").partition("## Hand over")[2]
+    [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
+    [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
+    assert len([line for line in program.splitlines() if line.strip()]) <= 24
+    (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
+    for line in shell.splitlines():
+        quick = ["--epochs", "3"] if " train " in line else []
+        done = senti(*shlex.split(line)[1:], *quick, cwd=tmp_path)
+        assert done.code == 0, done.err
+    tested = (
+        "\nimport numpy\nfrom sentimodels import Classifier\n"
+        "texts = ['', 'The FOOD was wonderful.', 'Cold soup.', 'zork ' * 400]\n"
+        "classifier = Classifier.load('runs/cnn')\nlabels, shares = predict(texts)\n"
+        "assert labels == classifier.predict(texts)\n"
+        "numpy.testing.assert_allclose(shares, classifier.predict_proba(texts), atol=1e-4)\n"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", program + tested], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=environment(),
+    )  # fmt: skip
+    assert asked.returncode == 0, asked.stderr
+    assert asked.stdout.startswith("(['")
