@@ -6,6 +6,7 @@
 //! `Worker::encode_with_lens` is the definition. Not for models with affixes, nor
 //! for those that leave out what they do not know: these have no extents.
 
+use crate::encoding::Span;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::{TokenId, Vocab};
 
@@ -119,6 +120,35 @@ impl Extents {
             prefix = self.prefix;
         }
         Some(ids.len())
+    }
+
+    /// Appends the places of the tokens of pieces, of which `ids` are the tokens or begin
+    /// with them, moved by `base`, up to the first piece that is not told by the lengths of
+    /// tokens alone. Returns how many pieces these are, and how many ids.
+    pub(crate) fn walk_texts(
+        &self,
+        pieces: &[Piece],
+        ids: &[TokenId],
+        base: usize,
+        spans: &mut Vec<Span>,
+    ) -> (usize, usize) {
+        let (base, before) = (base as u64, spans.len());
+        let mut n_ids = 0;
+        for (n, piece) in pieces.iter().enumerate() {
+            let (mut at, mut prefix, first) = (piece.start, 0, n_ids);
+            while at < piece.end {
+                let len = ids.get(n_ids).and_then(|&id| self.lens.get(id as usize)).copied();
+                // Marks, and tokens shorter than the prefix, are longer than any piece.
+                let len = len.unwrap_or(UNKNOWN).wrapping_sub(prefix);
+                if len.wrapping_sub(1) >= piece.end - at {
+                    spans.truncate(before + first);
+                    return (n, first);
+                }
+                spans.push([base + u64::from(at), base + u64::from(at + len)]);
+                (at, prefix, n_ids) = (at + len, self.prefix, n_ids + 1);
+            }
+        }
+        (pieces.len(), n_ids)
     }
 
     /// Whether a text begins with that of the unknown token.

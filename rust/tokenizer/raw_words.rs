@@ -74,17 +74,24 @@ impl Output<'_> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };
         memory::reserve(spans, to_come.len().min((last.end - first.start) as usize))?;
         let are_plain = is_plain(&section.as_bytes()[first.start as usize..last.end as usize]);
-        for &piece in pieces {
-            let raw_word = &section[piece.range()];
-            if raw_words.is_ideograph(raw_word) {
+        let mut pieces = pieces;
+        loop {
+            if are_plain && let Some(extents) = extents {
+                let (n, n_ids) = extents.walk_texts(pieces, to_come, base, spans);
+                (pieces, *to_come) = (&pieces[n..], &to_come[n_ids..]);
+            }
+            let Some((&piece, rest)) = pieces.split_first() else { break };
+            pieces = rest;
+            if raw_words.is_ideograph(&section.as_bytes()[piece.range()]) {
                 let Some((&id, rest)) = to_come.split_first() else { break };
                 if let Some(surfaces) = surfaces.as_mut().filter(|_| unk_id == Some(id)) {
-                    surfaces.push(spans.len(), raw_word.as_bytes())?;
+                    surfaces.push(spans.len(), &section.as_bytes()[piece.range()])?;
                 }
                 spans.push([(base + piece.start as usize) as u64, (base + piece.end as usize) as u64]);
                 *to_come = rest;
                 continue;
             }
+            let raw_word = &section[piece.range()];
             if are_plain || raw_words.keeps_places(raw_word) {
                 let before = spans.len();
                 let mut is_known = true;

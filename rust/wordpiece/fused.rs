@@ -44,8 +44,8 @@ impl RawWords {
     /// Whether a raw word is a character from U+4000 to U+9FFF, which stays as it is and
     /// becomes one id.
     #[inline]
-    pub(crate) fn is_ideograph(&self, raw_word: &str) -> bool {
-        ideograph(raw_word.as_bytes()).is_some()
+    pub(crate) fn is_ideograph(&self, raw_word: &[u8]) -> bool {
+        ideograph(raw_word).is_some()
     }
 
     /// Whether a raw word becomes one word, each character of it one as long.
