@@ -73,11 +73,11 @@ impl Decoder {
     /// The most bytes that are put between two tokens.
     pub(crate) const MOST_BETWEEN: usize = 16;
 
-    /// Appends the bytes of a token, for which there is room but in a chain. `state` goes with the
+    /// Appends the bytes of a token, for which there is room unless text is held back. `state` goes with the
     /// ids of one text.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory), of a chain.
+    /// [`Error::Memory`](crate::Error::Memory), where a decoder holds text back.
     pub(crate) fn push(&self, state: &mut State, id: TokenId, token: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let first = !std::mem::replace(&mut state.started, true);
         match self {
@@ -100,7 +100,7 @@ impl Decoder {
                 state.to_strip = if out.len() == from + spaces { state.to_strip - spaces } else { 0 };
                 out.drain(from..from + spaces);
             }
-            Self::Suffix { suffix } => suffix::push(suffix, state, token, out),
+            Self::Suffix { suffix } => suffix::push(suffix, state, token, out)?,
             Self::SentencePiece(decoder) => decoder.push(state, id, token, out),
             Self::WordPiece { prefix, cleanup } => {
                 wordpiece::push(token, prefix.as_bytes(), first, *cleanup, out);
@@ -141,7 +141,7 @@ impl Decoder {
     /// As [`Decoder::push`].
     pub(crate) fn finish(&self, state: &mut State, out: &mut Vec<u8>) -> Result<()> {
         match self {
-            Self::Suffix { suffix } => suffix::finish(suffix, state, out),
+            Self::Suffix { suffix } => suffix::finish(suffix, state, out)?,
             Self::Chain(chain) => chain.finish(state.chain.get_or_insert_default(), out)?,
             _ => {}
         }

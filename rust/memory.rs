@@ -76,6 +76,12 @@ pub(crate) fn hold(n: usize, size: usize) -> Result<Held> {
     n.checked_mul(size).and_then(Held::new).ok_or(Error::Memory { n, size })
 }
 
+/// Whether the system would give so many bytes now; elsewhere than in the Python module on Linux
+/// nobody knows.
+pub(crate) fn has_room(n_bytes: usize) -> bool {
+    Held::new(n_bytes).is_some()
+}
+
 /// The bytes that a trainer which merges pairs may take for each byte of distinct pieces:
 /// twice what was measured, 12 to 30.
 pub(crate) const OF_MERGING: usize = 64;

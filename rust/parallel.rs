@@ -9,6 +9,8 @@ use std::panic::resume_unwind;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
+use crate::memory;
+
 /// The number of threads to use when the caller names none: the processors
 /// this process may use, or the cgroup's CPU quota if that is less.
 ///
@@ -21,6 +23,10 @@ pub fn default_threads() -> usize {
 
 /// More threads than any machine has use for; a system may refuse to start more.
 pub const MAX_THREADS: usize = 1024;
+
+/// What a thread needs to begin, its stack included, and more: where the C library has no memory for
+/// the variables of a thread that has begun, it ends the process.
+const ROOM: usize = 16 << 20;
 
 /// The threads to use: what was asked for, else [`default_threads`]; at least 1
 /// and at most [`MAX_THREADS`].
@@ -37,7 +43,7 @@ pub fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Option<ScopedJoinHandle<'scope, T>> {
-    if is_refused() {
+    if is_refused() || !memory::has_room(ROOM) {
         return None;
     }
     std::thread::Builder::new().name("sentitok".to_owned()).spawn_scoped(scope, work).ok()

@@ -227,7 +227,7 @@ impl Step {
                 let mut given = Vec::new();
                 for token in tokens {
                     let before = state.held.replace(token);
-                    given.extend(before.map(|token| suffix::replaced(&token, suffix, b" ")));
+                    given.extend(before.map(|token| suffix::replaced(&token, suffix, b" ")).transpose()?);
                 }
                 given
             }
@@ -237,10 +237,10 @@ impl Step {
                     if state.held.as_ref() == Some(&token) {
                         continue;
                     }
-                    let mut text = suffix::replaced(&token, pad_token, b"");
+                    let mut text = suffix::replaced(&token, pad_token, b"")?;
                     if *cleanup {
                         wordpiece::tidy(&mut text, 0);
-                        text = suffix::replaced(&text, word_delimiter_token, b" ");
+                        text = suffix::replaced(&text, word_delimiter_token, b" ")?;
                     }
                     if !text.is_empty() {
                         given.push(text);
@@ -249,30 +249,31 @@ impl Step {
                 }
                 given
             }
-            _ => tokens.into_iter().map(|token| self.one(state, &token)).collect(),
+            _ => tokens.into_iter().map(|token| self.one(state, token)).collect::<Result<_>>()?,
         })
     }
 
     /// What a token is to steps that look at one at a time.
-    fn one(&self, state: &mut StepState, token: &[u8]) -> Vec<u8> {
+    fn one(&self, state: &mut StepState, token: Vec<u8>) -> Result<Vec<u8>> {
         let is_first = !std::mem::replace(&mut state.started, true);
-        let mut out = Vec::with_capacity(token.len());
-        match self {
-            Self::Replace { pattern, content } => {
-                return suffix::replaced(token, pattern, content.as_bytes());
-            }
+        Ok(match self {
+            Self::Replace { pattern, content } => suffix::replaced(&token, pattern, content.as_bytes())?,
             Self::Strip { content, start, stop } => {
-                return stripped(token, *content, *start, *stop).to_vec();
+                let kept = stripped(&token, *content, *start, *stop);
+                memory::collected(kept.iter().copied())?
             }
             Self::Metaspace { mark, strip_first } => {
-                push_replaced(token, *mark, if is_first && *strip_first { b"" } else { b" " }, &mut out);
+                let mut out = memory::reserved(token.len())?;
+                push_replaced(&token, *mark, if is_first && *strip_first { b"" } else { b" " }, &mut out);
+                out
             }
             Self::WordPiece { prefix, cleanup } => {
-                wordpiece::push(token, prefix.as_bytes(), is_first, *cleanup, &mut out);
+                let mut out = memory::reserved(token.len() + 1)?;
+                wordpiece::push(&token, prefix.as_bytes(), is_first, *cleanup, &mut out);
+                out
             }
-            _ => out.extend_from_slice(token),
-        }
-        out
+            _ => token,
+        })
     }
 
     /// The token that waited.
@@ -282,7 +283,7 @@ impl Step {
             Self::Fuse => Some(held),
             Self::ByteLevel => Some(of_text(&held)?),
             Self::ByteFallback => Some(text_of_bytes(held)?),
-            Self::Suffix { suffix } => Some(suffix::replaced(&held, suffix, b"")),
+            Self::Suffix { suffix } => Some(suffix::replaced(&held, suffix, b"")?),
             _ => None,
         })
     }

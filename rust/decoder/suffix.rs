@@ -5,47 +5,49 @@
 //! from the first suffix on.
 
 use super::State;
+use crate::error::Result;
+use crate::memory;
 
 /// Appends what is certain of a token.
-pub(super) fn push(suffix: &str, state: &mut State, token: &[u8], out: &mut Vec<u8>) {
+pub(super) fn push(suffix: &str, state: &mut State, token: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let held = std::mem::take(&mut state.held);
-    out.extend_from_slice(&replaced(&held, suffix, b" "));
+    memory::extend(out, &replaced(&held, suffix, b" ")?)?;
     let certain = memchr::memmem::find(token, suffix.as_bytes()).unwrap_or(token.len());
-    out.extend_from_slice(&token[..certain]);
+    memory::extend(out, &token[..certain])?;
     state.held = held;
     state.held.clear();
-    state.held.extend_from_slice(&token[certain..]);
+    memory::extend(&mut state.held, &token[certain..])
 }
 
 /// Appends the end of the last token.
-pub(super) fn finish(suffix: &str, state: &mut State, out: &mut Vec<u8>) {
-    out.extend_from_slice(&replaced(&std::mem::take(&mut state.held), suffix, b""));
+pub(super) fn finish(suffix: &str, state: &mut State, out: &mut Vec<u8>) -> Result<()> {
+    memory::extend(out, &replaced(&std::mem::take(&mut state.held), suffix, b"")?)
 }
 
 /// A token with each occurrence of a string replaced.
-pub(super) fn replaced(token: &[u8], suffix: &str, by: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(token.len());
+pub(super) fn replaced(token: &[u8], suffix: &str, by: &[u8]) -> Result<Vec<u8>> {
+    let mut out = memory::reserved(token.len())?;
     if token.is_empty() {
-        return out;
+        return Ok(out);
     }
     if suffix.is_empty() {
         // Nothing stands before, between and after all characters.
-        out.extend_from_slice(by);
+        memory::extend(&mut out, by)?;
         for chunk in token.utf8_chunks() {
             for c in chunk.valid().split_inclusive(|_| true) {
-                out.extend_from_slice(c.as_bytes());
-                out.extend_from_slice(by);
+                memory::extend(&mut out, c.as_bytes())?;
+                memory::extend(&mut out, by)?;
             }
-            out.extend_from_slice(chunk.invalid());
+            memory::extend(&mut out, chunk.invalid())?;
         }
-        return out;
+        return Ok(out);
     }
     let mut end = 0;
     for at in memchr::memmem::find_iter(token, suffix) {
-        out.extend_from_slice(&token[end..at]);
-        out.extend_from_slice(by);
+        memory::extend(&mut out, &token[end..at])?;
+        memory::extend(&mut out, by)?;
         end = at + suffix.len();
     }
-    out.extend_from_slice(&token[end..]);
-    out
+    memory::extend(&mut out, &token[end..])?;
+    Ok(out)
 }
