@@ -184,7 +184,7 @@ impl UnigramTrainer {
     }
 
     fn check(&self) -> Result<()> {
-        self.pieces.check()?;
+        self.pieces.check(self.vocab_size)?;
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };
