@@ -38,7 +38,8 @@ const SENTENCE_PIECE: [(&str, &str, bool); 6] = [
 
 fn sentence_piece(rules: &str, remove_extra_whitespaces: bool) -> Result<Normalizer> {
     let charsmap = Charsmap::published(rules)?;
-    let options = SentencePieceOptions { charsmap, remove_extra_whitespaces, ..SentencePieceOptions::default() };
+    let options =
+        SentencePieceOptions { charsmap, remove_extra_whitespaces, ..SentencePieceOptions::default() };
     Ok(Normalizer::SentencePiece(Box::new(SentencePiece::new(options)?)))
 }
 

@@ -50,11 +50,15 @@ pub(super) fn special_tokens(
 ) -> Vec<(String, Kind)> {
     let unknown = named[0].clone();
     let kind = |token: &String| if Some(token) == unknown.as_ref() { Kind::Unknown } else { Kind::Control };
-    let first = named.into_iter().flatten().filter(|token| !listed.contains(token) && !user_defined.contains(token));
-    let mut tokens: Vec<(String, Kind)> = first.chain(listed.iter().cloned()).map(|token| {
-        let kind = kind(&token);
-        (token, kind)
-    }).collect();
+    let first =
+        named.into_iter().flatten().filter(|token| !listed.contains(token) && !user_defined.contains(token));
+    let mut tokens: Vec<(String, Kind)> = first
+        .chain(listed.iter().cloned())
+        .map(|token| {
+            let kind = kind(&token);
+            (token, kind)
+        })
+        .collect();
     tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
     tokens
 }

@@ -60,10 +60,7 @@ impl Charsmap {
             return Err(Error::Option {
                 option: "rules",
                 value: name.to_owned(),
-                reason: format!(
-                    "SentencePiece's rules are {}",
-                    Self::names().collect::<Vec<_>>().join(", ")
-                ),
+                reason: format!("SentencePiece's rules are {}", Self::names().collect::<Vec<_>>().join(", ")),
             });
         };
         if let Some(made) = MADE[at].get() {
@@ -84,7 +81,8 @@ impl Charsmap {
     pub fn name(&self) -> Option<&'static str> {
         let digest = Sha256::digest(self.bytes());
         let digest = digest.first_chunk::<4>().map(|first| u32::from_be_bytes(*first));
-        let known = PUBLISHED.iter().find(|known| digest.is_some_and(|digest| known.digests.contains(&digest)));
+        let known =
+            PUBLISHED.iter().find(|known| digest.is_some_and(|digest| known.digests.contains(&digest)));
         if self.is_empty() { Some(IDENTITY) } else { known.map(|known| known.name) }
     }
 }
@@ -134,7 +132,8 @@ fn nfkc() -> Result<Rules> {
         let mut spelled = vec![String::new()];
         for c in parts.chars() {
             let others = spellings.get(&c).map_or(std::slice::from_ref(&c), Vec::as_slice);
-            spelled = spelled.iter().flat_map(|start| others.iter().map(move |c| format!("{start}{c}"))).collect();
+            spelled =
+                spelled.iter().flat_map(|start| others.iter().map(move |c| format!("{start}{c}"))).collect();
         }
         rules.extend(spelled.into_iter().filter(|from| from != whole).map(|from| (from, whole.clone())));
     }
@@ -155,10 +154,12 @@ fn normal(text: &str) -> Result<String> {
 
 /// Makes odd spaces plain, and drops control characters; the full-width tilde stays.
 fn nmt(mut rules: Rules) -> Rules {
-    let spaces = ['\t', '\n', '\u{C}', '\r', '\u{61C}', '\u{1680}', '\u{200B}', '\u{200C}', '\u{200E}', '\u{200F}'];
+    let spaces =
+        ['\t', '\n', '\u{C}', '\r', '\u{61C}', '\u{1680}', '\u{200B}', '\u{200C}', '\u{200E}', '\u{200F}'];
     let more = ['\u{2028}', '\u{2029}', '\u{2581}', '\u{FEFF}', '\u{FFFD}'];
     rules.extend(spaces.into_iter().chain(more).map(|c| (c.to_string(), " ".to_owned())));
-    let control = ('\u{1}'..='\u{8}').chain('\u{E}'..='\u{1F}').chain(['\u{B}', '\u{7F}', '\u{8F}', '\u{9F}']);
+    let control =
+        ('\u{1}'..='\u{8}').chain('\u{E}'..='\u{1F}').chain(['\u{B}', '\u{7F}', '\u{8F}', '\u{9F}']);
     rules.extend(control.map(|c| (c.to_string(), String::new())));
     rules.remove("\u{FF5E}");
     rules
@@ -192,8 +193,10 @@ fn needed(rules: Rules) -> Rules {
     }
     let mut kept = Rules::default();
     for (shorter, rules) in by_length.into_iter().enumerate() {
-        let new: Vec<_> =
-            rules.into_iter().filter(|(from, to)| shorter == 0 || applied(&kept, from, shorter) != *to).collect();
+        let new: Vec<_> = rules
+            .into_iter()
+            .filter(|(from, to)| shorter == 0 || applied(&kept, from, shorter) != *to)
+            .collect();
         kept.extend(new);
     }
     kept
