@@ -30,6 +30,7 @@ mod pre_tokenizer;
 mod progress;
 mod report;
 mod rows;
+mod sentencepiece_model;
 mod source;
 mod spans;
 mod specials;
@@ -65,6 +66,8 @@ mod _sentitok {
     use super::pre_tokenizer::PyPreTokenizer;
     #[pymodule_export]
     use super::report::PyTrainReport;
+    #[pymodule_export]
+    use super::sentencepiece_model::PySentencePieceModel;
     #[pymodule_export]
     use super::stream::PyStreamDecoder;
     #[pymodule_export]

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::vocab::TokenId;
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub struct PieceOptions {
     /// Tokens that get the first ids. Their text, where it stands in a word, is
     /// no part of any other piece. At most one is [`Kind::Unknown`].
     pub special_tokens: Vec<(String, Kind)>,
+    /// Ids of special tokens that are not to be the first free ones.
+    pub special_ids: Vec<(String, TokenId)>,
     /// Adds the 256 tokens `<0x00>` to `<0xFF>` after the special tokens, for
     /// characters outside the alphabet.
     pub byte_fallback: bool,
@@ -91,6 +94,7 @@ impl Default for PieceOptions {
                 special("<s>", Kind::Control),
                 special("</s>", Kind::Control),
             ],
+            special_ids: Vec::new(),
             byte_fallback: false,
             character_coverage: 0.9995,
             required_chars: Vec::new(),
@@ -112,6 +116,55 @@ impl PieceOptions {
         specials.chain(bytes).map(|(text, kind)| Piece { text, score: 0.0, kind })
     }
 
+    /// Puts pieces, those of [`PieceOptions::reserved`] first, where their ids are.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for an id past the last piece.
+    pub(crate) fn arranged(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
+        if self.special_ids.is_empty() {
+            return Ok(pieces);
+        }
+        let n = pieces.len();
+        let mut places: Vec<Option<Piece>> = vec![None; n];
+        let mut rest = Vec::with_capacity(n);
+        for piece in pieces {
+            let asked = self.special_ids.iter().find(|asked| asked.0 == piece.text);
+            match asked.filter(|_| matches!(piece.kind, Kind::Unknown | Kind::Control | Kind::UserDefined)) {
+                Some((text, id)) => match places.get_mut(*id as usize) {
+                    Some(place) => *place = Some(piece),
+                    None => {
+                        let value = format!("{text:?}: {id}");
+                        let reason = format!("training ended with {n} pieces; give it a smaller id");
+                        return Err(Error::Option { option: "special_ids", value, reason });
+                    }
+                },
+                None => rest.push(piece),
+            }
+        }
+        let mut rest = rest.into_iter();
+        Ok(places.into_iter().filter_map(|place| place.or_else(|| rest.next())).collect())
+    }
+
+    /// Refuses ids of special tokens that cannot be.
+    fn check_ids(&self, vocab_size: usize) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for (text, id) in &self.special_ids {
+            let wrong = |reason: String| {
+                Err(Error::Option { option: "special_ids", value: format!("{text:?}: {id}"), reason })
+            };
+            if !self.special_tokens.iter().any(|token| token.0 == *text) {
+                return wrong("it is none of the special tokens; name it there, too".to_owned());
+            }
+            if *id as usize >= vocab_size {
+                return wrong(format!("ids of {vocab_size} tokens end at {}", vocab_size.saturating_sub(1)));
+            }
+            if !seen.insert(id) {
+                return wrong("another special token has this id".to_owned());
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses a vocabulary too small for reserved pieces and so many characters.
     ///
     /// # Errors
@@ -128,7 +181,8 @@ impl PieceOptions {
     ///
     /// # Errors
     /// [`Error::Option`].
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self, vocab_size: usize) -> Result<()> {
+        self.check_ids(vocab_size)?;
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };

@@ -229,10 +229,10 @@ def test_nothing_is_built_on_others_calls(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             assert not re.match(r"compat\b", node.module or ""), f"line {node.lineno}"
-            # A library's calls may be a folder, whose files are of one another.
-            assert node.level > 1 or path.parent.name != "compat", f"line {node.lineno}"
-        if isinstance(node, ast.ImportFrom) and path.parent.parent.name == "compat":
-            assert node.level != 2, f"line {node.lineno}"
+            # A library of several files imports its own; `..` would be another library's.
+            shared = path.parent.name == "compat"
+            others = node.level == 1 if shared else node.level == 2
+            assert not others or not in_folder(path, "compat"), f"line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

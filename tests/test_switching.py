@@ -7,6 +7,7 @@ import pytest
 
 import sentitok
 import shared_data
+from conftest import CORPUS
 from sentitok import names
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "switching.md").read_text("utf-8")
@@ -25,7 +26,8 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     sentitok.train_wordpiece(texts=["the fox owns it, where is the house of the dog?"], vocab_size=120).save(
         "tokenizer.json"
     )
-    assert len(BLOCKS) == 6
+    (tmp_path / "corpus.txt").symlink_to(CORPUS / "sherlock-holmes.txt")
+    assert len(BLOCKS) == 11
     namespace: dict[str, object] = {}
     for block in BLOCKS:
         exec(block, namespace)
@@ -110,3 +112,33 @@ def test_calls_of_tiktoken_are_equal(tmp_path: Path) -> None:
         left, right = eval(theirs, dict(values)), eval(ours, dict(values))
         values["text"] = text
         assert left == plain(right), theirs
+
+
+def test_calls_of_sentencepiece_are_equal() -> None:
+    """The table's left column gives what its right column does, for what is asked of a model."""
+    import sentencepiece
+
+    from sentitok.compat import sentencepiece as spm
+
+    file = shared_data.folder() / "vocabs" / "t5" / "spiece.model"
+    data = file.read_bytes()
+    tokenizer = sentitok.Tokenizer.from_bytes(data)
+    values = {
+        "tokenizer": tokenizer,
+        "SentencePieceModel": sentitok.SentencePieceModel,
+        "data": data,
+        "text": "a fox  日 <s>",
+        "texts": ["a b", "", "naïve"],
+        "ids": [262, 5, 3],
+        "id": 262,
+        "piece": "▁the",
+    }
+    asked = re.compile(r"\| `(sp\.(encode|decode|piece_to_id|id_to_piece|get_score|normalize)\(|len\(sp)")
+    found = [line for line in PAGE.splitlines() if asked.match(line)]
+    assert len(found) == 9
+    for line in found:
+        theirs, ours = (re.findall(r"`([^`]+)`", cell)[0] for cell in line.split("|")[1:3])
+        right = plain(eval(ours, dict(values)))
+        for library in (sentencepiece, spm):
+            sp = library.SentencePieceProcessor(model_file=str(file))
+            assert eval(theirs, {**values, "sp": sp}) == right, theirs

@@ -30,6 +30,7 @@ __all__ = [
     "InternalError",
     "Normalizer",
     "PreTokenizer",
+    "SentencePieceModel",
     "SentitokError",
     "Special",
     "StreamDecoder",
@@ -107,6 +108,14 @@ class Normalizer:
     def __new__(cls, name: str) -> Self: ...
     @staticmethod
     def names() -> list[str]: ...
+    @staticmethod
+    def sentencepiece(
+        rules: str = "nmt_nfkc",
+        *,
+        add_dummy_prefix: bool = True,
+        remove_extra_whitespaces: bool = True,
+        user_defined_symbols: Sequence[str] = (),
+    ) -> Normalizer: ...
     @property
     def name(self) -> str | None: ...
     def normalize(self, text: str) -> str: ...
@@ -114,6 +123,21 @@ class Normalizer:
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
+
+@final
+class SentencePieceModel:
+    def __new__(cls, data: bytes) -> Self: ...
+    @property
+    def pieces(self) -> list[str]: ...
+    @property
+    def scores(self) -> NDArray[np.float32]: ...
+    @property
+    def kinds(self) -> list[str]: ...
+    @property
+    def model_type(self) -> Literal["unigram", "bpe"]: ...
+    @property
+    def special_pieces(self) -> tuple[str, str, str, str]: ...  # unknown, begin, end, padding
+    def __len__(self) -> int: ...
 
 @final
 class Special:
@@ -399,6 +423,7 @@ class Tokenizer:
         **variables: Any,
     ) -> str: ...
     def to_bytes(self) -> bytes: ...
+    def to_sentencepiece(self) -> bytes: ...
     def save(self, path: _Path, format: str | None = None) -> list[str]: ...  # files written
     def encode(
         self,
@@ -549,6 +574,9 @@ def train_bpe(
     byte_fallback: bool = False,
     unit: Literal["bytes", "chars"] | None = None,
     unk_token: str | None = None,
+    bos_token: str | None = "<s>",
+    eos_token: str | None = "</s>",
+    special_ids: Mapping[str, int] | None = None,
     tie_break: Literal["huggingface", "bytes", "sentencepiece"] | None = None,
     extend: Tokenizer | None = None,
     method: Literal["merges", "sentencepiece"] = "merges",
@@ -574,9 +602,12 @@ def train_unigram(
     texts: _Texts | None = None,
     counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
     vocab_size: int = 8_000,
-    special_tokens: Sequence[str] = ("<s>", "</s>"),
+    special_tokens: Sequence[str] = (),
     user_defined_symbols: Sequence[str] = (),
     unk_token: str | None = "<unk>",
+    bos_token: str | None = "<s>",
+    eos_token: str | None = "</s>",
+    special_ids: Mapping[str, int] | None = None,
     normalizer: str | Normalizer | None = None,
     pre_tokenizer: str | PreTokenizer | None = None,
     byte_fallback: bool = False,

@@ -46,6 +46,9 @@ mod trainer_field {
     pub(super) const UNK_ID: u32 = 40;
     pub(super) const UNK_PIECE: u32 = 45;
     pub(super) const UNK_SURFACE: u32 = 44;
+    /// The unknown piece, then those of begin, end and padding, with the names that stand for none.
+    pub(super) const SPECIAL_PIECES: [(u32, &str); 4] =
+        [(45, "<unk>"), (46, "<s>"), (47, "</s>"), (48, "<pad>")];
 }
 
 /// Numbers of the fields of a normalizer.
@@ -75,6 +78,16 @@ pub enum ModelType {
     Unigram,
     /// By merging the pair of the best score.
     Bpe,
+}
+
+impl ModelType {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unigram => "unigram",
+            Self::Bpe => "bpe",
+        }
+    }
 }
 
 /// A file, read and checked.
@@ -278,6 +291,14 @@ impl SpModel {
     pub fn normalizer_name(&self) -> String {
         let name = self.normalizer.bytes(normalizer_field::NAME).unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
+    }
+
+    /// The pieces that it calls unknown, begin, end and padding, whether they are there or not.
+    pub fn special_pieces(&self) -> [String; 4] {
+        trainer_field::SPECIAL_PIECES.map(|(number, otherwise)| {
+            let name = self.trainer.bytes(number).unwrap_or(otherwise.as_bytes());
+            String::from_utf8_lossy(name).into_owned()
+        })
     }
 
     /// The id of the unknown piece.

@@ -12,8 +12,10 @@ use crate::normalizer::{Normalizer, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
+use crate::sentencepiece_rules::{Piece, PieceOptions};
 use crate::tokenizer::Tokenizer;
-use crate::unigram::Kind;
+use crate::unigram::trainer::UnigramTrainer;
+use crate::unigram::{self, Kind};
 use crate::word_counts::WordCounts;
 
 impl Tokenizer {
@@ -32,6 +34,21 @@ impl Tokenizer {
         Self::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)
     }
 
+    /// Makes a tokenizer of what a Unigram `trainer` gave in SentencePiece's manner; `None` where
+    /// its file could not say how text is normalized and cut.
+    ///
+    /// # Errors
+    /// As [`SpModel::new`].
+    pub(crate) fn from_sentencepiece_unigram(
+        trainer: &UnigramTrainer,
+        pipeline: &Pipeline,
+        trained: &unigram::trainer::Trained,
+    ) -> Result<Option<Self>> {
+        let Some(options) = options_in_a_file(&trainer.pieces, pipeline) else { return Ok(None) };
+        let file = file(&trained.pieces, ModelType::Unigram, trainer.pieces.byte_fallback, options)?;
+        Self::new(parts(&file)?).map(Some)
+    }
+
     /// Makes a tokenizer of what `trainer` gave.
     ///
     /// # Errors
@@ -42,14 +59,7 @@ impl Tokenizer {
         trained: &ScoredTrained,
     ) -> Result<Self> {
         let options = Self::check_sentencepiece_bpe(trainer, pipeline)?;
-        let pieces = trained.pieces.iter().map(|piece| SpPiece {
-            piece: piece.text.clone(),
-            score: piece.score as f32,
-            kind: piece.kind,
-        });
-        let name = options.rules_name();
-        let file =
-            SpModel::new(pieces.collect(), ModelType::Bpe, trainer.pieces.byte_fallback, name, &options)?;
+        let file = file(&trained.pieces, ModelType::Bpe, trainer.pieces.byte_fallback, &options)?;
         Self::new(parts(&file)?)
     }
 
@@ -93,5 +103,38 @@ impl Tokenizer {
                 wrong("normalizer", name.unwrap_or_else(|| "None".to_owned()), reason)
             }
         }
+    }
+}
+
+/// Trained pieces as a file.
+fn file(
+    pieces: &[Piece],
+    model_type: ModelType,
+    byte_fallback: bool,
+    options: &SentencePieceOptions,
+) -> Result<SpModel> {
+    let pieces = pieces.iter().map(|piece| SpPiece {
+        piece: piece.text.clone(),
+        score: piece.score as f32,
+        kind: piece.kind,
+    });
+    SpModel::new(pieces.collect(), model_type, byte_fallback, options.rules_name(), options)
+}
+
+/// How text is normalized, if a file can say that, and how it is cut.
+fn options_in_a_file<'a>(pieces: &PieceOptions, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
+    if !pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown) {
+        return None;
+    }
+    let cuts = match pipeline.pre_tokenizer {
+        PreTokenizer::Metaspace { prepend: Prepend::Never, split } => split == pieces.split_by_whitespace,
+        PreTokenizer::Bytes => !pieces.split_by_whitespace,
+        _ => false,
+    };
+    match &pipeline.normalizer {
+        Some(Normalizer::SentencePiece(normalizer)) if cuts && normalizer.options().escape_whitespaces => {
+            Some(normalizer.options())
+        }
+        _ => None,
     }
 }

@@ -5,7 +5,12 @@
 //! replacement starts. Every index is checked when the map is made, so that a
 //! search needs no trust in the file. Nothing is allocated by what a header
 //! claims. How rules are applied to a text is `sentencepiece`'s and
-//! `precompiled`'s affair.
+//! `precompiled`'s affair; `published` makes the rules that have a name.
+
+mod double_array;
+mod published;
+#[rustfmt::skip]
+mod tables;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

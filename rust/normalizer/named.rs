@@ -2,7 +2,7 @@
 //!
 //! Files spell every step out; a name is for people.
 
-use super::{Bert, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
+use super::{Bert, Charsmap, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
 use crate::error::{Error, Result};
 use crate::spelling::did_you_mean;
 
@@ -26,18 +26,27 @@ static NAMED: [(&str, Normalizer); 12] = [
     ("nmt", Normalizer::Nmt),
 ];
 
-/// SentencePiece's without rules; whether spaces at the ends and beside others go.
-const SENTENCE_PIECE: [(&str, bool); 2] = [("sentencepiece", false), ("sentencepiece-collapse", true)];
+/// SentencePiece's: the name of its rules, and whether spaces at the ends and beside others go.
+const SENTENCE_PIECE: [(&str, &str, bool); 6] = [
+    ("sentencepiece", "identity", false),
+    ("sentencepiece-collapse", "identity", true),
+    ("sentencepiece-nmt-nfkc", "nmt_nfkc", true),
+    ("sentencepiece-nfkc", "nfkc", true),
+    ("sentencepiece-nmt-nfkc-cf", "nmt_nfkc_cf", true),
+    ("sentencepiece-nfkc-cf", "nfkc_cf", true),
+];
 
-fn sentence_piece(remove_extra_whitespaces: bool) -> Result<Normalizer> {
-    let options = SentencePieceOptions { remove_extra_whitespaces, ..SentencePieceOptions::default() };
+fn sentence_piece(rules: &str, remove_extra_whitespaces: bool) -> Result<Normalizer> {
+    let charsmap = Charsmap::published(rules)?;
+    let options =
+        SentencePieceOptions { charsmap, remove_extra_whitespaces, ..SentencePieceOptions::default() };
     Ok(Normalizer::SentencePiece(Box::new(SentencePiece::new(options)?)))
 }
 
 impl Normalizer {
     /// Names that [`Normalizer::from_name`] knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        NAMED.iter().map(|(name, _)| *name).chain(SENTENCE_PIECE.map(|(name, _)| name))
+        NAMED.iter().map(|(name, _)| *name).chain(SENTENCE_PIECE.map(|known| known.0))
     }
 
     /// The normalizer of a name, or of several with `+` between, in order.
@@ -63,18 +72,21 @@ impl Normalizer {
             return names.filter(|names| !names.is_empty()).map(|names| names.join("+"));
         }
         if let Self::SentencePiece(normalizer) = self {
-            let is = |collapses| sentence_piece(collapses).is_ok_and(|known| known == *self);
-            let collapses = normalizer.options().remove_extra_whitespaces;
-            let named = SENTENCE_PIECE.iter().find(|(_, known)| *known == collapses && is(collapses));
-            return named.map(|(name, _)| (*name).to_owned());
+            let options = normalizer.options();
+            let rules = options.charsmap.name()?;
+            let is = |known: &&(&str, &str, bool)| {
+                (known.1, known.2) == (rules, options.remove_extra_whitespaces)
+                    && sentence_piece(known.1, known.2).is_ok_and(|known| known == *self)
+            };
+            return SENTENCE_PIECE.iter().find(is).map(|known| known.0.to_owned());
         }
         NAMED.iter().find(|(_, known)| known == self).map(|(name, _)| (*name).to_owned())
     }
 }
 
 fn step(name: &str) -> Result<Normalizer> {
-    if let Some((_, collapses)) = SENTENCE_PIECE.iter().find(|(known, _)| *known == name) {
-        return sentence_piece(*collapses);
+    if let Some((_, rules, collapses)) = SENTENCE_PIECE.iter().find(|known| known.0 == name) {
+        return sentence_piece(rules, *collapses);
     }
     let named = NAMED.iter().find(|(known, _)| *known == name);
     named.map(|(_, normalizer)| normalizer.clone()).ok_or_else(|| Error::Option {

@@ -63,7 +63,7 @@ impl SentencePieceOptions {
 
     /// The name of the rules, as files have it.
     pub fn rules_name(&self) -> &'static str {
-        if self.charsmap.is_empty() { "identity" } else { "user_defined" }
+        self.charsmap.name().unwrap_or("user_defined")
     }
 }
 

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::error::entry;
-use super::text::{Errors, Text};
+use super::text::{Errors, Text, names};
 use crate::error::Error;
-use crate::normalizer::Normalizer;
+use crate::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
 
 /// What a text becomes before it is cut into pieces.
 ///
@@ -71,6 +71,39 @@ impl PyNormalizer {
     #[staticmethod]
     fn names() -> Vec<&'static str> {
         Normalizer::names().collect()
+    }
+
+    /// SentencePiece's normalizer.
+    ///
+    /// Args:
+    ///     rules: `"nmt_nfkc"`, its default, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or `"identity"`.
+    ///     add_dummy_prefix: puts a space in front.
+    ///     remove_extra_whitespaces: drops spaces at the ends and beside others.
+    ///     user_defined_symbols: strings to which no rule applies.
+    ///
+    /// Raises:
+    ///     SentitokError: for another name.
+    #[staticmethod]
+    #[pyo3(signature = (rules = "nmt_nfkc", *, add_dummy_prefix = true, remove_extra_whitespaces = true, user_defined_symbols = Vec::new()))]
+    #[pyo3(
+        text_signature = "(rules='nmt_nfkc', *, add_dummy_prefix=True, remove_extra_whitespaces=True, user_defined_symbols=())"
+    )]
+    fn sentencepiece(
+        rules: &str,
+        add_dummy_prefix: bool,
+        remove_extra_whitespaces: bool,
+        #[pyo3(from_py_with = names)] user_defined_symbols: Vec<String>,
+    ) -> PyResult<Self> {
+        entry(|| {
+            let options = SentencePieceOptions {
+                charsmap: Charsmap::published(rules)?,
+                add_dummy_prefix,
+                remove_extra_whitespaces,
+                user_defined: user_defined_symbols,
+                ..SentencePieceOptions::default()
+            };
+            Ok(Normalizer::SentencePiece(Box::new(SentencePiece::new(options)?)).into())
+        })
     }
 
     /// The name; `None` for steps of a file that have none.

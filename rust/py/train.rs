@@ -1,6 +1,7 @@
 //! `train_bpe`: from text or counts to a tokenizer.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
+use crate::vocab::TokenId;
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -147,21 +149,23 @@ fn train(
 ///
 /// `method="sentencepiece"` trains as SentencePiece does, over characters of
 /// which `character_coverage` are kept (0.9995), with `▁` for a space, its tie
-/// rule, its rules of what a piece may hold, and special tokens `<unk>`, `<s>`,
-/// `</s>`. Pieces have scores, no merges: saved as `.model` the tokenizer loads in
+/// rule, its rules of what a piece may hold, and special tokens `<unk>` (`unk_token`), `<s>`
+/// (`bos_token`), `</s>` (`eos_token`) before those of `special_tokens`. They take the first ids but
+/// where `special_ids` names another. Pieces have scores, no merges: saved as `.model` the tokenizer loads in
 /// SentencePiece. Options that belong to one method only are refused with the other.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = None,
     normalizer = None, pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
     continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
-    unk_token = None, tie_break = None, extend = None, method = "merges", character_coverage = None,
+    unk_token = None, bos_token = Some(train_sentencepiece::BOS.to_owned()), eos_token = Some(train_sentencepiece::EOS.to_owned()),
+    special_ids = None, tie_break = None, extend = None, method = "merges", character_coverage = None,
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, format = None, invalid_utf8 = "error",
     max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -182,6 +186,9 @@ pub(super) fn train_bpe(
     byte_fallback: bool,
     unit: Option<&str>,
     unk_token: Option<String>,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+    special_ids: Option<BTreeMap<String, TokenId>>,
     tie_break: Option<&str>,
     extend: Option<&Bound<'_, PyTokenizer>>,
     method: &str,
@@ -217,6 +224,9 @@ pub(super) fn train_bpe(
             character_coverage,
             required_chars,
             user_defined_symbols,
+            bos_token,
+            eos_token,
+            special_ids,
             max_piece_length,
             split_by_unicode_script,
             split_by_number,

@@ -1,5 +1,6 @@
 //! `train_bpe(method="sentencepiece")`: pieces with scores.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,17 +18,49 @@ use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
+use crate::vocab::TokenId;
 
 /// Options of this method alone, where they are given.
 pub(super) struct GivenOptions {
     pub character_coverage: Option<f64>,
     pub required_chars: Option<String>,
     pub user_defined_symbols: Option<Vec<String>>,
+    /// `<s>` where it was not given.
+    pub bos_token: Option<String>,
+    /// `</s>` where it was not given.
+    pub eos_token: Option<String>,
+    pub special_ids: Option<BTreeMap<String, TokenId>>,
     pub max_piece_length: Option<usize>,
     pub split_by_unicode_script: Option<bool>,
     pub split_by_number: Option<bool>,
     pub split_by_whitespace: Option<bool>,
     pub split_digits: Option<bool>,
+}
+
+/// The token before a text, and the one behind it, unless others are named.
+pub(super) const BOS: &str = "<s>";
+pub(super) const EOS: &str = "</s>";
+
+/// Special tokens with their kinds: the unknown one, and those before and behind a text, come first
+/// where they are not listed; `None` leaves one out.
+pub(super) fn special_tokens(
+    named: [Option<String>; 3],
+    listed: Vec<String>,
+    user_defined: Vec<String>,
+) -> Vec<(String, Kind)> {
+    let unknown = named[0].clone();
+    let kind = |token: &String| if Some(token) == unknown.as_ref() { Kind::Unknown } else { Kind::Control };
+    let first =
+        named.into_iter().flatten().filter(|token| !listed.contains(token) && !user_defined.contains(token));
+    let mut tokens: Vec<(String, Kind)> = first
+        .chain(listed.iter().cloned())
+        .map(|token| {
+            let kind = kind(&token);
+            (token, kind)
+        })
+        .collect();
+    tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
+    tokens
 }
 
 /// Refuses an option that only another method has.
@@ -49,6 +82,9 @@ impl GivenOptions {
             ("character_coverage", self.character_coverage.is_some()),
             ("required_chars", self.required_chars.is_some()),
             ("user_defined_symbols", self.user_defined_symbols.is_some()),
+            ("bos_token", self.bos_token.as_deref() != Some(BOS)),
+            ("eos_token", self.eos_token.as_deref() != Some(EOS)),
+            ("special_ids", self.special_ids.is_some()),
             ("max_piece_length", self.max_piece_length.is_some()),
             ("split_by_unicode_script", self.split_by_unicode_script.is_some()),
             ("split_by_number", self.split_by_number.is_some()),
@@ -71,23 +107,16 @@ impl GivenOptions {
         threads: Option<usize>,
     ) -> SentencePieceTraining {
         let defaults = PieceOptions::default();
-        let special_tokens = special_tokens.unwrap_or_else(|| vec!["<s>".to_owned(), "</s>".to_owned()]);
-        let mut tokens = Vec::with_capacity(special_tokens.len() + 1);
-        if !special_tokens.contains(&unk_token) {
-            tokens.push((unk_token.clone(), Kind::Unknown));
-        }
-        tokens.extend(special_tokens.into_iter().map(|token| {
-            let kind = if token == unk_token { Kind::Unknown } else { Kind::Control };
-            (token, kind)
-        }));
-        let user_defined = self.user_defined_symbols.unwrap_or_default();
-        tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
+        let named = [Some(unk_token), self.bos_token, self.eos_token];
+        let special = special_tokens.unwrap_or_default();
+        let tokens = self::special_tokens(named, special, self.user_defined_symbols.unwrap_or_default());
         let required = self.required_chars.map(|chars| chars.chars().collect());
         SentencePieceTraining(SentencePieceBpeTrainer {
             vocab_size,
             min_frequency,
             pieces: PieceOptions {
                 special_tokens: tokens,
+                special_ids: self.special_ids.unwrap_or_default().into_iter().collect(),
                 byte_fallback,
                 character_coverage: self.character_coverage.unwrap_or(defaults.character_coverage),
                 required_chars: required.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! `train_unigram`: from text or counts to a Unigram tokenizer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,14 +15,15 @@ use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
+use super::train_sentencepiece::{BOS, EOS, special_tokens};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
-use crate::unigram::Kind;
 use crate::unigram::trainer::{Method, PieceOptions, Trained, UnigramTrainer};
+use crate::vocab::TokenId;
 
 /// SentencePiece's manner: a space in front, each space written as `▁`, and a
 /// piece begins at each.
@@ -44,34 +46,20 @@ fn method(name: &str) -> Result<Method> {
     }
 }
 
-/// Special tokens with their kinds: the unknown one first if it is none of them.
-fn special_tokens(
-    unk_token: Option<String>,
-    special: Vec<String>,
-    user_defined: Vec<String>,
-) -> Vec<(String, Kind)> {
-    let unk = unk_token.as_ref();
-    let mut tokens = Vec::with_capacity(special.len() + user_defined.len() + 1);
-    if let Some(unk) = unk.filter(|unk| !special.contains(unk)) {
-        tokens.push((unk.clone(), Kind::Unknown));
-    }
-    let kind = |token: &String| if Some(token) == unk { Kind::Unknown } else { Kind::Control };
-    tokens.extend(special.iter().map(|token| (token.clone(), kind(token))));
-    tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
-    tokens
-}
-
 /// Trains a Unigram tokenizer.
 ///
 /// The text, or counts, as for `train_bpe`. By default spaces become `▁`, one is
 /// put in front, and a piece begins at each. Options mean what SentencePiece's
-/// of the same names mean; its defaults are ours. `method="sentencepiece"` also
+/// of the same names mean; its defaults are ours. `special_tokens` come behind `unk_token`, `bos_token`
+/// and `eos_token`, unless they list those, too; `None` leaves one out. Special tokens take the first
+/// ids but where `special_ids` names another. `method="sentencepiece"` also
 /// forgoes the good pieces that SentencePiece forgoes. Saved as `.model` it loads in
 /// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 8_000, special_tokens = vec!["<s>".to_owned(), "</s>".to_owned()],
-    user_defined_symbols = Vec::new(), unk_token = Some("<unk>".to_owned()), normalizer = None,
+    source = None, *, texts = None, counts = None, vocab_size = 8_000, special_tokens = Vec::new(),
+    user_defined_symbols = Vec::new(), unk_token = Some("<unk>".to_owned()), bos_token = Some(BOS.to_owned()),
+    eos_token = Some(EOS.to_owned()), special_ids = None, normalizer = None,
     pre_tokenizer = None, byte_fallback = false, character_coverage = 0.9995, required_chars = "",
     seed_size = 1_000_000, shrinking_factor = 0.75, sub_iterations = 2, max_piece_length = 16,
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
@@ -79,7 +67,7 @@ fn special_tokens(
     max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=('<s>', '</s>'), user_defined_symbols=(), unk_token='<unk>', normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 #[allow(clippy::fn_params_excessive_bools, reason = "each is a keyword in Python")]
@@ -92,6 +80,9 @@ pub(super) fn train_unigram(
     #[pyo3(from_py_with = names)] special_tokens: Vec<String>,
     #[pyo3(from_py_with = names)] user_defined_symbols: Vec<String>,
     unk_token: Option<String>,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+    special_ids: Option<BTreeMap<String, TokenId>>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     byte_fallback: bool,
@@ -132,7 +123,12 @@ pub(super) fn train_unigram(
         let trainer = UnigramTrainer {
             vocab_size,
             pieces: PieceOptions {
-                special_tokens: self::special_tokens(unk_token, special_tokens, user_defined_symbols),
+                special_tokens: self::special_tokens(
+                    [unk_token, bos_token, eos_token],
+                    special_tokens,
+                    user_defined_symbols,
+                ),
+                special_ids: special_ids.unwrap_or_default().into_iter().collect(),
                 byte_fallback,
                 character_coverage,
                 required_chars: required_chars.chars().collect(),

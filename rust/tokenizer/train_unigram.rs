@@ -11,11 +11,12 @@ use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
 use crate::template::Template;
-use crate::unigram::trainer::{Stop, Trained, UnigramTrainer};
+use crate::unigram::trainer::{Method, Stop, Trained, UnigramTrainer};
 use crate::unigram::{Kind, Precision, Unigram, UnigramOptions};
 use crate::vocab::{TokenId, Vocab};
 use crate::word_counts::WordCounts;
@@ -72,11 +73,18 @@ impl Tokenizer {
     }
 
     /// Makes a tokenizer of what `trainer` gave. Scores are summed in 64 bits,
-    /// so that tokenizer.json means the same to Hugging Face.
+    /// so that tokenizer.json means the same to Hugging Face; with
+    /// [`Method::SentencePiece`] the tokenizer is that of SentencePiece's file, and sums in 32.
     ///
     /// # Errors
     /// As [`Unigram::new`].
-    pub fn from_unigram(trainer: &UnigramTrainer, pipeline: Pipeline, trained: &Trained) -> Result<Self> {
+    pub fn from_unigram(trainer: &UnigramTrainer, mut pipeline: Pipeline, trained: &Trained) -> Result<Self> {
+        if trainer.method == Method::SentencePiece
+            && let Some(tokenizer) = Self::from_sentencepiece_unigram(trainer, &pipeline, trained)?
+        {
+            return Ok(tokenizer);
+        }
+        shield(&mut pipeline, trained)?;
         let id = |at: usize| TokenId::try_from(at).map_err(|_| Error::Internal(format!("id {at} is no u32")));
         let mut added = Vec::new();
         let mut unk_id = None;
@@ -107,6 +115,19 @@ impl Tokenizer {
             decoder,
         })
     }
+}
+
+/// Keeps SentencePiece's rules off the user's symbols, as its file would.
+fn shield(pipeline: &mut Pipeline, trained: &Trained) -> Result<()> {
+    if let Some(Normalizer::SentencePiece(normalizer)) = &mut pipeline.normalizer {
+        let symbols = trained.pieces.iter().filter(|piece| piece.kind == Kind::UserDefined);
+        let user_defined: Vec<String> = symbols.map(|piece| piece.text.clone()).collect();
+        if !user_defined.is_empty() {
+            let options = normalizer.options().clone();
+            **normalizer = SentencePiece::new(SentencePieceOptions { user_defined, ..options })?;
+        }
+    }
+    Ok(())
 }
 
 /// `▁` is a space; that put before the text is left out again. Only where bytes

@@ -20,6 +20,7 @@ mod logarithm;
 mod model;
 mod prune;
 mod seeds;
+mod single;
 mod team;
 
 use crate::error::{Error, Result};
@@ -163,9 +164,14 @@ impl UnigramTrainer {
         loop {
             let done = seeds.saturating_sub(model.len().max(desired)) as u64;
             let mut tick = || progress.tick(Stage::Prune, done, total);
+            let is_last = (self.shrinking_factor * model.len() as f64) as usize <= desired;
+            let expect = match self.method {
+                Method::SentencePiece if is_last => single::expected,
+                _ => expectation::expected,
+            };
             for _ in 0..self.n_sub_iterations {
-                let expected = expectation::expected(&lattices, &model, foreign, threads, &mut tick)?;
-                let numbers = model.estimate(&expected);
+                let expected = expect(&lattices, &model, foreign, threads, &mut tick)?;
+                let numbers = model.estimate(&expected, self.method == Method::SentencePiece);
                 if numbers.contains(&GONE) {
                     lattices.renumber(threads, &numbers)?;
                 }
@@ -184,7 +190,7 @@ impl UnigramTrainer {
     }
 
     fn check(&self) -> Result<()> {
-        self.pieces.check()?;
+        self.pieces.check(self.vocab_size)?;
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };

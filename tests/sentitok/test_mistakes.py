@@ -125,6 +125,9 @@ def test_no_sizes_of_vocabularies(vocab: str, folder: Path) -> None:
 
 
 def test_a_sentencepiece_model_is_asked_for_by_its_method(folder: Path) -> None:
+    done = run("train-unigram", "no-such-corpus.txt", "--normalizer", "nfkc", "-o", "x.model", cwd=folder)
+    assert done.returncode == 2
+    assert "take one, or end the name of -o in .json" in " ".join(done.stderr.split())
     done = run("train-bpe", "no-such-corpus.txt", "-o", "x.model", cwd=folder)
     assert done.returncode == 2
     assert "--method sentencepiece" in done.stderr

@@ -189,7 +189,10 @@ def test_a_corpus_that_is_used_up_ends_training() -> None:
             "cuts",
         ),
         ({"method": "sentencepiece", "vocab_size": 5}, "5"),
-        ({"method": "sentencepiece", "user_defined_symbols": ["<s>"]}, "only once"),
+        (
+            {"method": "sentencepiece", "special_tokens": ["<x>"], "user_defined_symbols": ["<x>"]},
+            "only once",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:

@@ -4,6 +4,7 @@ Prose with many short lines: where lines end decides which strings are seeds.
 """
 
 import io
+import lzma
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import sentencepiece
 
+import shared_data
 from conftest import CORPUS
 from sentitok import SentitokError, Tokenizer, WordCounts, count, train_bpe, train_unigram
 
@@ -152,3 +154,26 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
         with refused:
             train_bpe(texts=lines, vocab_size=300, **options)
     assert count(texts=lines, normalizer=normalizer, pre_tokenizer="bytes") is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "size"),
+    [
+        ("corpora/wikitext-2-raw.valid.txt.xz", 4000),
+        ("corpora/tinyshakespeare.txt.xz", 8000),
+        ("corpora/gutenberg-botchan-en.txt.xz", 4000),
+        ("wmt-en-de-10k/train.de.xz", 1000),
+        ("wmt-en-de-10k/train.de.xz", 8000),
+        ("udhr", 8000),
+    ],
+)
+def test_nearly_all_pieces_are_shared(file: str, size: int, declarations: Path) -> None:
+    """Five corpora; docs/exactness.md has those where more of them tie."""
+    if file == "udhr":
+        text = declarations.read_text("utf-8")
+    else:
+        with lzma.open(shared_data.folder() / file, "rt", encoding="utf-8", newline="") as opened:
+            text = opened.read()
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    ours = train_unigram(texts=lines, vocab_size=size, method="sentencepiece")
+    assert share(ours, theirs(lines, size)) >= 0.999

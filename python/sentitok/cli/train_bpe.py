@@ -196,8 +196,7 @@ def train_bpe(
         )
         return
     check_out(out)
-    own = counts or extend or (normalizer or "").startswith("sentencepiece")
-    if out.suffix == ".model" and method != "sentencepiece" and not own:
+    if out.suffix == ".model" and method != "sentencepiece":
         raise UsageError(
             f"-o {out}: a SentencePiece model is trained by --method sentencepiece; add that, or end the "
             "name in .json"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, examples, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .output import Output
 from .train import (
     ByteFallback,
@@ -142,6 +142,11 @@ def train_unigram(
         )
         return
     check_out(out)
+    if out.suffix == ".model" and (normalizer or "sentencepiece").split("-")[0] != "sentencepiece":
+        raise UsageError(
+            f"--normalizer {normalizer}: a SentencePiece model has its own normalizers alone, such as "
+            "sentencepiece-nmt-nfkc; take one, or end the name of -o in .json"
+        )
     with output.progress() as progress:
         tokenizer = sentitok.train_unigram(
             sources(src) if src else None,

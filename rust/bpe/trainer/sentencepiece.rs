@@ -87,7 +87,7 @@ impl SentencePieceBpeTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<ScoredTrained> {
-        self.pieces.check()?;
+        self.pieces.check(self.vocab_size)?;
         if self.vocab_size > MAX_VOCAB {
             return Err(Error::Option {
                 option: "vocab_size",
@@ -115,7 +115,7 @@ impl SentencePieceBpeTrainer {
         let chars = characters.required.iter().map(|seen| seen.0.to_string());
         let normal = made.chain(chars).enumerate();
         let normal = normal.map(|(n, text)| Piece { text, score: -(n as f64), kind: Kind::Normal });
-        let pieces = reserved.into_iter().chain(normal).collect();
+        let pieces = self.pieces.arranged(reserved.into_iter().chain(normal).collect())?;
         Ok(ScoredTrained { pieces, n_merges: merges.len(), stop, dropped: characters.dropped })
     }
 }

@@ -19,7 +19,7 @@ use crate::added_tokens::NewToken;
 use crate::bpe::{MergeOrder, Unit};
 use crate::error::Error;
 use crate::format::bert_vocab::CleanUp;
-use crate::format::{Format, tiktoken};
+use crate::format::{Format, sentencepiece_tokenizer, tiktoken};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -105,6 +105,15 @@ impl PyTokenizer {
     /// The tokenizer as bytes; equal tokenizers give equal bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| Ok(PyBytes::new(py, &py.detach(|| self.tokenizer.to_bytes())?)))
+    }
+
+    /// The tokenizer as the content of a SentencePiece file. Warns as `save` does.
+    fn to_sentencepiece<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        entry(|| {
+            let written = py.detach(|| sentencepiece_tokenizer::write(&self.tokenizer))?;
+            warn(py, &written.left_out)?;
+            Ok(PyBytes::new(py, &written.bytes))
+        })
     }
 
     /// Writes the tokenizer; returns the paths of the files written.

@@ -68,5 +68,6 @@ pub(super) fn finish(
             ),
         });
     }
+    let pieces = options.pieces.arranged(pieces)?;
     Ok(Trained { pieces, stop, dropped: characters.dropped })
 }

@@ -57,15 +57,19 @@ impl Model {
     ///
     /// The digamma makes it Bayesian with a sparse prior (Liang and Klein 2007,
     /// "Structured Bayesian Nonparametric Models with Variational Inference").
-    pub(super) fn estimate(&mut self, expected: &[f64]) -> Vec<u32> {
+    ///
+    /// With `in_single`, counts, their sum and scores are rounded to 32 bits as SentencePiece's are, in its
+    /// order: pieces that it finds equally likely are so here, and their text decides.
+    pub(super) fn estimate(&mut self, expected: &[f64], in_single: bool) -> Vec<u32> {
         let kept: Vec<u32> =
             (0..self.len() as u32).filter(|&piece| expected[piece as usize] >= LEAST_EXPECTED).collect();
-        let sum: f64 = kept.iter().map(|&piece| expected[piece as usize]).sum();
+        let rounded = |value: f64| if in_single { f64::from(value as f32) } else { value };
+        let counts = kept.iter().map(|&piece| rounded(expected[piece as usize]));
+        let sum = counts.clone().fold(0.0, |sum, count| rounded(sum + count));
         let numbers = self.keep(&kept);
         if !kept.is_empty() {
-            let log_sum = digamma(sum);
-            let scores = kept.iter().map(|&piece| digamma(expected[piece as usize]) - log_sum);
-            self.scores = scores.collect();
+            let log_sum = rounded(digamma(sum));
+            self.scores = counts.map(|count| rounded(digamma(count) - log_sum)).collect();
         }
         numbers
     }

@@ -46,7 +46,11 @@ pub(super) fn keep(
         *first += foreign + paths.iter().map(|mine| mine.unknown_count).sum::<u64>();
         of_unknown = *first as f64;
     }
-    let sum = counts.iter().map(|&count| count as f64).sum::<f64>();
+    // SentencePiece reckons losses in 32 bits: those that it finds equal are so here.
+    let rounded = |value: f64| if foreign.is_some() { f64::from(value as f32) } else { value };
+    let sum = rounded(counts.iter().map(|&count| rounded(count as f64)).sum::<f64>());
+    let log_of_all = rounded(ln(sum));
+    let of_unknown = rounded(of_unknown);
 
     let mut fates = vec![Fate::Stays; n];
     for (thread, mine) in paths.iter().enumerate() {
@@ -61,20 +65,22 @@ pub(super) fn keep(
     let mut kept = Vec::with_capacity(most);
     let mut candidates = Vec::new();
     for (piece, fate) in fates.iter().enumerate() {
-        let count = counts[piece] as f64;
+        let count = rounded(counts[piece] as f64);
         match *fate {
             _ if counts[piece] == 0 => (),
             Fate::Goes => (),
             Fate::Stays => kept.push(piece as u32),
             Fate::Costs { thread, start, end } => {
                 let alternative = &paths[thread].alternatives[start..end];
-                let log_sum = ln(sum + count * (alternative.len() - 1) as f64);
-                let then: f64 = alternative
+                let more = rounded(count * (alternative.len() - 1) as f64);
+                let log_sum = rounded(ln(rounded(sum + more)));
+                let then = alternative
                     .iter()
-                    .map(|&part| counts.get(part as usize).map_or(of_unknown, |&count| count as f64))
-                    .map(|part| ln(part + count) - log_sum)
-                    .sum();
-                candidates.push((count / sum * (ln(count) - ln(sum) - then), piece as u32));
+                    .map(|&part| counts.get(part as usize).map_or(of_unknown, |&count| rounded(count as f64)))
+                    .fold(0.0, |then, part| rounded(then + (ln(rounded(part + count)) - log_sum)));
+                let now = rounded(ln(count) - log_of_all);
+                let loss = rounded(rounded(count / sum) * rounded(now - then));
+                candidates.push((loss, piece as u32));
             }
         }
     }

@@ -93,8 +93,12 @@ pub(super) fn find(
         let piece: String = chars.iter().filter_map(|&c| char::from_u32(c)).collect();
         model.push(&piece, candidate.score() as f64)?;
     }
-    let log_sum = ln(model.scores.iter().sum());
-    model.scores.iter_mut().for_each(|score| *score = ln(*score) - log_sum);
+    // SentencePiece adds up and rounds in 32 bits.
+    let in_single = options.method == Method::SentencePiece;
+    let rounded = |value: f64| if in_single { f64::from(value as f32) } else { value };
+    let sum = model.scores.iter().fold(0.0, |sum, &score| rounded(sum + rounded(score)));
+    let log_sum = rounded(ln(sum));
+    model.scores.iter_mut().for_each(|score| *score = rounded(ln(rounded(*score)) - log_sum));
     let lattices = text.into_lattices(characters, &suffixes, &found, n_chars)?;
     Ok((model, lattices))
 }
