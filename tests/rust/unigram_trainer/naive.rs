@@ -10,8 +10,10 @@ use sentitok::unigram::trainer::{Method, UnigramTrainer};
 
 use super::Counts;
 
-/// Numbers closer than this may come out either way.
-const CLOSE: f64 = 1e-7;
+/// Numbers closer than this may come out either way: SentencePiece's method rounds to 32 bits.
+const CLOSE: f64 = 1e-5;
+/// The same of losses.
+const CLOSE_LOSSES: f64 = 2e-6;
 
 type Scores = BTreeMap<String, f64>;
 
@@ -245,7 +247,7 @@ fn prune(counts: &Counts, scores: &Scores, first: Option<&First<'_>>, most: usiz
     losses.sort_by(|a, b| b.0.total_cmp(&a.0));
     let room = most - kept.len();
     if let (Some(last), Some(next)) = (losses.get(room.wrapping_sub(1)), losses.get(room)) {
-        ((last.0 - next.0).abs() > 1e-12).then_some(())?;
+        ((last.0 - next.0).abs() > CLOSE_LOSSES).then_some(())?;
     }
     kept.extend(losses.into_iter().take(room).map(|(_, text)| (text.to_owned(), scores[text])));
     Some(kept)
