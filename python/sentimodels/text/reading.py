@@ -51,7 +51,7 @@ def read_tokens(encoder: TextEncoder, text: str, most: int | None = None) -> tup
     if isinstance(own, Tokenizer):
         read = text.lower() if encoder.lowercase else text
         encoding = own.encode(read)
-        back = _PlacesBefore(text, read)
+        back = _places_before(text, read)
         tokens = [
             ReadToken(one["id"], one["text"], back(one["start"]), back(one["end"], end=True), one["special"])
             for one in spelled_tokens(own, encoding, most)
@@ -64,7 +64,7 @@ def read_tokens(encoder: TextEncoder, text: str, most: int | None = None) -> tup
     else:
         pattern = own.config.token_pattern if isinstance(own, WordNgrams) else own.pattern
         places, ids = _matches(pattern, read), {}
-    back = _PlacesBefore(text, read)
+    back = _places_before(text, read)
     words = [read[start:end] for start, end in places[:most]]
     tokens = [
         ReadToken(ids.get(word), _spelled(word), back(start), back(end, end=True))
@@ -95,7 +95,7 @@ def _matches(pattern: str, text: str) -> list[tuple[int, int]]:
     return [match.span(group) for match in compiled.finditer(text)]
 
 
-class _PlacesBefore:
+class _places_before:  # noqa: N801  2026-11-23: it is called like a function
     """Maps places in a text that was lower-cased to places in the text before.
 
     Lower case is longer only where a character becomes several (`İ`).

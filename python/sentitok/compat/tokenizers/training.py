@@ -96,6 +96,8 @@ def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
         vocab_size=trainer.vocab_size,
         special_tokens=[token.content for token in trainer.special_tokens],
         unk_token=trainer.unk_token,
+        bos_token=None,
+        eos_token=None,
         character_coverage=1.0,
         required_chars="".join(trainer.initial_alphabet),
         seed_size=trainer.seed_size,
