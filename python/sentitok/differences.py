@@ -20,8 +20,8 @@ __all__ = ["Difference", "Differences", "differences"]
 # Documents compared at a time, and ids shown of the first that differs.
 _BATCH = 4096
 _SHOWN = 8
-# Characters shown before and behind its place.
-_AROUND = 20
+# Characters shown from there on.
+_AROUND = 40
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Difference:
         file: the file.
         document: the number of the document in it, from 1 on; of lines, the line's.
         token: the place among the ids of the document, from 0 on.
-        text: the text there, readable.
+        text: the text from there on, readable.
         ids_a: ids of the first tokenizer from there on, eight at most.
         ids_b: ids of the second.
         tokens_a: what these ids spell.
@@ -142,7 +142,7 @@ def _first(one: Tokenizer, other: Tokenizer, file: str, row: int, text: str) -> 
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     spans = encoding.offsets("chars", trim=False).tolist()
     begin = int(spans[at][0]) if at < len(spans) else len(text)
-    around = text[max(0, begin - _AROUND) : begin + _AROUND]
+    around = text[min(begin, max(0, len(text) - _AROUND)) :][:_AROUND]
     a, b = a[at : at + _SHOWN], b[at : at + _SHOWN]
     return Difference(
         file=file,

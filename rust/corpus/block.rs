@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::{InvalidUtf8, jsonl, too_long};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
 use crate::stretches::{Stretch, for_each_stretch};
 
@@ -176,9 +177,9 @@ impl Block {
     }
 
     /// Adds one document.
-    pub(super) fn push(&mut self, document: &[u8]) {
-        self.data.extend_from_slice(document);
-        self.ends.push(self.data.len());
+    pub(super) fn push(&mut self, document: &[u8]) -> Result<()> {
+        memory::extend(&mut self.data, document)?;
+        memory::push(&mut self.ends, self.data.len())
     }
 
     /// Calls `f` with each document, in order, and adds to `tally`. To be

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::block::{BlockStart, Division, Place};
 use super::{BLOCK_BYTES, Block, InvalidUtf8, Meter, Shard, Source};
 use crate::error::Result;
+use crate::memory;
 
 /// Takes documents until it is full.
 pub struct DocumentSink<'a> {
@@ -17,14 +18,17 @@ pub struct DocumentSink<'a> {
 
 impl DocumentSink<'_> {
     /// Adds a document; says whether there is room for more.
-    pub fn push(&mut self, document: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is none for this one.
+    pub fn push(&mut self, document: &[u8]) -> Result<bool> {
         let number = *self.given;
         *self.given += 1;
         if self.shard.is_none_or(|shard| shard.takes(number)) {
-            self.block.push(document);
-            self.block.places.push(Place { offset: 0, line: number + 1 });
+            self.block.push(document)?;
+            memory::push(&mut self.block.places, Place { offset: 0, line: number + 1 })?;
         }
-        !self.is_full()
+        Ok(!self.is_full())
     }
 
     /// Whether the block is full; more can be pushed, but should not.
@@ -100,7 +104,7 @@ impl IterSource<()> {
         let mut documents = documents.into_iter();
         IterSource::new("<iterable>", invalid_utf8, move |sink| {
             for document in documents.by_ref() {
-                if !sink.push(document.as_ref()) {
+                if !sink.push(document.as_ref())? {
                     return Ok(true);
                 }
             }

@@ -83,7 +83,7 @@ impl Table {
                 }
             }
             // All rows are as long as the header, or they are an error.
-            block.push(self.record.get(self.column).unwrap_or_default());
+            block.push(self.record.get(self.column).unwrap_or_default())?;
             let place = self.record.position();
             block.places.push(Place {
                 offset: place.map_or(0, csv::Position::byte),

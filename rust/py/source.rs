@@ -350,7 +350,7 @@ fn taker(
             return Err(Error::Cancelled);
         }
         while row < batch.n_rows() {
-            let has_room = sink.push(batch.row(row));
+            let has_room = sink.push(batch.row(row))?;
             row += 1;
             if !has_room {
                 return Ok(true);

@@ -43,7 +43,7 @@ fn run(
                 return Err(Error::Cancelled);
             }
             left = left.map(|left| left - 1);
-            if !sink.push(document.as_bytes()) {
+            if !sink.push(document.as_bytes())? {
                 return Ok(true);
             }
         }

@@ -204,7 +204,7 @@ fn the_earliest_error_is_told() {
 #[test]
 fn a_job_stops_when_asked() {
     let mut source = IterSource::new("<endless>", InvalidUtf8::Error, |sink| {
-        while sink.push(b"again and again") {}
+        while sink.push(b"again and again")? {}
         Ok(true)
     });
     let start = std::time::Instant::now();

@@ -47,8 +47,7 @@ def test_a_run_gives_back_the_tokenizer_it_was_trained_with(kind: str, tmp_path:
 
 def test_a_model_file_is_read_as_the_run_will_have_it(tmp_path: Path) -> None:
     path = tmp_path / "own.model"
-    with pytest.warns(UserWarning, match="32 bits"):
-        train_unigram(texts=TEXTS, vocab_size=200, method="sentencepiece").save(path)
+    train_unigram(texts=TEXTS, vocab_size=200, method="sentencepiece").save(path)
     config = resolve({"arch": "cnn", "data": {"tokenizer": str(path)}})
     with pytest.warns(UserWarning, match="64 bits|their own text"):
         made = encoder_for(config, TEXTS)

@@ -285,6 +285,13 @@ BAD: list[tuple[str | None, Any, dict[str, Any], type[Exception], str]] = [
     (None, ["hi"], {}, TypeError, "a message is an object with role and content, not 'hi'"),
     (None, [[USER]], {}, TypeError, "give one conversation a call"),
     (None, [USER], {"specials": "some"}, ValueError, 'specials is "none" or "all" for a chat, not \'some\''),
+    (
+        None,
+        [USER],
+        {"return_tensors": "pt"},
+        TypeError,
+        "return_tensors= is not of this call: take the array",
+    ),
     (None, [USER], {"tools": [len]}, TypeError, "get_json_schema makes it of a function"),
     (None, [USER], {"documents": ["text"]}, TypeError, "a document is a dict with title and text"),
     (None, [USER], {"continue_final_message": True, "add_generation_prompt": True}, ValueError, "choose one"),

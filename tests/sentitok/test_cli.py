@@ -531,7 +531,7 @@ def test_compare_shows_where_ids_first_differ(folder: Path) -> None:
     assert first["ids_a"][0] == merged
     assert first["tokens_b"][:2] == [left, right]
     shown = run(*args, cwd=folder)
-    assert "b.txt, document 2, token 1" in shown.out
+    assert "b.txt, document 2, from token 2 on: " in shown.out
     assert "1 of 5 documents get other ids from one-less.json" in shown.err
 
 

@@ -224,6 +224,7 @@ def test_what_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 BAD = [
     ("no such/folder/of mine", {}, FileNotFoundError, "there is no folder"),
+    ("./model", {}, FileNotFoundError, "there is no folder './model'"),
     ("org/name", {"revision": "../../x"}, ValueError, "'../../x' is no revision"),
     (".", {"subfolder": "not there"}, FileNotFoundError, "no subfolder 'not there'"),
     (__file__, {}, NotADirectoryError, "Tokenizer.from_file reads a file"),

@@ -159,8 +159,11 @@ def _page(value: dict[str, Any], text: str, top: int) -> str:
     ]
     summed = value["method"] != "leave-one-out"
     what = f"score of {value['explained']}" if summed else f"probability of {value['explained']}"
+    answer = ", ".join(f"{label} {p:.4f}" for label, p in zip(value["labels"], value["probs"], strict=True))
+    if summed and not any(effects):
+        return page(answer, "The run knows no word of this text: this is its answer to a text without words.")
     parts: list[Any] = [
-        ", ".join(f"{label} {p:.4f}" for label, p in zip(value["labels"], value["probs"], strict=True)),
+        answer,
         _coloured(value["tokens"], text, effects, greatest),
         _effect_grid(f"Effect on the {what}, {value['method']}", "token", listed[:top], greatest),
     ]
@@ -175,9 +178,9 @@ def _page(value: dict[str, Any], text: str, top: int) -> str:
     if summed:
         whole, before = value["scores"][chosen], value["baseline"][chosen]
         parts.append(
-            f"{sum(effects):+.4f} in all: score {whole:.4f}, of no known token {before:.4f}; "
-            f"they miss {value['gap']:.1e}"
-            + (f" after {value['n_gradients']} gradients" if value["n_gradients"] else "")
+            f"The effects sum to {sum(effects):+.4f}: score {whole:.4f} less {before:.4f}, the score of a "
+            f"text without known words (error {value['gap']:.1e}"
+            + (f", {value['n_gradients']} gradients)" if value["n_gradients"] else ")")
         )
     return page(*parts)
 

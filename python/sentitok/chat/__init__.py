@@ -19,6 +19,18 @@ from .templates import render
 __all__ = ["apply"]
 
 
+# What transformers' call takes beside the template's variables, and what to do here.
+_OF_TRANSFORMERS = {
+    "padding": "pad what encode_batch gives: pad(), to_torch()",
+    "truncation": "cut the ids: .ids[:n]",
+    "max_length": "cut the ids: .ids[:n]",
+    "return_tensors": "take the array: .ids, torch.from_numpy(.ids)",
+    "return_dict": "take .ids; nothing is padded, so the mask is all ones",
+    "return_assistant_tokens_mask": "transformers gives that",
+    "tokenizer_kwargs": "special tokens of messages are chosen by specials=",
+}
+
+
 def apply(
     tokenizer: Tokenizer,
     messages: Iterable[Any],
@@ -52,6 +64,9 @@ def apply(
         EncodeError: for a template that cannot be run, or refuses the chat.
         ImportError: without jinja2.
     """
+    theirs = [name for name in variables or () if name in _OF_TRANSFORMERS]
+    if theirs:
+        raise TypeError(f"{theirs[0]}= is not of this call: {_OF_TRANSFORMERS[theirs[0]]}")
     if specials not in ("none", "all"):
         raise ValueError(f'specials is "none" or "all" for a chat, not {shown(specials)}')
     if continue_final_message and add_generation_prompt:

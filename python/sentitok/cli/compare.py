@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, examples, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, lines, number, of_total
 from .train import Format, MaxLineBytes, Threads
@@ -35,7 +35,10 @@ def compare(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Compare the ids that two tokenizers give for texts; exit code 1 if they differ."""
+    """Compare the ids that two tokenizers give for texts; exit code 1 if they differ.
+
+    Ids are those of encode, the template's special tokens included. Invalid UTF-8 counts as U+FFFD.
+    """
     from sentitok.differences import differences
     from sentitok.documents import check_format, n_bytes
 
@@ -50,6 +53,9 @@ def compare(
             a, b, files, format,
             max_line_bytes=limit, threads=threads, progress=of_total(progress, total),
         )  # fmt: skip
+    if not found.documents:
+        names = ", ".join(map(str, files))
+        raise UsageError(f"{names}: no document, so nothing was compared; give a text that is not empty")
     shared = _shared(a, b)
     value: dict[str, Any] = {
         "a": {"tokenizer": str(one), "fingerprint": a.fingerprint, "n_tokens": a.n_tokens},
@@ -78,7 +84,7 @@ def found_lines(found: "Differences") -> list[tuple[str, str]]:
         return []
     first = found.first
     return [
-        ("first", f"{first.file}, document {first.document}, token {first.token}: {first.text}"),
+        ("first", f"{first.file}, document {first.document}, from token {first.token + 1} on: {first.text}"),
         ("ids of A", " ".join(map(str, first.ids_a))),
         ("ids of B", " ".join(map(str, first.ids_b))),
         ("tokens of A", json.dumps(first.tokens_a, ensure_ascii=False)),

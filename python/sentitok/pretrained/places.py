@@ -45,7 +45,8 @@ def folder_of(
         raise NotADirectoryError(
             f"{shown(str(path))} is a file; from_pretrained reads a folder: Tokenizer.from_file reads a file"
         )
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    is_path = os.fspath(name).startswith((".", os.sep, "~"))
+    if is_path or not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FileNotFoundError(
             f'there is no folder {shown(os.fspath(name))}, and it is no name such as "org/name"'
         )
