@@ -115,7 +115,11 @@ def try_out(package: Path) -> None:
             str(programs / "sentitok"), "train-bpe", str(TEXT), "--vocab", "1000", "-o", tokenizer,
             cwd=Path(folder),
         )  # fmt: skip
-        run(str(programs / "senti"), "--help", cwd=Path(folder))
+        # Without its extra `senti` says what to install.
+        senti = [str(programs / "senti"), "--help"]
+        told = subprocess.run(senti, cwd=folder, capture_output=True, text=True, check=False)
+        if told.returncode != 1 or "sentitok[models]" not in told.stderr:
+            raise SystemExit(f"{' '.join(senti)} does not name its extra: {told.stdout}{told.stderr}")
 
 
 def main() -> int:
