@@ -108,7 +108,7 @@ proptest! {
         let most = if options.method == Method::Full { 1e-9 } else { 1e-5 };
         for (text, score) in &expected {
             let found = found[text.as_str()];
-            prop_assert!((found - score).abs() < most * (1.0 + score.abs()), "{text}: {found}, expected {score}");
+            prop_assert!((found - score).abs() < most, "{text}: {found}, expected {score}");
         }
     }
 

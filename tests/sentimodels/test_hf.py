@@ -71,6 +71,8 @@ def saved(folder: Path, kind: str) -> Any:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("hf")
+    # Made before the seed of each test is set: else the weights are those of the tests that ran before.
+    torch.manual_seed(0)
     for kind in KINDS:
         saved(made / kind, kind)
     write(made / "reviews.csv", 240)
@@ -123,8 +125,13 @@ def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
     for row, text in enumerate(texts):
         np.testing.assert_allclose(model.predict_proba([text])[0], probs[row], atol=1e-5)
     parts = attribute(model, texts[0])
-    # What norms vectors near zero may miss the sum with all the gradients there are, and says so.
-    assert parts.gap <= 1e-3 or parts.n_gradients > MOST_GRADIENTS // 2
+    if kind == "modernbert":
+        # It norms each vector, so its score jumps where the way begins: no number of gradients adds up.
+        assert parts.n_gradients > MOST_GRADIENTS - 8
+    else:
+        assert parts.gap <= 1e-3
+    missed = parts.effects.sum(0) - (parts.scores - parts.baseline)
+    assert parts.gap == pytest.approx(np.abs(missed).max(), abs=1e-5)
     assert np.abs(parts.effects).max() > 0.01
 
 

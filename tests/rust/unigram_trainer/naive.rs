@@ -10,16 +10,28 @@ use sentitok::unigram::trainer::{Method, UnigramTrainer};
 
 use super::Counts;
 
-/// Numbers closer than this may come out either way: SentencePiece's method rounds to 32 bits.
-const CLOSE: f64 = 1e-5;
-/// The same of losses.
-const CLOSE_LOSSES: f64 = 2e-6;
+/// Numbers, and losses, closer than this may come out either way.
+#[derive(Clone, Copy)]
+struct Close {
+    numbers: f64,
+    losses: f64,
+}
+
+impl Close {
+    /// SentencePiece's method rounds to 32 bits.
+    fn of(method: Method) -> Self {
+        match method {
+            Method::Full => Self { numbers: 1e-7, losses: 1e-12 },
+            Method::SentencePiece => Self { numbers: 1e-5, losses: 2e-6 },
+        }
+    }
+
+    fn apart(self, a: f64, b: f64) -> Option<()> {
+        ((a - b).abs() > self.numbers * (1.0 + a.abs())).then_some(())
+    }
+}
 
 type Scores = BTreeMap<String, f64>;
-
-fn apart(a: f64, b: f64) -> Option<()> {
-    ((a - b).abs() > CLOSE * (1.0 + a.abs())).then_some(())
-}
 
 /// The characters that the vocabulary must have, with counts.
 pub(super) fn alphabet(options: &UnigramTrainer, counts: &Counts) -> BTreeMap<char, u64> {
@@ -191,7 +203,12 @@ fn digamma(x: f64) -> f64 {
 type Way<'a> = (f64, Vec<Option<&'a str>>);
 
 /// The best segmentation and its score; `None` when another is as good.
-fn best<'a>(word: &[char], scores: &'a Scores, but: &str) -> Option<(Vec<Option<&'a str>>, f64)> {
+fn best<'a>(
+    word: &[char],
+    scores: &'a Scores,
+    but: &str,
+    close: Close,
+) -> Option<(Vec<Option<&'a str>>, f64)> {
     let places = places(word, scores, but);
     let mut ways: Vec<Vec<Way>> = vec![Vec::new(); word.len() + 1];
     ways[0].push((0.0, Vec::new()));
@@ -207,19 +224,25 @@ fn best<'a>(word: &[char], scores: &'a Scores, but: &str) -> Option<(Vec<Option<
     }
     let mut last = ways.pop()?;
     if last.len() > 1 {
-        apart(last[0].0, last[1].0)?;
+        close.apart(last[0].0, last[1].0)?;
     }
     let (score, path) = last.swap_remove(0);
     Some((path, score))
 }
 
 /// What is kept of the pieces; `None` when rounding decides.
-fn prune(counts: &Counts, scores: &Scores, first: Option<&First<'_>>, most: usize) -> Option<Scores> {
+fn prune(
+    counts: &Counts,
+    scores: &Scores,
+    first: Option<&First<'_>>,
+    most: usize,
+    close: Close,
+) -> Option<Scores> {
     let mut found: BTreeMap<&str, f64> = first.iter().map(|first| (first.text, first.foreign)).collect();
     let stand_in = first.map(|first| first.text);
     for (word, &count) in counts {
         let word: Vec<char> = word.chars().collect();
-        for text in best(&word, scores, "")?.0.into_iter().filter_map(|text| text.or(stand_in)) {
+        for text in best(&word, scores, "", close)?.0.into_iter().filter_map(|text| text.or(stand_in)) {
             *found.entry(text).or_default() += count as f64;
         }
     }
@@ -233,8 +256,8 @@ fn prune(counts: &Counts, scores: &Scores, first: Option<&First<'_>>, most: usiz
             kept.insert((*text).to_owned(), scores[*text]);
             continue;
         }
-        let (parts, score) = best(&chars, scores, text)?;
-        apart(score, scores[*text])?;
+        let (parts, score) = best(&chars, scores, text, close)?;
+        close.apart(score, scores[*text])?;
         if score > scores[*text] {
             continue;
         }
@@ -247,7 +270,7 @@ fn prune(counts: &Counts, scores: &Scores, first: Option<&First<'_>>, most: usiz
     losses.sort_by(|a, b| b.0.total_cmp(&a.0));
     let room = most - kept.len();
     if let (Some(last), Some(next)) = (losses.get(room.wrapping_sub(1)), losses.get(room)) {
-        ((last.0 - next.0).abs() > CLOSE_LOSSES).then_some(())?;
+        ((last.0 - next.0).abs() > close.losses).then_some(())?;
     }
     kept.extend(losses.into_iter().take(room).map(|(_, text)| (text.to_owned(), scores[text])));
     Some(kept)
@@ -255,7 +278,7 @@ fn prune(counts: &Counts, scores: &Scores, first: Option<&First<'_>>, most: usiz
 
 /// The pieces with scores, without special tokens.
 pub(super) fn train(options: &UnigramTrainer, counts: &Counts) -> Option<Scores> {
-    let alphabet = alphabet(options, counts);
+    let (alphabet, close) = (alphabet(options, counts), Close::of(options.method));
     // A character outside the alphabet ends a word.
     let mut words = Counts::new();
     for (word, count) in counts {
@@ -283,7 +306,7 @@ pub(super) fn train(options: &UnigramTrainer, counts: &Counts) -> Option<Scores>
         for _ in 0..options.n_sub_iterations {
             let mut expected = expected(&words, &scores, first(&scores)?.as_ref());
             for count in expected.values() {
-                apart(*count, 0.5)?;
+                close.apart(*count, 0.5)?;
             }
             expected.retain(|_, count| *count >= 0.5);
             let sum: f64 = expected.values().sum();
@@ -291,7 +314,7 @@ pub(super) fn train(options: &UnigramTrainer, counts: &Counts) -> Option<Scores>
                 expected.into_iter().map(|(text, count)| (text, digamma(count) - digamma(sum))).collect();
         }
         let most = desired.max((options.shrinking_factor * scores.len() as f64) as usize);
-        scores = prune(&words, &scores, first(&scores)?.as_ref(), most)?;
+        scores = prune(&words, &scores, first(&scores)?.as_ref(), most, close)?;
         if scores.len() <= desired {
             break;
         }
@@ -321,7 +344,7 @@ fn finish(options: &UnigramTrainer, scores: Scores, alphabet: &BTreeMap<char, u6
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     let room = options.vocab_size - options.pieces.special_tokens.len() - result.len();
     if let (Some(last), Some(next)) = (others.get(room.wrapping_sub(1)), others.get(room)) {
-        apart(last.1, next.1)?;
+        Close::of(options.method).apart(last.1, next.1)?;
     }
     result.extend(others.into_iter().take(room).map(|(text, score)| (text.clone(), score)));
     Some(result)
