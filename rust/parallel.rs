@@ -37,8 +37,9 @@ pub fn n_threads(asked: Option<usize>) -> usize {
 /// Starts a thread of `scope`; `None` when the system refuses one.
 ///
 /// A system may refuse threads at any time (a limit of processes, memory for
-/// stacks). That is no error: whoever shares work goes on with the threads there
-/// are, if need be with the calling one alone, and the result is the same.
+/// stacks), and none is started where less than 16 MiB are left for it. That is
+/// no error: whoever shares work goes on with the threads there are, if need be
+/// with the calling one alone, and the result is the same.
 pub fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,

@@ -32,7 +32,7 @@ _Ids = NDArray[np.unsignedinteger[Any]]
 
 
 # What directories that are read as one must agree on.
-_ALIKE = ("dtype", "vocab_size", "tokenizer_sha256", "separator")
+_ALIKE = ("tokenizer_sha256", "separator", "dtype", "vocab_size")
 
 
 class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):

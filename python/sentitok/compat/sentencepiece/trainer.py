@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ... import atomic
 from ..._sentitok import Normalizer, SentencePieceModel, SentitokError, Tokenizer, train_bpe, train_unigram
 from ...messages import shown
 from . import draws
@@ -173,6 +174,9 @@ class _Options:
             raise RuntimeError("the model goes to model_prefix or into model_writer; give one of them")
         if self["unk_id"] < 0:
             raise RuntimeError(f"unk_id={self['unk_id']}: a model needs an unknown token; give it an id")
+        ids = [id for _, id in self.named().values()]
+        if len(ids) != len(set(ids)):
+            raise RuntimeError(f"the ids of unk, bos, eos and pad are {ids}; each has its own")
         if 0 < self["input_sentence_size"] <= 100:
             raise RuntimeError(
                 f"input_sentence_size={self['input_sentence_size']}: sample more than 100 lines"
@@ -227,9 +231,6 @@ def _train(options: _Options) -> None:
         **options.specials(),
         "normalizer": options.pipeline,
     }
-    ids = [id for _, id in options.named().values()]
-    if len(ids) != len(set(ids)):
-        raise RuntimeError(f"the ids of unk, bos, eos and pad are {ids}; each has its own")
     try:
         if options["model_type"] == "bpe":
             for key, _ in _UNIGRAM.values():
@@ -250,9 +251,8 @@ def _train(options: _Options) -> None:
         options.writer.write(data)
         return
     prefix = options["model_prefix"]
-    with open(f"{prefix}.model", "wb") as file:
-        file.write(data)
-    _write_vocabulary(f"{prefix}.vocab", data, options["vocabulary_output_piece_score"])
+    atomic.write(f"{prefix}.model", data)
+    atomic.write(f"{prefix}.vocab", _vocabulary(data, options["vocabulary_output_piece_score"]))
 
 
 def _check_size(tokenizer: Tokenizer, vocab_size: int, options: _Options) -> None:
@@ -263,11 +263,11 @@ def _check_size(tokenizer: Tokenizer, vocab_size: int, options: _Options) -> Non
         )
 
 
-def _write_vocabulary(path: str, data: bytes, has_scores: bool) -> None:
+def _vocabulary(data: bytes, has_scores: bool) -> bytes:
     model = SentencePieceModel(data)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for piece, score in zip(model.pieces, model.scores.tolist(), strict=True):
-            file.write(f"{piece}\t{score:g}\n" if has_scores else f"{piece}\n")
+    rows = zip(model.pieces, model.scores.tolist(), strict=True)
+    lines = (f"{piece}\t{score:g}\n" if has_scores else f"{piece}\n" for piece, score in rows)
+    return "".join(lines).encode("utf-8")
 
 
 def _lines(options: _Options) -> Iterator[str]:
