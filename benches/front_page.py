@@ -93,7 +93,8 @@ def training(page: str) -> list[str]:
     for name, (title, text) in TRAINING.items():
         found = table(section(page, title), text)
         size = found.title.partition(": ")[2]
-        others = [row for row in found.rows if not row["library"].startswith((OURS, THEIRS)) and _shared(row)]
+        rivals = [row for row in found.rows if not row["library"].startswith((OURS, THEIRS))]
+        others = [row for row in rivals if is_shared(row)]
         fastest = min(others, key=lambda row: float(row["seconds"]), default=None)
         cells = [_spent(found.of(OURS)), _spent(found.of(THEIRS))]
         cells.append(f"{fastest['library'].split()[0]} {_spent(fastest)}" if fastest else "-")
@@ -101,7 +102,7 @@ def training(page: str) -> list[str]:
     return lines
 
 
-def _shared(row: dict[str, str]) -> bool:
+def is_shared(row: dict[str, str]) -> bool:
     """Whether a library found the tokens of the reference: below, it solved another problem."""
     (share,) = (value for column, value in row.items() if column.startswith("tokens shared"))
     return float(share.rstrip("%")) >= SAME

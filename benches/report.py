@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import aims
+import calls
 import corpora
 import decoding
 import encoding
@@ -95,6 +97,10 @@ class Bench:
     def decode(self) -> str:
         """Section: how fast ids become text again."""
         return decoding.section(self.folder)
+
+    def calls(self) -> str:
+        """Section: what other calls cost beside ids alone."""
+        return calls.section(self.folder)
 
     def serving(self) -> str:
         """Section: calls of transformers, accelerated and untouched."""
@@ -298,6 +304,7 @@ SECTIONS = (
     "growth",
     "encode",
     "decode",
+    "calls",
     "serving",
     "subwords",
     "hostile",
@@ -328,6 +335,7 @@ def main(wanted: Sequence[str]) -> None:
             else:
                 print(f"\n{text}")
     if to_page:
+        path.write_text(aims.written(path.read_text(encoding="utf-8")), encoding="utf-8")
         front_page.write()
         print(path)
 
