@@ -71,6 +71,7 @@ ROOMS: dict[str, set[str]] = {
     "training": {"errors", "config"},  # the loop: no architecture, no task
     "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
+    "plots": {"errors", "data", "evaluation"},  # what is there already, drawn
     "runs": {
         "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
         "evaluation",
@@ -95,7 +96,7 @@ ROOMS: dict[str, set[str]] = {
         "leave_one_out", "attribution",
     },
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
+        "errors", "config", "data", "models", "tasks", "evaluation", "plots", "runs", "lm",
         "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution",
         "onnx", "web",
     },
