@@ -83,6 +83,7 @@ ROOMS: dict[str, set[str]] = {
     "continuation": {"errors", "evaluation", "language_model"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
+    "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches
     "alignment": {
         "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
     },  # a language model that learns, and a classifier that rewards
@@ -97,8 +98,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         "errors", "config", "data", "models", "tasks", "evaluation", "plots", "runs", "lm",
-        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution",
-        "onnx", "web",
+        "language_model", "classifier", "predictor", "distillation", "alignment", "leave_one_out",
+        "attribution", "onnx", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip

@@ -13,7 +13,7 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
-from sentimodels.plots.growth import growth, read_growth
+from sentimodels.plots.growth import Measured, growth, read_growth
 from sentimodels.plots.histories import read_history, smooth, trained_on
 from sentimodels.plots.reached import Reached, accuracy, read_reached
 from sentimodels.plots.texts import label_histogram, length_histogram
@@ -207,22 +207,25 @@ def test_accuracy_is_drawn_against_cost(tmp_path: Path) -> None:
     found = {name: read_reached(tmp_path / name) for name in "ab"}
     assert found["a"] == Reached(0.8, 0.7, 0.9, 1000, 2.0, "test rows")
     assert found["b"].low == pytest.approx(0.8256, abs=1e-3)  # Wilson's, of 100 rows
-    for axis, places in (("parameters", [1e3, 1e6]), ("seconds", [2.0, 60.0])):
-        (axes,) = accuracy(found, Asked(axis, on="reviews.csv")).axes
-        assert [float(lines[0].get_xdata()[0]) for lines in axes.containers] == places  # type: ignore[index]
+    for axis, places in (("parameters", [1e6, 1e3]), ("seconds", [60.0, 2.0])):
+        figure = accuracy(found, Asked(axis, on="reviews.csv"))
+        (axes,) = figure.axes
+        assert [float(lines[0].get_xdata()[0]) for lines in axes.containers] == places
         assert axes.get_xscale() == "log"
         assert axes.get_title() == "accuracy on reviews.csv: test rows"
-        assert [text.get_text() for text in axes.texts] == ["a", "b"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["b", "a"]  # the better one first
 
 
-def test_names_of_points_do_not_cover_each_other() -> None:
-    found = {f"run {n}": Reached(0.6 + n / 1e4, 0.59, 0.61, 100, 1.0, "test rows") for n in range(14)}
-    (axes,) = accuracy(found).axes
-    heights = [text.xyann[1] for text in axes.texts]  # type: ignore[attr-defined]
-    assert heights == sorted(heights)
-    assert min(np.diff(heights)) > 0.05
-    assert heights[0] > 0
-    assert heights[-1] < 1
+def test_legends_cover_nothing() -> None:
+    found = {f"run {n}": Reached(0.6 + n / 1e3, 0.59, 0.62, 100, 1.0, "test rows") for n in range(14)}
+    figures = [accuracy(found), calibration({"a": some_predictions(30)})]
+    figures.append(label_histogram({name: {"0": 1, "1": 2} for name in "abcdef"}))
+    for figure in figures:
+        (legend,) = figure.legends
+        figure.canvas.draw()
+        box = legend.get_window_extent()
+        assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
 
 
 # (content of run.json, what is said)
@@ -259,7 +262,7 @@ def test_time_and_memory_are_drawn_against_length(tmp_path: Path) -> None:
     time, memory = growth(found).axes
     assert np.asarray(time.lines[1].get_ydata()).tolist() == [0.128, 0.256, 0.512]
     assert np.asarray(memory.lines[0].get_ydata()).tolist() == [128, 256, 512]
-    without = {"a": [(1.0, 1.0, None)]}
+    without: dict[str, Measured] = {"a": [(1.0, 1.0, None)]}
     assert [axes.get_ylabel() for axes in growth(without).axes] == ["seconds"]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sentitok.figures.canvas import bar_style, column, grid, legend, line_style, plain
+from sentitok.figures.canvas import bar_style, column, grid, legend, line_style, plain, title
 
 from ..evaluation.calibration import N_BINS, bin_of, ece, reliability
 from ..evaluation.metrics import confusion
@@ -42,7 +42,7 @@ def confusion_matrices(found: Mapping[str, Predictions], asked: Asked = AS_USUAL
         _matrix(axes, matrix, [plain(label) for label in predictions.labels.names])
         axes.set_title(plain(name), fontsize="medium")
     on = f" on {asked.on}" if asked.on else ""
-    figure.suptitle(plain_title(f"answers{on}: share of each true label, and rows"), fontsize="medium")
+    figure.suptitle(title(f"answers{on}: share of each true label, and rows"), fontsize="medium")
     return figure
 
 
@@ -53,11 +53,6 @@ def rows_of(found: Mapping[str, Predictions]) -> str | None:
         return None
     ((name, rows),) = sets
     return f"{name}, {rows:,} rows" if name else f"{rows:,} rows"
-
-
-def plain_title(text: str) -> str:
-    """Returns a title, which may be longer than a name, without formulas."""
-    return text.replace("$", r"\$")
 
 
 def _matrix(axes: "Axes", matrix: NDArray[np.int64], labels: list[str]) -> None:
@@ -106,7 +101,7 @@ def calibration(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "F
         axes.grid(alpha=0.3)
     on = f" on {asked.on}" if asked.on else ""
     bars = ", with 95 % intervals" if len(found) <= _WITH_INTERVALS else ""
-    figure.suptitle(plain_title(f"calibration{on}{bars}"), fontsize="medium")
+    figure.suptitle(title(f"calibration{on}{bars}"), fontsize="medium")
     legend(figure, [above], least=1)
     return figure
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentitok.figures.canvas import grid, legend, line_style, plain
+from sentitok.figures.canvas import grid, legend, line_style, plain, title
 
 from ..data.opening import read_small
 from ..errors import DataError
@@ -72,6 +72,6 @@ def growth(found: Mapping[str, Measured], asked: Asked = AS_USUAL) -> "Figure":
         axes.set_ylabel(label)
         axes.grid(alpha=0.3)
     if asked.on is not None:
-        figure.suptitle(plain(asked.on), fontsize="medium")
+        figure.suptitle(title(asked.on), fontsize="medium")
     legend(figure, all_axes)
     return figure

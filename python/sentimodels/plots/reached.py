@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentitok.figures.canvas import grid, plain, point_style
+from sentitok.figures.canvas import grid, legend, plain, point_style
 
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
@@ -19,7 +19,6 @@ from . import AS_USUAL, Asked
 from .names import said
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Reached", "accuracy", "read_reached"]
@@ -91,50 +90,20 @@ def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
         raise ConfigError(
             f"{wrong}: {said(x)} {getattr(found[wrong], x)}, which a logarithmic axis cannot show"
         )
-    figure, (axes,) = grid(1, width=6.4, height=4.2)
-    for place, one in enumerate(found.values()):
+    figure, (axes,) = grid(1, width=7.0, height=4.2)
+    # The legend lists them as the eye does, the highest first.
+    for place, (name, one) in enumerate(sorted(found.items(), key=lambda item: -item[1].accuracy)):
         ends = [[one.accuracy - one.low], [one.high - one.accuracy]]
         axes.errorbar(
             [getattr(one, x)], [one.accuracy], yerr=ends, capsize=2, elinewidth=0.8, markersize=6,
-            linestyle="", **point_style(place),
+            linestyle="", label=plain(name), **point_style(place),
         )  # fmt: skip
     axes.set_xscale("log")
-    axes.margins(x=0.12, y=0.08)
+    axes.margins(x=0.08, y=0.08)
     axes.set_xlabel(said(x))
     axes.set_ylabel("accuracy, with 95 % interval")
     axes.grid(alpha=0.3)
     parts = " or ".join(dict.fromkeys(one.part for one in found.values()))
     axes.set_title(f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}", fontsize="medium")
-    _name_points(axes, [(name, getattr(one, x), one.accuracy) for name, one in found.items()])
+    legend(figure, [axes], beside=True)
     return figure
-
-
-def _name_points(axes: "Axes", points: list[tuple[str, float, float]]) -> None:
-    """Lists the names in a column beside the axes, in the order of the points, each tied to its own."""
-    low, high = axes.get_ylim()
-    ordered = sorted(enumerate(points), key=lambda one: one[1][2])
-    # Names are spread so that none covers its neighbour: at most as many as the height has lines.
-    step = max((high - low) / max(len(points), 14), 1e-9)
-    at = _spread([point[2] for _, point in ordered], step, low, high)
-    for height, (place, (name, x, y)) in zip(at, ordered, strict=True):
-        axes.annotate(
-            plain(name), (x, y), xytext=(1.03, (height - low) / (high - low)), textcoords="axes fraction",
-            va="center", fontsize="small", color="black", annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-", "color": point_style(place)["color"], "linewidth": 0.6, "shrinkB": 5,
-            },
-        )  # fmt: skip
-
-
-def _spread(wanted: list[float], step: float, low: float, high: float) -> list[float]:
-    """Returns places near those wanted, rising, at least `step` apart, within the ends where they fit."""
-    at = list(wanted)
-    for place in range(1, len(at)):
-        at[place] = max(at[place], at[place - 1] + step)
-    over = at[-1] - (high - step / 2) if at else 0.0
-    if over > 0:
-        at[-1] -= over
-        for place in range(len(at) - 2, -1, -1):
-            at[place] = min(at[place], at[place + 1] - step)
-    under = low + step / 2 - at[0] if at else 0.0
-    return [one + max(0.0, under) for one in at]

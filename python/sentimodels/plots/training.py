@@ -7,7 +7,7 @@ classifier has macro-F1, a language model bits per byte, an aligned one rewards.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sentitok.figures.canvas import grid, legend, line_style, plain
+from sentitok.figures.canvas import grid, legend, line_style, plain, title
 
 from ..errors import ConfigError
 from . import AS_USUAL, Asked
@@ -104,4 +104,4 @@ def _fields(histories: Mapping[str, History], score: str | None) -> list[str]:
 
 def _titled(figure: "Figure", asked: Asked) -> None:
     if asked.on is not None:
-        figure.suptitle(plain(f"trained on {asked.on}"), fontsize="medium")
+        figure.suptitle(title(f"trained on {asked.on}"), fontsize="medium")

@@ -26,6 +26,7 @@ __all__ = [
     "plain",
     "point_style",
     "save",
+    "title",
 ]
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -109,20 +110,34 @@ def plain(text: str) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2) -> None:
-    """Puts one legend for all axes below them, where it covers nothing; none for fewer than `least`."""
+def title(text: str) -> str:
+    """Returns a title, which may be longer than a name, without formulas."""
+    return text.replace("$", r"\$")
+
+
+def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: bool = False) -> None:
+    """Puts one legend for all axes where it covers nothing: below them, or beside them.
+
+    Args:
+        figure: the figure.
+        axes: those whose names it lists.
+        least: names that need a legend; the axes of one alone may say it in their title.
+        beside: in one column at the right.
+    """
     found: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    if len(found) >= least:
-        longest = max(map(len, found))
-        inches = float(figure.get_figwidth())
-        # A letter is about a twelfth of an inch wide, and the line before it half an inch.
-        columns = max(1, min(len(found), int(inches / (0.6 + longest / 12))))
-        figure.legend(
-            list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize="small"
-        )
+    if len(found) < least:
+        return
+    if beside:
+        figure.legend(list(found.values()), list(found), loc="outside right center", fontsize="small")
+        return
+    # A letter is about a twelfth of an inch wide, and the line before it half an inch.
+    columns = max(1, min(len(found), int(figure.get_figwidth() / (0.6 + max(map(len, found)) / 12))))
+    figure.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize="small"
+    )
 
 
 def check(path: Path) -> None:
