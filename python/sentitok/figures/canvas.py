@@ -124,19 +124,24 @@ def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: 
         least: names that need a legend; the axes of one alone may say it in their title.
         beside: in one column at the right.
     """
-    found: dict[str, Any] = {}
+    from matplotlib.legend_handler import HandlerTuple
+
+    # Of a name that is bars here and a line there, both are shown.
+    found: dict[str, dict[type, Any]] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            found.setdefault(label, {}).setdefault(type(handle), handle)
     if len(found) < least:
         return
-    if beside:
-        figure.legend(list(found.values()), list(found), loc="outside right center", fontsize="small")
-        return
-    # A letter is about a twelfth of an inch wide, and the line before it half an inch.
-    columns = max(1, min(len(found), int(figure.get_figwidth() / (0.6 + max(map(len, found)) / 12))))
+    handles = [tuple(kinds.values()) for kinds in found.values()]
+    look: dict[str, Any] = {"loc": "outside right center", "fontsize": "small"}
+    if not beside:
+        # A letter is about a twelfth of an inch wide, and what stands before it half an inch.
+        columns = int(figure.get_figwidth() / (0.6 + max(map(len, found)) / 12))
+        look |= {"loc": "outside lower center", "ncols": max(1, min(len(found), columns))}
+    width = 4.0 if any(len(kinds) > 1 for kinds in handles) else 2.0
     figure.legend(
-        list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize="small"
+        handles, list(found), handler_map={tuple: HandlerTuple(ndivide=None)}, handlelength=width, **look
     )
 
 
