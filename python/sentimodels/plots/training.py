@@ -15,6 +15,7 @@ from .histories import History, series, smooth
 from .names import said
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["curves", "rates"]
@@ -51,8 +52,7 @@ def curves(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure
             if values:
                 axes.plot(at, values, label=plain(name), **line_style(place, len(values)))
         axes.set_title(said(field), fontsize="medium")
-        axes.set_xlabel(said(x))
-        axes.grid(alpha=0.3)
+        _across(axes, x)
     _titled(figure, asked)
     legend(figure, all_axes)
     return figure
@@ -72,9 +72,8 @@ def rates(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure"
         at, values = series(history, x, "lr")
         axes.plot(at, values, label=plain(name), **line_style(place, len(values)))
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(said(x))
     axes.set_ylabel(said("lr"))
-    axes.grid(alpha=0.3)
+    _across(axes, x)
     _titled(figure, asked)
     legend(figure, [axes])
     return figure
@@ -85,6 +84,16 @@ def _axis(asked: Asked) -> str:
     if x not in _AXES:
         raise ConfigError(f"axis {x!r}: expected {', '.join(_AXES)}")
     return x
+
+
+def _across(axes: "Axes", x: str) -> None:
+    """Names the horizontal axis; counts are written as 50k or 1.2M."""
+    from matplotlib.ticker import EngFormatter
+
+    axes.set_xlabel(said(x))
+    if x in ("step", "tokens"):
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.3)
 
 
 def _fields(histories: Mapping[str, History], score: str | None) -> list[str]:

@@ -35,7 +35,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # Of other numbers than the colours, so that dozens of lines differ in one of them.
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\")
+# Lines alone: dots would be circles by the thousand in an SVG.
+_HATCHES = ("", "///", "xxx", "---", "\\\\\\")
 # So many points of a line have a marker at most.
 _MARKED = 12
 # The longest name that a legend or an axis shows.
@@ -166,6 +167,7 @@ def save(figure: "Figure", path: Path) -> None:
     check(path)
     kind = path.suffix[1:].lower()
     undated: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    # The ids of an SVG are drawn at random unless they are salted.
-    with rc_context({"svg.hashsalt": "sentitok"}), writing(path) as beside:
+    # The ids of an SVG are drawn at random unless they are salted; its text stays text, which can be
+    # searched and read aloud, and is a tenth of the size of outlines.
+    with rc_context({"svg.hashsalt": "sentitok", "svg.fonttype": "none"}), writing(path) as beside:
         figure.savefig(beside, dpi=120, format=kind, metadata=undated)

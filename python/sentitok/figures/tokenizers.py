@@ -27,7 +27,7 @@ _SCRIPTS = 10
 # A script with a smaller share of the text is left out: its bar would be that of a few words.
 _LEAST_SHARE = 0.002
 # Points of a curve over the ranks of tokens, evenly spread on a logarithmic axis.
-_POINTS = 200
+_POINTS = 100
 _NO_LETTERS = "no letters"
 
 
@@ -157,12 +157,26 @@ def _by_size(axes: "Axes", found: Mapping[str, Counts]) -> None:
     axes.plot(*zip(*points, strict=True), color="grey", linewidth=0.8, zorder=1)
     for place, counts in enumerate(found.values()):
         axes.scatter([counts.vocab_size], [counts.bytes_per_token], s=45, zorder=2, **point_style(place))
+    sizes = sorted({size for size, _ in points})
+    if sizes[0] < sizes[-1]:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.set_xticks(_some(sizes))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.tick_params(axis="x", labelrotation=20)
     axes.margins(0.1)
     axes.set_xlabel("size of the vocabulary (tokens)")
     axes.set_ylabel("bytes per token")
     axes.set_title("against size", fontsize="medium")
+
+
+def _some(sizes: list[int]) -> list[int]:
+    """Returns sizes so far apart on a logarithmic axis that their numbers stand side by side."""
+    least = (sizes[-1] / sizes[0]) ** (1 / 6)
+    kept = sizes[:1]
+    for size in sizes[1:]:
+        if size >= kept[-1] * least:
+            kept.append(size)
+    return kept
 
 
 def _ranks(frequency: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -178,6 +192,7 @@ def _coverage(axes: "Axes", found: Mapping[str, Counts]) -> None:
         shares = 100 * np.cumsum(ordered)[ranks - 1] / max(1, int(ordered.sum()))
         axes.plot(ranks, shares, label=plain(label), **line_style(place, len(ranks)))
     axes.set_xscale("log")
+    axes.minorticks_off()
     axes.set_ylim(0, 102)
     axes.set_xlabel("most frequent tokens")
     axes.set_ylabel("share of the text's tokens (%)")
@@ -192,6 +207,7 @@ def _zipf(axes: "Axes", found: Mapping[str, Counts]) -> None:
     axes.set_xscale("log")
     if any(counts.frequency.any() for counts in found.values()):
         axes.set_yscale("log")
+    axes.minorticks_off()
     axes.set_xlabel("rank of the token")
     axes.set_ylabel("occurrences")
     axes.set_title("frequencies (Zipf)", fontsize="medium")
