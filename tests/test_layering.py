@@ -71,6 +71,7 @@ ROOMS: dict[str, set[str]] = {
     "training": {"errors", "config"},  # the loop: no architecture, no task
     "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
+    "plots": {"errors", "data", "evaluation"},  # what is there already, drawn
     "runs": {
         "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
         "evaluation",
@@ -82,6 +83,7 @@ ROOMS: dict[str, set[str]] = {
     "continuation": {"errors", "evaluation", "language_model"},
     "classifier": {"config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
+    "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches
     "alignment": {
         "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
     },  # a language model that learns, and a classifier that rewards
@@ -95,9 +97,9 @@ ROOMS: dict[str, set[str]] = {
         "leave_one_out", "attribution",
     },
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "runs", "lm",
-        "language_model", "classifier", "predictor", "alignment", "leave_one_out", "attribution",
-        "onnx", "web",
+        "errors", "config", "data", "models", "tasks", "evaluation", "plots", "runs", "lm",
+        "language_model", "classifier", "predictor", "distillation", "alignment", "leave_one_out",
+        "attribution", "onnx", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip

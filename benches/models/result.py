@@ -44,10 +44,13 @@ Links = list[dict[str, Any]]
 
 # Files and folders of the package where numbers are made; of `models/` only the architecture's own.
 MATTERS = (
-    "text", "layers", "heads", "tasks", "training", "inference.py", "data/batches.py", "data/encoded.py",
+    "text", "layers", "heads", "tasks/__init__.py", "tasks/class_weights.py", "tasks/classification.py",
+    "tasks/loss.py", "tasks/validation.py", "training", "inference.py", "data/batches.py", "data/encoded.py",
     "data/scripts.py",
     "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/predictions.py",
 )  # fmt: skip
+# What makes the numbers of a student beside these.
+TAUGHT = ("tasks/distillation.py", "distillation.py")
 # Architectures that share a file.
 FILE_OF = {"gru": "rnn", "lstm": "rnn"}
 # Keys of a configuration that say where and how, not what.
@@ -57,21 +60,21 @@ ELSEWHERE = {
 }
 
 
-def files_that_matter(arch: str) -> list[Path]:
-    """Returns the files whose code makes the numbers of an architecture."""
+def files_that_matter(arch: str, *, taught: bool = False) -> list[Path]:
+    """Returns the files whose code makes the numbers of an architecture, or of it as a student."""
     own = PACKAGE / "models" / f"{FILE_OF.get(arch, arch)}.py"
     found = [own, PACKAGE / "models" / "sequence_classifier.py"]
-    for name in MATTERS:
+    for name in MATTERS + TAUGHT * taught:
         path = PACKAGE / name
         found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return found
 
 
 @cache
-def code_hash(arch: str) -> str:
+def code_hash(arch: str, *, taught: bool = False) -> str:
     """Returns the hash of that code, without docstrings, messages, comments and layout."""
     digest = hashlib.sha256()
-    for path in files_that_matter(arch):
+    for path in files_that_matter(arch, taught=taught):
         digest.update(
             f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
         )
@@ -114,9 +117,9 @@ def git(*args: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def changed(arch: str) -> list[str]:
+def changed(arch: str, *, taught: bool = False) -> list[str]:
     """Returns the files that matter and are not as the commit has them."""
-    paths = [str(path.relative_to(ROOT)) for path in files_that_matter(arch)]
+    paths = [str(path.relative_to(ROOT)) for path in files_that_matter(arch, taught=taught)]
     return [line[3:] for line in git("status", "--porcelain", "--", *paths).splitlines()]
 
 
@@ -139,12 +142,12 @@ def load() -> float | None:
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
-def stamp(arch: str, command: str, load_before: float | None) -> dict[str, Any]:
+def stamp(arch: str, command: str, load_before: float | None, *, taught: bool = False) -> dict[str, Any]:
     """Returns what says when, where and of what a result is."""
     return {
         "commit": git("rev-parse", "HEAD") or None,
-        "changed": changed(arch),
-        "code": code_hash(arch),
+        "changed": changed(arch, taught=taught),
+        "code": code_hash(arch, taught=taught),
         "versions": versions(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
@@ -202,7 +205,8 @@ def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[st
     for part in sorted(data.keys() | result["data"].keys()):
         if data.get(part) != result["data"].get(part):
             found.append(f"data: {part} is not what it was")
-    if not links(said["code"], code_hash(config.arch), unchanged()):
+    taught = config.task.kind == "distillation"
+    if not links(said["code"], code_hash(config.arch, taught=taught), unchanged()):
         found.append(f"the code has changed since commit {str(said['commit'])[:9]}")
     return found
 

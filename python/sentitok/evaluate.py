@@ -56,6 +56,7 @@ def evaluate(
     *,
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    seen: Callable[[list[str], EncodingBatch], None] | None = None,
 ) -> Evaluation:
     """Measures a tokenizer on texts.
 
@@ -64,6 +65,7 @@ def evaluate(
         texts: documents; read once, in batches.
         threads: threads that encode; the result is the same for any number.
         progress: called as `progress("encode", bytes, 0)` after each batch.
+        seen: called with each batch of texts and its encoding, which has offsets.
     """
     frequency = np.zeros(tokenizer.vocab_size, dtype=np.int64)
     documents = n_bytes = words = word_tokens = continued = 0
@@ -78,6 +80,8 @@ def evaluate(
         words += len(per_word)
         word_tokens += int(per_word.sum())
         continued += int((per_word > 1).sum())
+        if seen is not None:
+            seen(batch, encoded)
         if progress is not None:
             progress("encode", n_bytes, 0)
     tokens = int(frequency.sum())

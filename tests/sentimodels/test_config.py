@@ -2,11 +2,12 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from sentimodels.config import TASKS, RunConfig, TrainConfig
+from sentimodels.config import TASKS, ClassificationConfig, RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import read_toml, resolve, set_value
@@ -116,16 +117,25 @@ def test_any_text_can_be_written_and_read_back(tmp_path: Path) -> None:
 def test_defaults_belong_to_an_architecture_and_a_task() -> None:
     assert {kind for _, kind in DEFAULTS} <= set(TASKS)
     assert {arch for arch, _ in DEFAULTS} <= set(ARCHITECTURES)
-    assert resolve({"arch": "gpt"}).task.mixup == 0.2
-    assert resolve({"arch": "gpt", "task": {"mixup": 0.0}}).task.mixup == 0.0
-    assert resolve({"arch": "lstm"}).task.mixup == 0.0
+    asked: list[tuple[dict[str, Any], float]] = [
+        ({"arch": "gpt"}, 0.2),
+        ({"arch": "gpt", "task": {"mixup": 0.0}}, 0.0),
+        ({"arch": "lstm"}, 0.0),
+    ]
+    for tree, mixup in asked:
+        task = resolve(tree).task
+        assert isinstance(task, ClassificationConfig)
+        assert task.mixup == mixup
+    taught = resolve({"arch": "gpt", "task": {"kind": "distillation"}})
+    assert taught.optim.lr == resolve({"arch": "gpt"}).optim.lr
 
 
 def test_every_key_is_explained() -> None:
     for arch, row in ARCHITECTURES.items():
         for section in (
             row.config,
-            *(RunConfig.model_fields[n].annotation for n in ("data", "task", "optim", "train")),
+            *(RunConfig.model_fields[n].annotation for n in ("data", "optim", "train")),
+            *TASKS.values(),
         ):
             assert section is not None
             for name, field in section.model_fields.items():
@@ -203,7 +213,9 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
     assert [given(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
         "none", "balanced", (1.0, 2.0), (1.0, 2.0),
     ]  # fmt: skip
-    assert resolve({"arch": "lstm", "task": {"class_weights": "1,2"}}).task.class_weights == (1.0, 2.0)
+    task = resolve({"arch": "lstm", "task": {"class_weights": "1,2"}}).task
+    assert isinstance(task, ClassificationConfig)
+    assert task.class_weights == (1.0, 2.0)
     (tmp_path / "w.json").write_text('"heavy"')
     for text in ("heavy", str(tmp_path / "w.json")):
         with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):

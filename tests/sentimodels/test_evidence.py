@@ -140,6 +140,17 @@ def test_sealed_rows_reach_neither_training_nor_choice(
     assert right.sum() / 40 == pytest.approx(found["scores"]["sealed"]["accuracy"])
 
 
+def test_code_of_students_is_no_code_of_classifiers(bench: Any) -> None:
+    """A change of distillation leaves the results of labels alone; a task is hashed by each that needs it."""
+    alone, taught = (bench.result.files_that_matter("lstm", taught=one) for one in (False, True))
+    assert {path.name for path in set(taught) - set(alone)} == {"distillation.py"}
+    assert bench.result.code_hash("lstm") != bench.result.code_hash("lstm", taught=True)
+    tasks = sorted((ROOT / "python" / "sentimodels" / "tasks").glob("*.py"))
+    assert set(tasks) <= set(taught), "a new task is a row of MATTERS, or of what stands beside it"
+    for path in set(tasks) & set(alone):
+        assert "distillation" not in path.read_text("utf-8"), path.name
+
+
 # (what is changed, what is said)
 STALE: list[tuple[str, str]] = [
     ("config", "config: model.max_features was 7, is"),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelled_reviews import rows
+from sentimodels.config import ClassificationConfig
 from sentimodels.data.batches import batches
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError
@@ -136,6 +137,7 @@ def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     assert len(encoded.unknown) > 20
     config = resolve({"arch": "cnn", "train": {"epochs": 30, "batch_size": 8}})
     module = model(few)
+    assert isinstance(config.task, ClassificationConfig)
     task = Classification(config.task, config.train, encoded, LABELS, n_classes=2)
     Trainer(config.optim, config.train).fit(module, task)
     assert (logits(module, few, TEXTS).argmax(1) == LABELS).mean() > 0.6

@@ -15,6 +15,7 @@ from safetensors import safe_open
 import sentitok
 from labelled_reviews import rows, tree, write
 from sentimodels import Classifier
+from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import resolve
@@ -461,7 +462,9 @@ def test_class_weights_by_label(reviews: Path, tmp_path: Path) -> None:
     more = {"epochs": 1}
     config = resolve(tree("cnn", reviews, train=more, task={"class_weights": {"pos": 3, "neg": 1}}))
     train(config, tmp_path / "named", baseline=False)
-    assert load_run(tmp_path / "named").config.task.class_weights == (1.0, 3.0)
+    task = load_run(tmp_path / "named").config.task
+    assert isinstance(task, ClassificationConfig)
+    assert task.class_weights == (1.0, 3.0)
     train(resolve(tree("cnn", reviews, train=more, task={"class_weights": [1, 3]})), tmp_path / "listed")
     first, second = (load_run(tmp_path / name).module.state_dict() for name in ("named", "listed"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())

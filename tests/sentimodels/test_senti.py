@@ -61,7 +61,8 @@ SLOW_TO_IMPORT = (
     "pandas", "sklearn", "scipy", "matplotlib", "tomlkit", "rich", "pyarrow", "tokenizers", "transformers",
     "sympy", "networkx", "tensorboard", "wandb", "torch._dynamo", "torch._inductor", "torch.onnx",
     "torch.utils.tensorboard", "sentimodels.training.trainer", "sentimodels.runs.train",
-    "sentimodels.evaluation.plots", "sentimodels.evaluation.metrics",
+    "sentimodels.plots.answers", "sentimodels.plots.training", "sentitok.figures",
+    "sentimodels.evaluation.metrics",
 )  # fmt: skip
 NAME_MODULES = """
 import atexit, sys

@@ -228,12 +228,32 @@ def test_split_parts_read_back_and_say_their_leaks(folder: Path) -> None:
     assert by_hash["leaks"] == []
 
 
-@pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths"])
+@pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths", "accuracy", "growth"])
 def test_other_plots(folder: Path, kind: str) -> None:
-    sources = {"rates": ["runs/gpt"], "calibration": ["gpt.npz", "lstm.npz"]}.get(kind, ["train.csv"])
+    (folder / "growth.jsonl").write_text('{"name": "a", "length": 1, "seconds": 1}\n', "utf-8")
+    about = {"parameters": 9, "seconds": {"fit": 1}, "rows": {"valid": 5}, "valid": {"accuracy": 0.5}}
+    (folder / "runs" / "gpt" / "run.json").write_text(json.dumps(about), "utf-8")
+    runs = {"rates": ["runs/gpt"], "accuracy": ["runs/gpt"], "growth": ["growth.jsonl"]}
+    sources = {**runs, "calibration": ["gpt.npz", "lstm.npz"]}.get(kind, ["train.csv"])
     done = run(folder, "plot", *sources, "--kind", kind, "-o", "p.png", "-q")
     assert (done.exit_code, done.stdout) == (0, "p.png\n"), done.stderr
     assert (folder / "p.png").stat().st_size > 1000
+
+
+# (arguments of senti plot, what is said)
+WRONG_PLOTS: list[tuple[list[str], str]] = [
+    (["--kind", "pie"], "--kind pie: expected one of curves, rates, accuracy"),
+    (["--axis", "hours"], "--axis hours: expected step, epoch, seconds, tokens"),
+    (["--kind", "confusion", "--axis", "step"], "has no choice of axes"),
+    (["--kind", "rates", "--score", "val_loss"], "only curves show a score"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), WRONG_PLOTS, ids=[row[1] for row in WRONG_PLOTS])
+def test_wrong_plots(folder: Path, args: list[str], said: str) -> None:
+    done = run(folder, "plot", "runs/gpt", "-o", "p.png", *args)
+    assert done.exit_code == 2
+    assert said in done.stderr
 
 
 def test_nothing_is_coloured_in_a_pipe(folder: Path) -> None:

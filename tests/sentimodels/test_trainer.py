@@ -76,6 +76,7 @@ def run(
 
 
 def task_of(config: RunConfig, *material: Any) -> Classification:
+    assert isinstance(config.task, ClassificationConfig)
     return Classification(config.task, config.train, *material, n_classes=2)
 
 

@@ -11,7 +11,6 @@ through `on_record` and `on_note`.
 """
 
 import copy
-import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,8 +25,8 @@ from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_langua
 from ..lm.generate import Limits
 from ..lm.model import CausalModel
 from ..lm.special import known_end
-from ..runs.directory import METRICS, STATE, finish_run, manifest_hash, read_json, refuse_run
-from ..runs.ensemble import FILE as ENSEMBLE
+from ..runs.directory import METRICS, STATE, finish_run, read_json, refuse_run
+from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
 from ..training.device import device_of
@@ -96,9 +95,9 @@ def align(
     refuse_run(out)
     check_tracker(config.train.track)
     config = from_anywhere(config)
-    found = {"base_sha256": _hash(Path(config.base))}
+    found = {"base_sha256": predictor_hash(Path(config.base))}
     if config.task.reward_run is not None:
-        found["reward_sha256"] = _hash(Path(config.task.reward_run))
+        found["reward_sha256"] = predictor_hash(Path(config.task.reward_run))
     config = config.model_copy(update=found)
     return _go(config, out, _Told(on_record, on_note, should_stop), resumed=False)
 
@@ -120,16 +119,9 @@ def resume_alignment(
     check_alone("senti align")
     config = load_unfinished(out, load_alignment_config)
     for path, then in ((config.base, config.base_sha256), (config.task.reward_run, config.reward_sha256)):
-        if path is not None and _hash(Path(path)) != then:
+        if path is not None and predictor_hash(Path(path)) != then:
             raise CheckpointError(f"{path}: has changed since the alignment began; start a new one")
     return _go(config, out, _Told(on_record, on_note, should_stop), resumed=True)
-
-
-def _hash(run: Path) -> str | None:
-    """Returns the hash of a run; of an ensemble that of the file that names its runs and their hashes."""
-    if (run / ENSEMBLE).is_file():
-        return hashlib.sha256((run / ENSEMBLE).read_bytes()).hexdigest()
-    return manifest_hash(run)
 
 
 def _loaded(config: AlignConfig) -> LoadedModel:

@@ -23,6 +23,7 @@ _GROUPS = (
     "train",
     "pretrain",
     "align",
+    "distill",
     "sweep",
     "runs",
     "evaluate",

@@ -168,12 +168,13 @@ def _draw(
     unit: str,
     limit: int | None,
 ) -> list[str]:
-    from ..evaluation import plots
+    from ..plots import save
+    from ..plots.texts import label_histogram, length_histogram
 
     made = []
     labelled = {name: one for name, one in counts.items() if one}
     if labelled:
-        plots.save(plots.label_histogram(labelled), folder / "labels.png")
+        save(label_histogram(labelled), folder / "labels.png")
         made.append(str(folder / "labels.png"))
-    plots.save(plots.length_histogram(lengths, unit, limit), folder / "lengths.png")
+    save(length_histogram(lengths, unit=unit, limit=limit), folder / "lengths.png")
     return [f"wrote {', '.join([*made, str(folder / 'lengths.png')])}"]

@@ -187,13 +187,15 @@ def evaluate(
 
 def _draw(folder: Path, name: str, found: "Predictions") -> list[str]:
     from ..data.writers import write_atomically
-    from ..evaluation import plots
     from ..evaluation.metrics import confusion
+    from ..plots import Asked, drawing, save
+    from ..plots.answers import rows_of
 
     found = found.labelled()
-    made = {"confusion.png": plots.confusion_matrices, "calibration.png": plots.calibration}
-    for file, draw in made.items():
-        plots.save(draw({name: found}), folder / file)
+    drawn = {name: found}
+    made = {"confusion.png": "confusion", "calibration.png": "calibration"}
+    for file, kind in made.items():
+        save(drawing(kind)(drawn, Asked(on=rows_of(drawn))), folder / file)
     labels = list(found.labels)
     rows = [["true \\ answered", *labels]]
     rows += [

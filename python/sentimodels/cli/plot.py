@@ -1,27 +1,23 @@
 """`senti plot`: pictures of runs side by side.
 
-Not for the histograms of data files (`senti data stats --plots`). Curves and rates come from
-each run's `metrics.jsonl`; confusion and calibration from predictions.
+Not for the histograms of data files (`senti data stats --plots`). What kinds there are, and what each
+reads, is the table of `plots/`; here the sources are read and named.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..plots import KINDS
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
 from .tables import Encoding, Format, LabelColumn, MaxLineBytes, TextColumn, Where, read
 
-KINDS = {
-    "curves": "loss and a validation score against the step, one axis for all runs",
-    "rates": "learning rates against the step",
-    "confusion": "confusion matrices side by side (needs --data or .npz files)",
-    "calibration": "how often answers of each confidence were right (needs --data or .npz files)",
-    "labels": "shares of the labels of data files",
-    "lengths": "lengths of the texts of data files, in words",
-}
+if TYPE_CHECKING:
+    from ..data import Table
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -51,17 +47,23 @@ def plot(
     ] = "curves",
     data: Data = None,
     score: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--score", help="Score that the curves show, a val_ field of metrics.jsonl.", metavar="NAME"
+            "--score",
+            help="Score that the curves show beside the losses, a field of metrics.jsonl such as "
+            "val_accuracy. [default: those that suit the runs]",
+            metavar="NAME",
         ),
-    ] = "val_macro_f1",
+    ] = None,
     axis: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--axis", help="Horizontal axis of the curves: step, epoch, seconds or tokens.", metavar="NAME"
+            "--axis",
+            help="Horizontal axis: step, epoch, seconds or tokens of curves and rates; parameters or seconds "
+            "of accuracy. [default: the first]",
+            metavar="NAME",
         ),
-    ] = "step",
+    ] = None,
     even_if_trained: EvenIfTrained = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -73,13 +75,23 @@ def plot(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Draw figures of runs, predictions or data."""
-    from ..data.scripts import n_words
-    from ..evaluation import plots
-    from .data_stats import label_counts
+    """Draw figures of runs, predictions or data.
+
+    Lines differ in style and marker, bars in hatching, so figures can be read in grey and by
+    colour-blind eyes. The same data gives the same file.
+    """
+    from ..plots import Asked, drawing, save
 
     if kind not in KINDS:
         raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
+    axes = KINDS[kind].axes
+    if axis is not None and axis not in axes:
+        there = (
+            f"expected {', '.join(axes)}" if axes else f"the kind {kind} has no choice of axes; leave it out"
+        )
+        raise UsageError(f"--axis {axis}: {there}")
+    if score is not None and kind != "curves":
+        raise UsageError(f"--score {score}: only curves show a score; leave it out, or take --kind curves")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column,
@@ -89,27 +101,76 @@ def plot(
         "encoding": encoding,
         "max_line_bytes": max_line_bytes,
     }
+    found: Mapping[str, Any]
+    on: str | None = None
     names = {_name(source, sources): source for source in sources}
-    match kind:
-        case "curves" | "rates":
-            histories = {name: plots.read_history(source) for name, source in names.items()}
-            figure = (
-                plots.curves(histories, axis, score) if kind == "curves" else plots.rates(histories, axis)
-            )
-        case "confusion" | "calibration":
+    match KINDS[kind].reads:
+        case "course":
+            found, on = _courses(names)
+        case "reached":
+            found, on = _reached(names)
+        case "predictions":
+            from ..plots.answers import rows_of
+
             found = predictions_of(output, sources, data, even_if_trained=even_if_trained, **flags)
-            figure = plots.confusion_matrices(found) if kind == "confusion" else plots.calibration(found)
-        case _:
+            on = rows_of(found)
+        case "growth":
+            found = _measured(names)
+        case reads:
             tables = {name: read(output, source, **flags) for name, source in names.items()}
-            if kind == "labels":
-                for table in tables.values():
-                    table.labelled()
-                figure = plots.label_histogram({name: label_counts(one) for name, one in tables.items()})
-            else:
-                lengths = {name: [n_words(text) for text in one.texts] for name, one in tables.items()}
-                figure = plots.length_histogram(lengths)
-    plots.save(figure, out)
-    output.result({"file": str(out), "kind": kind, "drawn": list(names)}, f"wrote {out}", str(out))
+            found = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
+    save(drawing(kind)(found, Asked(axis, score, on)), out)
+    output.result({"file": str(out), "kind": kind, "drawn": list(found)}, f"wrote {out}", str(out))
+
+
+def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
+    """Returns the course of each run, and what all were trained on; where that differs, names say it."""
+    from ..plots.histories import read_history, trained_on
+
+    sets = {name: trained_on(run) for name, run in names.items()}
+    alike = len(set(sets.values())) == 1
+    said = {name: name if alike or one is None else f"{name}, on {one}" for name, one in sets.items()}
+    found = {said[name]: read_history(run) for name, run in names.items()}
+    return found, next(iter(sets.values())) if alike else None
+
+
+def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
+    """Returns what each run reached, and the file whose rows judged, where all have the same."""
+    from ..plots.histories import trained_on
+    from ..plots.reached import read_reached
+
+    sets = {trained_on(run) for run in names.values()}
+    on = sets.pop() if len(sets) == 1 else None
+    return {name: read_reached(run) for name, run in names.items()}, on
+
+
+def _measured(names: Mapping[str, Path]) -> dict[str, Any]:
+    """Returns the measurements of all files; two files that measured one name say which is whose."""
+    from ..plots.growth import read_growth
+
+    files = {name: read_growth(path) for name, path in names.items()}
+    measured = [one for of_file in files.values() for one in of_file]
+    return {
+        one if measured.count(one) == 1 else f"{one}, {name}": points
+        for name, of_file in files.items()
+        for one, points in of_file.items()
+    }
+
+
+def _labels(table: "Table") -> dict[str, int]:
+    from .data_stats import label_counts
+
+    table.labelled()
+    return label_counts(table)
+
+
+def _lengths(table: "Table") -> list[int]:
+    from ..data.scripts import n_words
+
+    return [n_words(text) for text in table.texts]
+
+
+_OF_TABLES: dict[str, "Callable[[Table], Any]"] = {"labels": _labels, "lengths": _lengths}
 
 
 def _name(source: Path, sources: list[Path]) -> str:

@@ -34,7 +34,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
         pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
     if counts:
-        pairs.append(("labels", _counted(counts)))
+        unlabelled = about["rows"]["train"] - sum(counts.values())
+        without = f"; {number(unlabelled)} rows without label" if unlabelled else ""
+        pairs.append(("labels", f"{_counted(counts)}{without}"))
     if about.get("drawn"):
         pairs.append(("drawn", f"{_counted(about['drawn'])} an epoch, by task.sampler"))
     if fit["steps"]:
@@ -55,6 +57,8 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     if rows:
         text += "\n\n" + table(["", "accuracy", "macro F1", "log loss", "ECE"], rows)
         text += "\n" + verdict(about)
+    if distilled := about.get("distilled"):
+        text += _taught(distilled)
     if about.get("judged") in JUDGED:
         text += f"\njudged on {JUDGED[about['judged']]}"
     elif first:
@@ -66,6 +70,19 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         )
     ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
+
+
+def _taught(found: dict[str, Any]) -> str:
+    """Says how far a student is from its teacher, and what the teacher reaches."""
+    said = (
+        f"\nanswers as its teacher in {100 * found['agreement']:.1f} % of the {number(found['rows'])} "
+        f"{found['part']} rows, at a divergence of {found['divergence']:.4f} nats"
+    )
+    if teacher := found.get("teacher"):
+        said += (
+            f"; there the teacher has accuracy {teacher['accuracy']:.4f}, macro F1 {teacher['macro_f1']:.4f}"
+        )
+    return said
 
 
 def _scores(about: dict[str, Any], when: str = "") -> list[list[str]]:

@@ -32,6 +32,7 @@ __all__ = [
     "output_of_first",
     "register",
     "say_group",
+    "say_plan",
     "say_stopped",
     "settled",
     "trees",
@@ -98,7 +99,7 @@ def train(
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), out)
     if dry_run:
-        _plan(output, resolved, tables)
+        say_plan(output, resolved, tables)
         return
     folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     if resolved.data.folds is not None and resolved.data.fold is None:
@@ -161,7 +162,8 @@ def settled(
     return choose(*given, tables=tables, on_note=output.note), tables
 
 
-def _plan(output: Output, config: "RunConfig", tables: "Tables | None") -> None:
+def say_plan(output: Output, config: "RunConfig", tables: "Tables | None") -> None:
+    """Prints what a run would be."""
     from ..runs.train import plan
 
     found = plan(config, tables)
@@ -269,7 +271,7 @@ def options() -> Iterator[tuple[str, Parameter]]:
         for name in values
         if task == DEFAULT_TASK
     }
-    return parameters(RunConfig, TASKS.values(), model=MODEL, defaults=varying)
+    return parameters(RunConfig, [TASKS[DEFAULT_TASK]], model=MODEL, defaults=varying)
 
 
 def register(app: typer.Typer) -> None:

@@ -26,7 +26,7 @@ from .language import (
 from .optim import OptimConfig
 from .run import SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
-from .task import DEFAULT_TASK, TASKS, ClassificationConfig, TaskConfig
+from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
 from .train import Course, LoopConfig, TrainConfig
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
@@ -46,6 +46,7 @@ __all__ = [
     "Course",
     "DPOConfig",
     "DataConfig",
+    "DistillationConfig",
     "JudgedConfig",
     "LanguageConfig",
     "Long",

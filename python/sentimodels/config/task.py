@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from .section import Section, flag
 
-__all__ = ["DEFAULT_TASK", "TASKS", "ClassificationConfig", "TaskConfig"]
+__all__ = ["DEFAULT_TASK", "TASKS", "ClassificationConfig", "DistillationConfig", "TaskConfig"]
 
 _EXPECTED = "expected none, balanced, or a positive number for each class, as in [1, 2]"
 
@@ -70,22 +70,55 @@ class ClassificationConfig(Section):
         return _positive_weights(weights)
 
 
+class DistillationConfig(Section):
+    """The answers of another model, a teacher, for each text."""
+
+    kind: Literal["distillation"] = Field(
+        default="distillation", description="Task that the model is trained for."
+    )
+    teacher: str = Field(default="", description="Run directory or ensemble that is the teacher.")
+    teacher_sha256: str | None = Field(
+        default=None, description="SHA-256 of the teacher's manifest; senti distill writes it."
+    )
+    loss: Literal["kl", "logits"] = Field(
+        default="kl",
+        description="Distance to the teacher: kl, the divergence of the probabilities at the temperature, or "
+        "logits, the mean squared difference of the logits.",
+        json_schema_extra=flag("--loss", "KIND"),
+    )
+    temperature: float = Field(
+        default=2.0,
+        gt=0,
+        le=100,
+        description="Temperature of both answers in the loss kl; higher ones say more of unlikely labels.",
+        json_schema_extra=flag("--temperature", "T"),
+    )
+    label_weight: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Weight of the labels in the loss of rows that have one; the teacher has the rest.",
+        json_schema_extra=flag("--label-weight", "SHARE"),
+    )
+
+
 # By kind; the first is what `senti train` does unless told otherwise.
 TASKS: dict[str, type[Section]] = {
-    get_args(section.model_fields["kind"].annotation)[0]: section for section in (ClassificationConfig,)
+    get_args(section.model_fields["kind"].annotation)[0]: section
+    for section in (ClassificationConfig, DistillationConfig)
 }
 DEFAULT_TASK = next(iter(TASKS))
 
 
 class _ByKind:
-    """Reads a section by its `kind`: a union with tags, also while it has one member."""
+    """Reads a section by its `kind`: a union with tags, of the members of `TASKS`."""
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         choices = {kind: handler.generate_schema(section) for kind, section in TASKS.items()}
         return core_schema.tagged_union_schema(choices, discriminator="kind")
 
 
-TaskConfig = Annotated[ClassificationConfig, _ByKind()]
+TaskConfig = Annotated[ClassificationConfig | DistillationConfig, _ByKind()]
 
 
 def _positive_weights(weights: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Readers of files whose rows are lines: Kaggle phrases, SST-2, rt-polarity; and folders.
+"""Readers of files whose rows are lines: plain texts, Kaggle phrases, SST-2, rt-polarity; and folders.
 
 Not for files with quoting or named columns (`columns.py`). Lines end at LF only: a
 phrase may hold U+0085 or a no-break space. Nothing is a missing value: "None" and
@@ -58,6 +58,15 @@ def read_pairs(file: TextFile, rows: Rows, label_at: int) -> None:
         if len(fields) != 2:
             raise DataError(f"{rows.path}: line {number}: {len(fields)} columns instead of 2")
         if not rows.add(fields[1 - label_at], fields[label_at], line=number):
+            return
+
+
+def read_plain(file: TextFile, rows: Rows) -> None:
+    """Reads a text a line; what is no text, an empty line, is left out."""
+    for line in file.lines():
+        if not line.strip():
+            rows.pass_over()
+        elif not rows.add(line):
             return
 
 

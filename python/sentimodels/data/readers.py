@@ -10,7 +10,15 @@ from typing import Any
 
 from ..errors import DataError
 from .columns import Columns, read_json_lines, read_parquet, read_separated
-from .lines import KAGGLE_HEADER, label_side, read_pairs, read_phrases, read_polarity, read_review_folder
+from .lines import (
+    KAGGLE_HEADER,
+    label_side,
+    read_pairs,
+    read_phrases,
+    read_plain,
+    read_polarity,
+    read_review_folder,
+)
 from .opening import TextFile, open_text, plain_suffix
 from .row_buffer import Blank, Rows, listed
 from .rules import check_trainable, guarded
@@ -30,6 +38,7 @@ FORMATS = {
     "tsv": "tab-separated with a header, quotes as in CSV",
     "jsonl": "one JSON object a line",
     "parquet": "Parquet (needs pyarrow)",
+    "lines": "texts without labels, one a line; only where --format says so",
 }
 
 # How many lines decide what a file without a telling suffix is.
@@ -183,6 +192,8 @@ def _read_rows(
             read_phrases(file, rows)
         case "pairs":
             read_pairs(file, rows, side or 0)
+        case "lines":
+            read_plain(file, rows)
         case "jsonl":
             read_json_lines(file, rows, asked, clean=clean)
         case "csv" | "tsv":

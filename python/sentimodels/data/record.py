@@ -8,8 +8,8 @@ and scored on. Two files: `training_data.json` and `training_texts.npz` (no pick
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -25,6 +25,8 @@ from .writers import write_atomically
 
 JSON_NAME = "training_data.json"
 TEXTS_NAME = "training_texts.npz"
+# Beginning of the roles of what the teachers of a student were trained on.
+TEACHER = "teacher-"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,27 @@ class TrainingRecord:
                 for role, table in tables.items()
                 if table is not None and table.numbers is not None
             },
+        )
+
+    def taught_by(self, teachers: "Iterable[TrainingRecord]") -> "TrainingRecord":
+        """Returns the record of a student: it knows of its teachers' training texts through them."""
+        known = list(teachers)
+        sources, rows = list(self.sources), dict(self.rows)
+        for teacher in known:
+            for source in teacher.sources:
+                if source.role != "train" and not source.role.startswith(TEACHER):
+                    continue
+                # Two teachers may have been trained on other rows of one file.
+                role = f"{TEACHER}{sum(one.role.startswith(TEACHER) for one in sources)}"
+                sources.append(replace(source, role=role))
+                if source.role in teacher.rows:
+                    rows[role] = teacher.rows[source.role]
+        return replace(
+            self,
+            sources=tuple(sources),
+            exact=np.unique(np.concatenate([self.exact, *(one.exact for one in known)])),
+            folded=np.unique(np.concatenate([self.folded, *(one.folded for one in known)])),
+            rows=rows,
         )
 
     def files(self) -> dict[str, bytes]:
@@ -126,6 +149,12 @@ class TrainingRecord:
     def trained_on(self, table: Table) -> Source | None:
         """Returns the training source that has rows of this table, if one has."""
         return self._source("train", table) if self.shared("train", table).any() else None
+
+    def learned_from(self, table: Table) -> NDArray[np.bool_]:
+        """Returns which rows are those very rows of a file that the run, or a teacher of it, learned from."""
+        roles = ["train", *(one.role for one in self.sources if one.role.startswith(TEACHER))]
+        found: NDArray[np.bool_] = np.logical_or.reduce([self.shared(role, table) for role in roles])
+        return found
 
     def shared(self, role: str, table: Table) -> NDArray[np.bool_]:
         """Returns which rows are those very rows of a file that the run used as `role`."""

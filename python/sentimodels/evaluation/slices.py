@@ -7,13 +7,13 @@ Korn and Graubard 1998). One part in twenty differs from the whole by chance alo
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sentitok.scripts import script_of
 
 from ..data.scripts import n_words
 from .predictions import Predictions
@@ -31,8 +31,6 @@ _CONTRAST = re.compile(
     r"\b(?:but|however|although|though|yet|despite|except|instead|unfortunately|while|whereas)\b",
     re.IGNORECASE,
 )
-# Scripts that one language mixes.
-_TOGETHER = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 
 
 def slices(
@@ -139,16 +137,10 @@ def _by_length(value: str) -> int:
     return int(value.split("-")[0])
 
 
-@lru_cache(maxsize=1 << 16)
-def _script_of(char: str) -> str:
-    name = unicodedata.name(char, "").split()
-    return _TOGETHER.get(name[0], "CJK" if name[0] == "CJK" else name[0].capitalize()) if name else "other"
-
-
 def _script(text: str) -> str:
     """Returns the script of most letters of a text, by the names of the characters."""
     counts: dict[str, int] = {}
     for char in text:
         if char.isalpha():
-            counts[_script_of(char)] = counts.get(_script_of(char), 0) + 1
+            counts[script_of(char)] = counts.get(script_of(char), 0) + 1
     return max(counts, key=lambda script: (counts[script], script)) if counts else "no letters"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..config import RunConfig
+from ..config import ClassificationConfig, RunConfig
 from ..data.scripts import n_words, stands_alone
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError
@@ -231,6 +231,7 @@ def _stepped(config: RunConfig, table: Table, tables: Tables, clock: Callable[[]
     course = config.train.course(len(tables.train))
     size = max(1, min(course.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
     n_classes = len(tables.labels)
+    assert isinstance(config.task, ClassificationConfig)  # a distillation names its architecture
     weights = settled(config.task.class_weights, tables.labels.names)
     train = config.train.model_copy(
         update={"batch_size": size, "max_steps": _STEPS, "epochs": 1, "accumulate": 1, "log_every": 1}

@@ -23,7 +23,10 @@ _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
 _SCORES = ("accuracy", "macro_f1", "log_loss", "ece")
 # Keys that name files of the machine that trained.
-_FILES = ("data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors", "train.init_from")
+_FILES = (
+    "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors", "train.init_from",
+    "task.teacher",
+)  # fmt: skip
 
 
 def card(folder: Path) -> dict[str, Any]:

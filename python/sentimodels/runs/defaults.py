@@ -13,7 +13,8 @@ Tree = Mapping[str, Mapping[str, Any]]
 
 # Models that learn in `fit` need no steps after it.
 _FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
-_TRANSFORMER: Tree = {"optim": {"lr": 1e-3}, "task": {"mixup": 0.2}}
+_RATE_OF_TRANSFORMERS: Tree = {"optim": {"lr": 1e-3}}
+_TRANSFORMER: Tree = {**_RATE_OF_TRANSFORMERS, "task": {"mixup": 0.2}}
 
 # A model that knows its language is moved a little, as in Devlin et al. 2019, 4.
 _FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "batch_size": 32}}
@@ -27,6 +28,13 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
     ("encoder", "classification"): _TRANSFORMER,
     ("bert", "classification"): _TRANSFORMER,
     ("gpt", "classification"): _TRANSFORMER,
+    # Bags learn the teacher's likeliest labels in `fit`.
+    ("tfidf", "distillation"): _FITTED,
+    ("nb", "distillation"): _FITTED,
+    ("bow", "distillation"): _FITTED,
+    ("encoder", "distillation"): _RATE_OF_TRANSFORMERS,
+    ("bert", "distillation"): _RATE_OF_TRANSFORMERS,
+    ("gpt", "distillation"): _RATE_OF_TRANSFORMERS,
 }
 
 

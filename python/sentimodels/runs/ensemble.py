@@ -6,6 +6,7 @@ chosen as well, by greedy forward selection (`evaluation/selection.py`). On disk
 that names its members, with the hash of each one's manifest; nothing is copied.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -149,6 +150,13 @@ def members_of(folder: Path) -> list[Path] | None:
     if not (folder / FILE).is_file():
         return None
     return [folder / member["run"] for member in read_ensemble(folder)["members"]]
+
+
+def predictor_hash(folder: Path) -> str | None:
+    """Returns the hash of a run; of an ensemble that of the file that names its runs and their hashes."""
+    if (folder / FILE).is_file():
+        return hashlib.sha256((folder / FILE).read_bytes()).hexdigest()
+    return manifest_hash(folder)
 
 
 def verify_ensemble(folder: Path) -> list[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "ALIGNMENT",
     "PRESETS",
     "is_alignment",
+    "is_distillation",
     "is_language",
     "is_translation",
     "load_language_config",
@@ -78,6 +79,12 @@ def is_translation(tree: Mapping[str, Any]) -> bool:
     return isinstance(task, Mapping) and task.get("kind") == "seq2seq"
 
 
+def is_distillation(tree: Mapping[str, Any]) -> bool:
+    """Whether a configuration is that of a classifier that a teacher taught."""
+    task = tree.get("task", {})
+    return isinstance(task, Mapping) and task.get("kind") == "distillation"
+
+
 def is_alignment(folder: Path) -> bool:
     """Whether a run directory is that of a language model that was aligned, or is being aligned."""
     return (folder / ALIGNMENT).is_file()
@@ -88,7 +95,8 @@ def training_command(folder: Path) -> str:
     if is_alignment(folder):
         return "align"
     tree = read_toml(folder / "config.toml")
-    return "translate train" if is_translation(tree) else "pretrain" if is_language(tree) else "train"
+    kinds = {"translate train": is_translation, "pretrain": is_language, "distill": is_distillation}
+    return next((command for command, is_one in kinds.items() if is_one(tree)), "train")
 
 
 def load_language_config(folder: Path) -> LanguageConfig:

@@ -1,6 +1,6 @@
 """`evaluate` and `report`: one file of predictions in, everything worth saying out.
 
-Not for printing (`cli/evaluate.py`) nor for drawing (`evaluation/plots.py`). A report is plain
+Not for printing (`cli/evaluate.py`) nor for drawing (`plots/`). A report is plain
 values that JSON knows. It refuses a file that was trained on, and tells rows that
 were training texts from those that were not.
 """
@@ -52,11 +52,12 @@ def evaluate(
     """
     records = records_of(run) if run is not None else []
     for record in records:
-        trained = int(record.shared("train", table).sum())
+        trained = int(record.learned_from(table).sum())
         if trained and not allow_trained:
+            who = "run" if record.shared("train", table).any() else "teacher of the run"
             raise DataError(
-                f"{table.source}: the run was trained on {trained:,} of these {len(table):,} rows; scores on "
-                "them would be too good. Give other rows (--where), another file, or --even-if-trained"
+                f"{table.source}: the {who} was trained on {trained:,} of these {len(table):,} rows; scores "
+                "on them would be too good. Give other rows (--where), another file, or --even-if-trained"
             )
     temperature = float(getattr(predictor, "temperature", 1.0))
     found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)

@@ -7,10 +7,12 @@ should know of them, such as guesses and leaks, is in `notes`.
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
 from ..data.folding import fold
@@ -18,9 +20,11 @@ from ..data.folds import folds
 from ..data.labels import Labels
 from ..data.leaks import leaks
 from ..data.readers import read_table, training_table
+from ..data.row_buffer import Blank
 from ..data.split import split
 from ..data.table import Table
 from ..errors import ConfigError, DataError
+from .taught import Taught
 
 __all__ = ["Tables", "check_files", "read_tables"]
 
@@ -32,16 +36,25 @@ _TEST_SHARE = 0.1
 
 
 class Tables:
-    """The tables of a run and what is to be said about them."""
+    """The tables of a run and what is to be said about them.
 
-    def __init__(self, data: DataConfig) -> None:
+    Args:
+        data: `[data]`.
+        labels: those of a teacher, with whom rows need none of their own; otherwise each row has one.
+    """
+
+    # What a teacher answers to the rows; `None` where labels alone teach.
+    taught: Taught | None = None
+
+    def __init__(self, data: DataConfig, labels: Labels | None = None) -> None:
         if not data.train:
             raise ConfigError(
                 "data.train: name the file of the training texts, as in senti train reviews.csv"
             )
         self.notes: list[str] = []
+        self._blank: Blank = "error" if labels is None else "keep"
         whole = self._read(data, data.train, training_table, data.where, limit=data.limit, skip=data.skip)
-        self.labels = Labels.from_values(whole.labelled())
+        self.labels = Labels.from_values(whole.labelled()) if labels is None else labels
         if len(self.labels) < 2:
             raise DataError(
                 f"{data.train}: every row has the label {self.labels[0]!r}; train on two labels or more"
@@ -63,6 +76,9 @@ class Tables:
             of_rest = int(1e12 * data.valid_share * n_rows / len(whole)) / 1e12
             whole, self.valid = self._cut(whole, "valid", of_rest, data.split_seed)
         self.train = whole
+        if labels is not None:
+            self._known(self.train)
+            self.valid, self.test = self._all_or_none(self.valid), self._all_or_none(self.test)
         others = {name: t for name, t in (("valid", self.valid), ("test", self.test)) if t is not None}
         for name, table in others.items():
             self._known(table)
@@ -92,7 +108,7 @@ class Tables:
         """Returns tables that are there already, as parts of a benchmark are."""
         made = cls.__new__(cls)
         made.notes, made.train, made.valid, made.test = [], train, valid, test
-        made.labels = Labels.from_values(train.labelled())
+        made.labels, made._blank = Labels.from_values(train.labelled()), "error"
         for table in (valid, test):
             if table is not None:
                 made._known(table)
@@ -107,7 +123,7 @@ class Tables:
             return
         self.train = self.train.take(kept)
         self.notes.append(f"{dropped:,} training rows with a text of {name} are left out")
-        if set(self.train.labelled()) != set(self.labels.names):
+        if self._blank == "error" and set(self.train.labelled()) != set(self.labels.names):
             raise DataError(
                 f"{self.train.source}: without the rows whose text is in {other.source}, a label has no row; "
                 "give other files"
@@ -117,17 +133,43 @@ class Tables:
         """Refuses labels that are not in training, before anything is trained."""
         if table.labels is not None:
             try:
-                self.labels.encode(table.labelled())
+                self.classes(table)
             except DataError as error:
                 raise DataError(f"{table.source}: {error}") from error
+
+    def _all_or_none(self, table: Table | None) -> Table | None:
+        """Returns a part that judges with a label in each row, or with none."""
+        if table is None or table.labels is None or "" not in table.labels:
+            return table
+        self.notes.append(
+            f"{table.source}: some rows that judge have no label, so the teacher's answers judge all of them"
+        )
+        return replace(table, labels=None)
+
+    def classes(self, table: Table) -> NDArray[np.int64]:
+        """Returns the class of each row, `(n,)`; with a teacher -1 where a row has no label.
+
+        Raises:
+            DataError: if a label is not one of the run's.
+        """
+        if self._blank == "error":
+            return self.labels.encode(table.labelled())
+        found = np.full(len(table), -1, dtype=np.int64)
+        if table.labels is not None:
+            known = [row for row, label in enumerate(table.labels) if label != ""]
+            found[known] = self.labels.encode(table.labels[row] for row in known)
+        return found
 
     def _read(
         self, data: DataConfig, path: str, reader: Callable[..., Table], where: str | None, **some: Any
     ) -> Table:
         columns = (data.text_column, data.label_column, data.group_column)
+        # A text a line has no label, so rows that judge texts of lines may come in any format.
+        format = None if data.format == "lines" and path != data.train else data.format
         table = reader(
-            path, *columns, data.format, where=where, encoding=data.encoding,
-            max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape, **some,
+            path, *columns, format, where=where, encoding=data.encoding,
+            max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape,
+            blank_labels=self._blank, **some,
         )  # fmt: skip
         self.notes += [note for note in table.notes if note not in self.notes]
         return table
@@ -139,8 +181,8 @@ class Tables:
 
     def counts(self) -> dict[str, int]:
         """Returns how many training rows each label has."""
-        given = self.train.labelled()
-        found = np.bincount(self.labels.encode(given), minlength=len(self.labels))
+        given = self.classes(self.train)
+        found = np.bincount(given[given >= 0], minlength=len(self.labels))
         return dict(zip(self.labels.names, found.tolist(), strict=True))
 
 

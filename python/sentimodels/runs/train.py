@@ -33,8 +33,8 @@ from ..evaluation.metrics import scores
 from ..evaluation.predictions import of_logits
 from ..inference import text_logits
 from ..models import Fits, build
-from ..tasks.class_weights import settled
 from ..tasks.classification import Classification, evaluation
+from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
@@ -49,6 +49,8 @@ from .pretrained import load_pretrained
 from .processes import check_together
 from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
+from .tasks import settled_task, task_of
+from .taught import check_taught, compared
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
 
@@ -90,6 +92,7 @@ def train(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_files(config)
+    check_taught(config, tables)
     check_together(config)
     processes = Distributed.start(config.train.device)
     if processes.main:  # others may come here once the first has begun the run
@@ -98,9 +101,9 @@ def train(
     found = tables or read_tables(config)
     encoder = encoder_of_start(config) or encoder_for(config, found.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
-    weights = settled(config.task.class_weights, found.labels.names)
-    task = config.task.model_copy(update={"class_weights": weights})
-    config = config.model_copy(update={"data": encoder.data, "task": task})
+    config = config.model_copy(
+        update={"data": encoder.data, "task": settled_task(config, found.labels.names)}
+    )
     config = with_baseline(config, baseline)
     with _heard(processes, config, out, on_record) as told:
         return _train(
@@ -139,6 +142,7 @@ def resume(
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
     config = with_baseline(load_config(out), baseline)
+    check_taught(config, tables)
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     check_together(config)
@@ -194,12 +198,13 @@ def _train(
     torch.use_deterministic_algorithms(config.train.deterministic)
     _seed(config.train.seed)
     began = time.perf_counter()
-    n_classes = len(tables.labels)
-    encoded, labels = encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled())
+    n_classes, taught = len(tables.labels), tables.taught
+    encoded, labels = encoder.encode(tables.train.texts), tables.classes(tables.train)
     valid = valid_labels = None
     if tables.valid is not None:
         valid = encoder.encode(tables.valid.texts)
-        valid_labels = tables.labels.encode(tables.valid.labelled())
+        if taught is None or tables.valid.labels is not None:
+            valid_labels = tables.classes(tables.valid)
     _say_cut(say, encoded, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(
@@ -210,10 +215,9 @@ def _train(
     if tables.valid is not None and valid_labels is not None and not tables.judged_on_test:
         crossed = CrossFit(valid_labels, tables.valid.groups, out)
     told = None if crossed is None else crossed.update
-    task = Classification(
-        config.task, config.train, encoded, labels, valid, valid_labels, n_classes=n_classes, on_answers=told
-    )
-    task.check(module)
+    task = task_of(config, tables, encoded, labels, valid, valid_labels, told)
+    if isinstance(task, Classification):
+        task.check(module)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on and processes.main:
@@ -226,13 +230,14 @@ def _train(
             say(note)
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
+        record = record if taught is None else record.taught_by(taught.records)
         begin_run(out, from_anywhere(config), encoder, tables.labels, record)
     encoded_s = time.perf_counter() - began
     # A run that is stopped before its first evaluation makes one for its user; it has no part in the run.
     if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
         crossed.load()
     if isinstance(module, Fits) and not goes_on:
-        module.fit(encoded, labels, config.train.seed)
+        module.fit(encoded, labels if taught is None else taught.train.argmax(1), config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
@@ -262,23 +267,34 @@ def _train(
         "temperature": temperature,
         **({"chosen": dict(chosen)} if chosen else {}),
     }
-    if valid is not None and valid_labels is not None and tables.valid is not None:
+    if valid is not None and tables.valid is not None:
         logits = text_logits(module, valid, device=trainer.device, bfloat16=trainer.bfloat16)
         if not fit.steps:  # it learned by itself, so no step has told how it does
             if crossed is not None:
                 crossed.update(logits)
-            found = evaluation(logits, valid_labels)
+            if isinstance(task, Distillation):
+                found = task.evaluation(logits)
+            else:
+                assert valid_labels is not None  # `classes` has seen to it
+                found = evaluation(logits, valid_labels)
             said = {"step": 0, "epoch": 0.0, **found.scores, "monitor": found.monitor}
             said |= {"seconds": round(fitted_s, 3), "tokens": 0}
             write_record(out, said)
             if on_record is not None:
                 on_record(said | {"total_steps": 0, "padding": 0.0})
-        about["temperature"] = fit_temperature(logits, valid_labels)
-        about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
+        if valid_labels is not None:
+            about["temperature"] = fit_temperature(logits, valid_labels)
+            about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
+        if taught is not None and taught.valid is not None:
+            cooled = logits / np.float32(about["temperature"])
+            about["distilled"] = compared(tables, "valid", tables.valid, cooled, taught.valid)
     judged = judge(tables, crossed)
     if tables.test is not None and judged == "test":
         answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
         about["test"] = _scores(tables, tables.test, answers, about["temperature"])
+        if taught is not None and taught.test is not None:
+            cooled = answers / np.float32(about["temperature"])
+            about["distilled"] = compared(tables, "test", tables.test, cooled, taught.test)
         answered = of_logits(tables.labels, answers, tables.test)
     elif crossed is not None and tables.valid is not None and judged == "crossed":
         answered = of_logits(tables.labels, crossed.logits(), tables.valid)
@@ -286,7 +302,7 @@ def _train(
     if judged is not None:
         about["judged"] = judged
         done = fit.stop not in ("stopped", "not finite")
-        with_tfidf = config.train.baseline and config.arch != "tfidf" and done
+        with_tfidf = config.train.baseline and config.arch != "tfidf" and done and bool((labels >= 0).all())
         about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
     if crossed is not None and fit.stop != "stopped":
         crossed.remove()
@@ -296,9 +312,9 @@ def _train(
     return about
 
 
-def _drawn(task: Classification, tables: Tables) -> dict[str, dict[str, int]]:
+def _drawn(task: Classification | Distillation, tables: Tables) -> dict[str, dict[str, int]]:
     """Returns how many rows of each label an epoch draws, where it is not those there are."""
-    rows = task.drawn()
+    rows = task.drawn() if isinstance(task, Classification) else None
     if rows is None:
         return {}
     return {"drawn": dict(zip(tables.labels.names, np.rint(rows).astype(int).tolist(), strict=True))}

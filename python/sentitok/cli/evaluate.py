@@ -4,14 +4,19 @@ Not for measuring: `sentitok.evaluate` does that.
 """
 
 import math
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .output import Output, number, of_total, table
 from .train import Format, MaxLineBytes, Threads
+
+if TYPE_CHECKING:
+    from sentitok import Tokenizer
+    from sentitok.figures.tokenizers import Counts
 
 # Measure, heading, and how it is written.
 _MEASURES = (
@@ -39,6 +44,15 @@ def evaluate(
         ),
     ] = None,
     per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file separately.")] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw bytes per token by script, vocabulary size, coverage and frequencies: .png, .svg or "
+            ".pdf. Needs the extra plot.",
+        ),
+    ] = None,
     format: Format = None,
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
@@ -55,21 +69,26 @@ def evaluate(
     if not (chosen and texts):
         raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
+    if plot is not None:
+        _check_plot(plot)
     check_format(format)
     limit = size(max_line_bytes, "--max-line-bytes")
     total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
     loaded = [sentitok.Tokenizer.from_file(path) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
     found: list[dict[str, Any]] = []
+    drawn: dict[str, Counts] = {}
     with output.progress() as progress:
         for group in groups:
             for path, tokenizer in zip(chosen, loaded, strict=True):
                 before = sum(row["bytes"] for row in found)
+                counts = None if plot is None else _counts(drawn, path, tokenizer, group if per_file else [])
                 measured = measure(
                     tokenizer,
                     documents(group, format, max_line_bytes=limit),
                     threads=threads,
                     progress=of_total(progress, total, before),
+                    seen=None if counts is None else counts.add,
                 )
                 # JSON knows no NaN: a measure of nothing is null.
                 values = {
@@ -78,9 +97,49 @@ def evaluate(
                 }
                 found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
     text = _table(found, per_file) if output.human else ""
-    output.result(
-        {"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found)
-    )
+    value: dict[str, Any] = {"evaluations": found}
+    if plot is not None:
+        from sentitok.figures.canvas import save
+        from sentitok.figures.tokenizers import figure
+
+        save(figure(drawn, ", ".join(text.name for text in texts)), plot)
+        value["plot"] = str(plot)
+        text += f"\nwrote {plot}\n" if text else ""
+    output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
+
+
+def _check_plot(plot: Path) -> None:
+    """Refuses a figure that could not be written, before minutes are spent on it.
+
+    Raises:
+        AnswerIsNoError: if matplotlib is missing.
+        UsageError: if the suffix names no format.
+    """
+    try:
+        found = find_spec("matplotlib") is not None
+    except ValueError:  # blocked by an entry in sys.modules
+        found = False
+    if not found:
+        raise AnswerIsNoError(
+            '--plot: figures need matplotlib; install the extra: pip install "sentitok[plot]"'
+        )
+    from sentitok.figures.canvas import check
+
+    try:
+        check(plot)
+    except ValueError as error:
+        raise UsageError(f"--plot {error}") from None
+
+
+def _counts(drawn: "dict[str, Counts]", path: Path, tokenizer: "Tokenizer", files: list[Path]) -> "Counts":
+    """Returns what counts for the figure, under a name of its own."""
+    from sentitok.figures.tokenizers import Counts
+
+    name = f"{path.name}, {files[0].name}" if files else path.name
+    if name in drawn:
+        name = f"{path}, {files[0]}" if files else str(path)
+    drawn[name] = Counts(tokenizer.vocab_size)
+    return drawn[name]
 
 
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
@@ -116,5 +175,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok eval tokenizer.json corpus.txt",
             "sentitok eval tokenizer.json merged.json corpus.txt --json",
+            "sentitok eval tokenizer.json merged.json corpus.txt --plot eval.svg",
         ),
     )(evaluate)

@@ -1,0 +1,202 @@
+"""A BiLSTM that a mixture teaches, beside the same BiLSTM alone, on the Kaggle phrases.
+
+    python benches/models/distill.py --small             # a minute: few rows, small sizes, two seeds
+    python benches/models/distill.py --out runs/distill  # hours: teachers, then five seeds of both; on dev
+    python benches/models/distill.py --out runs/distill --test   # once, when nothing is left to choose
+
+The teacher is a mixture of the rows of `MEMBERS`, its members and weights chosen on dev as for the page of
+results; it learns from the training part, as the students do, and answers that part. Both students have the
+configuration of the row `lstm`; one has the teacher beside the labels. The bar is half a point of accuracy.
+Dev chooses, so it says nothing final: `--test` judges on the sealed part and writes a result file. Runs are
+kept in `--out`, and a stopped benchmark goes on with the next run.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from parts import Parts, fingerprints, kaggle
+from result import RESULTS, changed, digest, load, settings, stamp, unpack, write
+from rows import KAGGLE, SMALL, Tree
+from run_all import data_folder, fewer
+from train_one import by_group, configured, scored
+
+from sentimodels.classifier import Classifier
+from sentimodels.config import RunConfig
+from sentimodels.data import Table
+from sentimodels.data.opening import hash_rows
+from sentimodels.distillation import distill
+from sentimodels.evaluation.joint_intervals import Joint, difference
+from sentimodels.evaluation.predictions import Predictions, predict
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import finished
+from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import resume, train
+
+TARGET = RESULTS / "distillation.json"
+ROW = "lstm"
+# Rows among which dev chooses the teacher: the kinds that mixtures of the page are made of.
+MEMBERS = ("bow", "tfidf, characters", "cnn", "lstm", "encoder", "gpt")
+SEEDS = 5
+# Points of accuracy that a teacher must be worth.
+BAR = 0.005
+# Settings of the student that differ from the defaults of `[task]`; chosen on dev.
+TASK: Tree = {}
+ALONE, TAUGHT = "alone", "taught"
+
+
+def tree_of(name: str, small: bool) -> Tree:
+    """The configuration of a row, or of its quick version."""
+    tree = next(row.tree for row in KAGGLE if row.name == name)
+    return {**tree, **SMALL[name].change} if small else tree
+
+
+def taught(tree: Tree, teacher: Path) -> Tree:
+    """The same configuration with a teacher beside the labels."""
+    return {**tree, "task": {"kind": "distillation", "teacher": str(teacher), **TASK}}
+
+
+def trained(config: RunConfig, parts: Parts, folder: Path) -> Path:
+    """Trains a run, unless it is there; one that was stopped goes on."""
+    if finished(folder):
+        return folder
+    tables = Tables.of(parts.train, parts.dev)
+    if (folder / "config.toml").is_file():
+        resume(folder, tables=tables, baseline=False)
+    else:
+        train(config, folder, tables=tables, baseline=False)
+    return folder
+
+
+def teach(names: tuple[str, ...], parts: Parts, out: Path, small: bool, data: Path) -> Path:
+    """Trains the members of the teacher and chooses among them on dev."""
+    folder = out / "teacher"
+    if (folder / "ensemble.json").is_file():
+        return folder
+    runs, members, probs = [], [], []
+    for name in names:
+        config = configured(tree_of(name, small), 0, data)
+        runs.append(trained(config, parts, out / f"member-{name.replace(', ', '-')}"))
+        members.append(Classifier.load(runs[-1]))
+        probs.append(members[-1].predict_proba(parts.dev.texts))
+        reached = scored(predict(members[-1], parts.dev))["accuracy"]
+        print(f"member {name}: dev {reached:.4f}", flush=True)
+    truth = members[0].labels.encode(parts.dev.labelled())
+    made, chosen = Ensemble.select(members, probs, truth)
+    folder.mkdir(parents=True, exist_ok=True)
+    made.save(folder, [runs[place] for place in chosen], hash_rows(parts.dev.texts, parts.dev.labels))
+    said = ", ".join(
+        f"{names[place]} {weight:.2f}" for place, weight in zip(chosen, made.weights, strict=True)
+    )
+    print(f"teacher: {said}; dev {scored(predict(made, parts.dev))['accuracy']:.4f}", flush=True)
+    return folder
+
+
+def students(parts: Parts, teacher: Path, out: Path, seeds: int, small: bool, data: Path) -> None:
+    """Trains the row with each seed, alone and taught."""
+    for seed in range(seeds):
+        tree = tree_of(ROW, small)
+        trained(configured(tree, seed, data), parts, out / f"{ALONE}-{seed}")
+        folder = out / f"{TAUGHT}-{seed}"
+        if not finished(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # one that was stopped begins again
+            config = configured(taught(tree, teacher), seed, data)
+            distill(config, folder, tables=Tables.of(parts.train, parts.dev), baseline=False)
+        reached = [
+            scored(predict(Classifier.load(out / f"{kind}-{seed}"), parts.dev))["accuracy"]
+            for kind in (ALONE, TAUGHT)
+        ]
+        print(f"seed {seed}: dev {reached[0]:.4f} alone, {reached[1]:.4f} taught", flush=True)
+
+
+def judged(out: Path, seeds: int, table: Table) -> tuple[dict[str, list[dict[str, Any]]], Joint]:
+    """Returns the scores of all seeds of both on a table, and by how much teaching is better."""
+    scores: dict[str, list[dict[str, Any]]] = {}
+    right: dict[str, NDArray[np.int64]] = {}
+    rows = np.zeros(0, np.int64)
+    for kind in (ALONE, TAUGHT):
+        answers: list[Predictions] = [
+            predict(Classifier.load(out / f"{kind}-{seed}"), table).labelled() for seed in range(seeds)
+        ]
+        scores[kind] = [scored(one) for one in answers]
+        counted = [by_group(one) for one in answers]
+        rows = unpack(counted[0]["rows"])
+        right[kind] = np.stack([unpack(one["right"]) for one in counted])
+    return scores, difference(right[ALONE], right[TAUGHT], rows)
+
+
+def tell(place: str, scores: dict[str, list[dict[str, Any]]], gain: Joint) -> bool:
+    """Prints what was reached; returns whether the bar is met."""
+    for kind, of_seeds in scores.items():
+        accuracies = [one["accuracy"] for one in of_seeds]
+        print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
+    met = gain.value >= BAR
+    print(f"{place}: taught less alone {100 * gain.value:+.2f} points ({100 * gain.low:+.2f} to "
+          f"{100 * gain.high:+.2f}), bar {100 * BAR:+.1f}: {'met' if met else 'missed'}")  # fmt: skip
+    return met
+
+
+def small() -> int:
+    """The quick version: that all of it runs, and that a student learns its teacher."""
+    (whole,) = kaggle(data_folder())
+    parts = fewer(whole, SMALL[ROW].limit)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        teacher = teach(("bow", "tfidf"), parts, out, False, data_folder())
+        students(parts, teacher, out, 2, True, data_folder())
+        scores, gain = judged(out, 2, parts.dev)
+        tell("dev", scores, gain)
+    missed = [one["accuracy"] for one in scores[TAUGHT] if one["accuracy"] < SMALL[ROW].least]
+    for accuracy in missed:
+        print(f"below its bar: {ROW} taught, small: dev accuracy {accuracy:.4f}, bar {SMALL[ROW].least}")
+    return 1 if missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/distill"))
+    parser.add_argument("--small", action="store_true", help="few rows and small sizes")
+    parser.add_argument("--test", action="store_true", help="judge on the sealed part, and write the result")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    data, before = data_folder(), load()
+    if not data.is_dir():
+        parser.error(f"no data sets at {data}; set SENTITOK_DATA to their folder")
+    if asked.small:
+        return small()
+    if touched := changed(ROW, taught=True):
+        parser.error(f"{', '.join(touched)}: changed since the commit, and a result must be of a commit")
+    (parts,) = kaggle(data)
+    if asked.test and not all(finished(asked.out / f"{TAUGHT}-{seed}") for seed in range(SEEDS)):
+        parser.error(f"{asked.out}: not all seeds are trained; run it without --test first")
+    teacher = teach(MEMBERS, parts, asked.out, False, data)
+    students(parts, teacher, asked.out, SEEDS, False, data)
+    of_dev, gain_on_dev = judged(asked.out, SEEDS, parts.dev)
+    met = tell("dev", of_dev, gain_on_dev)
+    if not asked.test:
+        return 0 if met else 1
+    of_sealed, gain = judged(asked.out, SEEDS, parts.sealed())
+    met = tell("sealed", of_sealed, gain)
+    tree = settings(resolve(taught(tree_of(ROW, False), Path("teacher"))))
+    write(TARGET, {
+        "set": "kaggle", "row": f"{ROW}, taught", "config": tree, "config_sha256": digest(tree),
+        "stamp": stamp(ROW, "python benches/models/distill.py --test", before, taught=True),
+        "data": fingerprints("kaggle", data), "members": list(MEMBERS), "bar": BAR,
+        "scores": {"dev": of_dev, "sealed": of_sealed},
+        "gain": {"dev": asdict(gain_on_dev), "sealed": asdict(gain)},
+    })  # fmt: skip
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""`senti distill`: flags and TOML -> `RunConfig` -> a student that answers as its teacher does.
+
+Not for training, which is one call, nor for the options that set a key of the configuration
+(`options.py`). Flags go above `--set`, that above `--config`, that above what the teacher read.
+"""
+
+from collections.abc import Iterator
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .options import MODEL, parameters, tree_of, with_options
+from .stopping import Stopper
+from .summary import summary
+from .train import output_of_first, say_plan, say_stopped, trees, watched
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+
+# Options of `senti train` that a student has not: it is trained once, its architecture is named here.
+_NOT_HERE = {"arch", "budget", "data.folds", "train.refit"}
+
+
+def distill(
+    teacher: Annotated[
+        str | None,
+        typer.Argument(metavar="TEACHER", help="Run directory or ensemble to learn from."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="File or folder of texts to learn from; labels are used where there are any. For a text a "
+            "line: --format lines. [default: the teacher's training rows]",
+        ),
+    ] = None,
+    arch: Annotated[
+        str | None,
+        typer.Option(
+            "--arch",
+            metavar="NAME",
+            help="Architecture of the student; senti archs lists them. [default: lstm]",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/ARCH-distilled]"
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Configuration file in TOML.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    **given: Any,
+) -> None:
+    """Distill a run or an ensemble into one small model.
+
+    The student learns the probabilities of the teacher, also for texts without labels. Validation rows
+    choose its best step by macro-F1 or, where they have no labels, by the divergence from the teacher.
+    Rows that judged the teacher are left out, and rows that it learned from do not judge. Ctrl-C saves the
+    run; senti distill --resume DIR goes on.
+    """
+    from ..distillation import resolve_distillation, taught_tables
+
+    output = output_of_first("senti.distill/1", as_json=as_json, quiet=quiet)
+    if resume is not None:
+        baseline = given.pop("train__baseline")
+        if teacher or data or arch or config or set_ or out or tree_of(given):
+            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        _run(output, resume, None, baseline)
+        return
+    flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
+    resolved = resolve_distillation(*trees(config, set_ or [], flags))
+    if dry_run:
+        say_plan(output, resolved, taught_tables(resolved, None, output.note))
+        return
+    name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
+    _run(output, out or Path("runs") / f"{name}-distilled", resolved, None)
+
+
+def _run(output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None) -> None:
+    """Trains a student, or goes on with one, and prints its summary."""
+    from ..distillation import distill as start
+    from ..distillation import resume_distillation
+
+    stopper = Stopper()
+    with watched(output, stopper) as more:
+        if config is None:
+            about = resume_distillation(folder, **more, baseline=baseline)
+        else:
+            about = start(config, folder, **more, baseline=baseline)
+    text = summary(about, folder) if output.human else ""
+    output.result({"run": str(folder), **about}, text, str(folder))
+    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "distill")
+
+
+def options() -> Iterator[tuple[str, Parameter]]:
+    """Yields the options that the configuration of a student has, by key."""
+    from ..config import DistillationConfig, RunConfig
+    from ..runs.defaults import DEFAULTS
+
+    varying = {
+        f"{section}.{name}": "depends on --arch"
+        for (_, task), tree in DEFAULTS.items()
+        for section, values in tree.items()
+        for name in values
+        if task == "distillation"
+    }
+    made = parameters(RunConfig, [DistillationConfig], model=MODEL, defaults=varying)
+    return ((key, parameter) for key, parameter in made if key not in _NOT_HERE)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file, with the options that its configuration has."""
+    app.command(
+        "distill",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti distill runs/gpt --arch lstm --out runs/student",
+            "senti distill runs/gpt --arch lstm --data texts.txt --format lines --out runs/unlabelled",
+            "senti distill --resume runs/student",
+        ),
+    )(with_options(distill, (made for _, made in options())))

@@ -1,0 +1,258 @@
+"""`distill`: a student of any architecture that learns the answers of a run or an ensemble.
+
+    teacher  any classifier's run, or an ensemble
+    texts    the teacher's own training texts, or others, with or without labels
+    ask      the teacher's probabilities of all texts, once
+    train    as `senti train` does, with the loss of `tasks/distillation.py`
+
+Not for the loss, nor for training. Evaluation data stays out on both sides: rows that chose or judged the
+teacher are not learned from, rows that the teacher learned from do not judge the student, and what is
+held out by name is refused, labels or not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import DistillationConfig, RunConfig
+from .data.record import TrainingRecord
+from .data.table import Table
+from .errors import CheckpointError, ConfigError, DataError
+from .evaluation.predictions import Predictor
+from .predictor import load_predictor
+from .runs.config import merge, resolve
+from .runs.directory import check_there, load_config, refuse_run
+from .runs.ensemble import members_of, predictor_hash, read_ensemble
+from .runs.language import training_command
+from .runs.processes import check_alone
+from .runs.report import records_of
+from .runs.start import as_base
+from .runs.tables import Tables, check_files
+from .runs.taught import Taught
+from .runs.train import resume, train
+
+__all__ = ["distill", "resolve_distillation", "resume_distillation", "taught_tables"]
+
+# The student where none is named: small, quick on a CPU, and of another kind than most teachers.
+DEFAULT_ARCH = "lstm"
+# Keys of `[data]` that say which rows are read, and how; the others are the student's own.
+_READING = (
+    "train", "valid", "test", "format", "text_column", "label_column", "group_column", "where", "valid_where",
+    "test_where", "encoding", "max_line_bytes", "limit", "skip", "clean", "unescape", "valid_share",
+    "test_share", "folds", "fold", "leaks", "split_seed",
+)  # fmt: skip
+# Texts that the teacher is asked about at a time.
+_AT_ONCE = 16_384
+
+
+def resolve_distillation(*trees: Mapping[str, Any]) -> RunConfig:
+    """Merges trees, the last one winning, over the defaults and what the teacher was trained on.
+
+    Without `data.train` the student reads the rows that the teacher read, cut into the same parts.
+
+    Raises:
+        ConfigError: naming the key, its value, and what would be possible.
+        CheckpointError: if the teacher is no classifier.
+    """
+    given = merge(trees)
+    teacher = given.get("task", {}).get("teacher")
+    if not teacher:
+        raise ConfigError("name the teacher, a run or an ensemble: senti distill TEACHER")
+    ground = {
+        "task": {"kind": "distillation"}, "data": _read_as(Path(teacher), given.get("data", {}).get("train"))
+    }  # fmt: skip
+    merged = as_base(ground, *trees)
+    if merge(merged).get("arch") is None:
+        merged = [{"arch": DEFAULT_ARCH}, *merged]
+    config = resolve(*merged)
+    if not isinstance(config.task, DistillationConfig):
+        raise ConfigError(f"task.kind {config.task.kind!r}: senti distill trains distillation; leave it out")
+    return config
+
+
+def _read_as(teacher: Path, train: str | None) -> Mapping[str, Any]:
+    """Returns how the teacher's rows were read; nothing where other texts are named."""
+    check_there(teacher)
+    found = []
+    for run in members_of(teacher) or [teacher]:
+        data = load_config(run).data.plain()
+        found.append({key: data[key] for key in _READING if key in data})
+    if train is not None and any(Path(train).resolve() != Path(one["train"]).resolve() for one in found):
+        return {}
+    if any(one != found[0] for one in found):
+        raise ConfigError(
+            f"{teacher}: its runs were trained on different rows; name the texts to learn from: --data FILE"
+        )
+    return found[0]
+
+
+def distill(
+    config: RunConfig,
+    out: Path,
+    *,
+    tables: Tables | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool | None = None,
+) -> dict[str, Any]:
+    """Trains a student and writes its run directory, that of any classifier.
+
+    Args:
+        config: the run, as `resolve_distillation` returns it.
+        out: the directory, which must hold no run yet.
+        tables: the rows, if they are read already.
+        on_record: called with each record of `metrics.jsonl`.
+        on_note: called with what the user should know.
+        should_stop: asked after each step.
+        baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
+
+    Returns:
+        What `run.json` holds; `distilled` says how far the student is from its teacher.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    check_alone("senti distill")
+    if not isinstance(config.task, DistillationConfig):
+        raise ConfigError(f"task.kind {config.task.kind!r}: a distillation has a teacher; see senti distill")
+    if config.train.refit:
+        raise ConfigError("train.refit: a student is trained once; leave it out")
+    if config.data.folds is not None and config.data.fold is None:
+        raise ConfigError("data.folds: the teacher knows every fold but one; leave it out")
+    refuse_run(out)
+    check_files(config)
+    teacher = Path(config.task.teacher).absolute()
+    check_there(teacher)
+    found = {"teacher": str(teacher), "teacher_sha256": predictor_hash(teacher)}
+    config = config.model_copy(update={"task": config.task.model_copy(update=found)})
+    rows = taught_tables(config, tables, on_note)
+    return train(
+        config, out, tables=rows, on_record=on_record, on_note=on_note, should_stop=should_stop,
+        baseline=baseline,
+    )  # fmt: skip
+
+
+def resume_distillation(
+    out: Path,
+    *,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    baseline: bool | None = None,
+) -> dict[str, Any]:
+    """Goes on with a stopped distillation; the result is that of one that was not stopped.
+
+    The arguments are those of `distill`.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the teacher or the data has changed.
+    """
+    check_alone("senti distill")
+    config = load_config(out)
+    if not isinstance(config.task, DistillationConfig):
+        raise CheckpointError(f"{out}: has no teacher; senti {training_command(out)} --resume {out} goes on")
+    teacher = Path(config.task.teacher)
+    check_there(teacher)
+    if predictor_hash(teacher) != config.task.teacher_sha256:
+        raise CheckpointError(f"{teacher}: has changed since the distillation began; start a new one")
+    rows = taught_tables(config, None, None)
+    return resume(
+        out, tables=rows, on_record=on_record, on_note=on_note, should_stop=should_stop, baseline=baseline
+    )
+
+
+def taught_tables(config: RunConfig, tables: Tables | None, say: Callable[[str], None] | None) -> Tables:
+    """Returns the rows of a distillation, with what the teacher answers to them.
+
+    Args:
+        config: the run.
+        tables: the rows, if they are read already.
+        say: called with what takes time.
+
+    Raises:
+        ConfigError: if the labels are not the teacher's.
+        DataError: if rows that judge were learned from, or none is left to learn from.
+    """
+    assert isinstance(config.task, DistillationConfig)
+    path = Path(config.task.teacher)
+    teacher = load_predictor(path, config.train.device)
+    if tables is None:
+        tables = Tables(config.data, teacher.labels)
+    elif tables.labels != teacher.labels:
+        raise ConfigError(
+            f"{path}: the teacher's labels are {', '.join(teacher.labels)}, those of the rows "
+            f"{', '.join(tables.labels)}; they must be the same"
+        )
+    records = records_of(path)
+    _leave_out_judges(tables, path, records)
+    for name, table in (("validation", tables.valid), ("test", tables.test)):
+        if table is not None:
+            tables.notes += _of_teacher(name, table, records)
+    parts = [one for one in (tables.train, tables.valid, tables.test) if one is not None]
+    if say is not None:
+        say(f"asking the teacher, {path}, about {sum(map(len, parts)):,} texts")
+    tables.taught = Taught(
+        _answers(teacher, tables.train),
+        None if tables.valid is None else _answers(teacher, tables.valid),
+        None if tables.test is None else _answers(teacher, tables.test),
+        tuple(records),
+    )
+    return tables
+
+
+def _answers(teacher: Predictor, table: Table) -> NDArray[np.float32]:
+    """Returns the teacher's probabilities, `(n, n_classes)`."""
+    parts = [
+        np.asarray(teacher.predict_proba(table.texts[start : start + _AT_ONCE]), np.float32)
+        for start in range(0, len(table), _AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
+
+def _leave_out_judges(tables: Tables, teacher: Path, records: Sequence[TrainingRecord]) -> None:
+    """Leaves out training rows that chose or judged the teacher.
+
+    Raises:
+        DataError: if these are all, or the file fitted an ensemble.
+    """
+    rows = tables.train
+    # Of a file that a run was trained on as well, the ensemble does not say which rows fitted it.
+    own = any(source.sha256 == rows.sha256 for record in records for source in record.sources)
+    fitted = members_of(teacher) is not None and read_ensemble(teacher).get("dev_sha256") == rows.sha256
+    if fitted and not own:
+        raise DataError(
+            f"{rows.source}: its rows fitted the weights of {teacher}; give other texts to learn from"
+        )
+    judged = np.zeros(len(rows), dtype=np.bool_)
+    for record in records:
+        for role in ("valid", "test"):
+            judged |= record.shared(role, rows)
+    if not judged.any():
+        return
+    if judged.all():
+        raise DataError(f"{rows.source}: all its rows judged the teacher; give other texts to learn from")
+    tables.train = rows.take(np.flatnonzero(~judged))
+    tables.notes.append(f"{int(judged.sum()):,} rows of {rows.source} that judged the teacher are left out")
+
+
+def _of_teacher(name: str, table: Table, records: Sequence[TrainingRecord]) -> list[str]:
+    """Returns what is to be said of texts that the teacher was trained on, among those that judge.
+
+    Raises:
+        DataError: if they are the very rows.
+    """
+    nothing = np.zeros(len(table), dtype=np.bool_)
+    learned = np.logical_or.reduce([nothing, *(record.learned_from(table) for record in records)])
+    if learned.any():
+        raise DataError(
+            f"{table.source}: the teacher was trained on {int(learned.sum()):,} of the {len(table):,} {name} "
+            "rows, so scores there would be too good; give rows that it has not seen (--valid, --test)"
+        )
+    seen = int(np.logical_or.reduce([nothing, *(record.seen(table) for record in records)]).sum())
+    if not seen:
+        return []
+    return [f"{seen:,} of the {len(table):,} {name} rows have a text that the teacher was trained on"]

@@ -1,0 +1,132 @@
+"""Figures of predictions: confusion matrices, and how far a confidence can be believed.
+
+Not for the scores (`evaluation/`). Intervals of a bin are Wilson's; rows of one group count less than
+rows that are independent, as in `evaluation/slices.py`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok.figures.canvas import bar_style, column, grid, legend, line_style, plain, title
+
+from ..evaluation.calibration import N_BINS, bin_of, ece, reliability
+from ..evaluation.metrics import confusion
+from ..evaluation.predictions import Predictions
+from ..evaluation.slices import accuracy_interval
+from . import AS_USUAL, Asked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["calibration", "confusion_matrices", "rows_of"]
+
+# Beyond so many classes the numbers of a matrix would cover each other.
+_NUMBERED = 20
+# Beyond so many runs the lines of their intervals would cover each other.
+_WITH_INTERVALS = 4
+
+
+def confusion_matrices(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
+    """Draws the confusion matrices of several runs side by side, shares of each true class."""
+    longest = max(len(name) for one in found.values() for name in one.labels.names)
+    n_labels = max(len(one.labels) for one in found.values())
+    side = min(9.0, 2.2 + 0.55 * n_labels + 0.07 * min(longest, 20))
+    figure, all_axes = grid(len(found), width=max(3.8, side), height=max(3.8, side))
+    for axes, (name, predictions) in zip(all_axes, found.items(), strict=True):
+        matrix = confusion(predictions.labelled())
+        _matrix(axes, matrix, [plain(label) for label in predictions.labels.names])
+        axes.set_title(plain(name), fontsize="medium")
+    on = f" on {asked.on}" if asked.on else ""
+    figure.suptitle(title(f"answers{on}: share of each true label, and rows"), fontsize="medium")
+    return figure
+
+
+def rows_of(found: Mapping[str, Predictions]) -> str | None:
+    """Returns the file that predictions are of, and its rows; `None` where they are not all of one."""
+    sets = {(Path(str(one.about.get("source", ""))).name, len(one)) for one in found.values()}
+    if len(sets) != 1:
+        return None
+    ((name, rows),) = sets
+    return f"{name}, {rows:,} rows" if name else f"{rows:,} rows"
+
+
+def _matrix(axes: "Axes", matrix: NDArray[np.int64], labels: list[str]) -> None:
+    support = matrix.sum(axis=1, keepdims=True)
+    shares = matrix / np.maximum(support, 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    places = range(len(labels))
+    turned = max(map(len, labels)) > 3
+    axes.set_xticks(places, labels, rotation=45 if turned else 0, ha="right" if turned else "center")
+    axes.set_yticks(places, labels)
+    axes.set_xlabel("predicted label")
+    axes.set_ylabel("true label")
+    for row in places if len(labels) <= _NUMBERED else ():
+        for place in places:
+            colour = "white" if shares[row, place] > 0.5 else "black"
+            text = f"{shares[row, place]:.2f}\n{matrix[row, place]:,}"
+            axes.text(place, row, text, ha="center", va="center", color=colour, fontsize="small")
+
+
+def calibration(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
+    """Draws how often answers of each confidence are right, with intervals, and how many there are."""
+    figure, (above, below) = column((3.6, 1.5))
+    above.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)
+    lowest = 1.0
+    for place, (name, predictions) in enumerate(found.items()):
+        known = predictions.labelled()
+        bins = reliability(known.probs, known.truth)
+        lowest = min([lowest, *(one.low for one in bins)])
+        confidence = [one.confidence for one in bins]
+        shares = np.array([one.accuracy for one in bins])
+        label = plain(f"{name} (ECE {ece(known.probs, known.truth):.3f})")
+        style = {**line_style(place, len(bins)), "markevery": 1}
+        if len(found) <= _WITH_INTERVALS:
+            ends = _ends(known)
+            style |= {"yerr": np.abs(ends.T - shares), "capsize": 2, "elinewidth": 0.8}
+            above.errorbar(confidence, shares, label=label, **style)
+        else:
+            above.plot(confidence, shares, label=label, **style)
+        _counts(below, [(one.low, one.high, one.n) for one in bins], place, len(found))
+    above.set_xlim(max(0.0, lowest - 0.02), 1.01)
+    above.set_ylim(0, 1.02)
+    above.set_ylabel("share of right answers")
+    below.set_ylabel("answers")
+    below.set_xlabel("confidence: probability of the answer")
+    for axes in (above, below):
+        axes.grid(alpha=0.3)
+    on = f" on {asked.on}" if asked.on else ""
+    bars = ", with 95 % intervals" if len(found) <= _WITH_INTERVALS else ""
+    figure.suptitle(title(f"calibration{on}{bars}"), fontsize="medium")
+    legend(figure, [above], least=1)
+    return figure
+
+
+def _ends(known: Predictions) -> NDArray[np.float64]:
+    """Returns the 95 % interval of the share of right answers of each bin that has rows."""
+    place = bin_of(known.probs.astype(np.float64).max(axis=1))
+    right = known.predicted == known.truth
+    groups = None if known.groups is None else np.array(known.groups, dtype=object)
+    rows = [place == one for one in range(N_BINS)]
+    found = [
+        accuracy_interval(right[own], None if groups is None else groups[own]) for own in rows if own.any()
+    ]
+    return np.array(found)
+
+
+def _counts(axes: "Axes", bins: list[tuple[float, float, int]], place: int, n_runs: int) -> None:
+    """Draws how many rows each bin has: bars of the runs side by side, numbered where there is one run."""
+    width = 0.9 / N_BINS / n_runs
+    at = [low + (high - low) / 2 + (place - (n_runs - 1) / 2) * width for low, high, _ in bins]
+    counts = [n for _, _, n in bins]
+    bars = axes.bar(at, counts, width, **bar_style(place))
+    if n_runs == 1:
+        axes.bar_label(bars, [f"{n:,}" for n in counts], fontsize=7)
+        axes.margins(y=0.25)
+    if max(counts) > 50 * min(counts):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.7)

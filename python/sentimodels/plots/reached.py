@@ -1,0 +1,109 @@
+"""Accuracy of classifiers against what they cost: parameters, or seconds of training.
+
+Not for language models, whose losses are compared by `senti runs`. A point is one run, or one recipe
+over several seeds, as whoever measured it says; its line is the 95 % interval of the accuracy.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentitok.figures.canvas import grid, legend, plain, point_style
+
+from ..data.opening import read_small
+from ..errors import CheckpointError, ConfigError
+from ..evaluation.slices import wilson
+from . import AS_USUAL, Asked
+from .names import said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Reached", "accuracy", "read_reached"]
+
+_AXES = ("parameters", "seconds")
+# What of `run.json` says how good a run is: the first that is there.
+_PARTS = {"test": "test rows", "crossed": "validation rows, crossed", "valid": "validation rows"}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a run reached, and what it cost.
+
+    Attributes:
+        accuracy: share of right answers.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        parameters: numbers that were learnt.
+        seconds: of training.
+        part: the rows that judged.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    parameters: int
+    seconds: float
+    part: str
+
+
+def read_reached(run: Path) -> Reached:
+    """Reads what a run directory of a classifier says of it.
+
+    Raises:
+        CheckpointError: if it is none, has not finished, or was judged on nothing.
+    """
+    path = run / "run.json"
+    try:
+        about: dict[str, Any] = json.loads(read_small(path))
+        part = next((name for name in _PARTS if "accuracy" in about.get(name, {})), None)
+        if part is None:
+            raise CheckpointError(
+                f"{run}: has no accuracy; give runs of senti train that had validation or test rows"
+            )
+        scores = about[part]
+        rows = int(about["rows"]["test" if part == "test" else "valid"])
+        low, high = scores.get("intervals", {}).get("accuracy") or wilson(scores["accuracy"], rows)
+        return Reached(
+            float(scores["accuracy"]), float(low), float(high), int(about["parameters"]),
+            float(sum(about["seconds"].values())), _PARTS[part],
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise CheckpointError(f"{run}: no run.json; give run directories that have finished") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path}: says no accuracy and cost ({error!r})") from error
+
+
+def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
+    """Draws accuracy against parameters or seconds, a logarithmic axis.
+
+    Raises:
+        ConfigError: if there is no such axis, or a cost is not above 0.
+    """
+    x = asked.axis or _AXES[0]
+    if x not in _AXES:
+        raise ConfigError(f"axis {x!r}: expected {', '.join(_AXES)}")
+    wrong = next((name for name, one in found.items() if not getattr(one, x) > 0), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"{wrong}: {said(x)} {getattr(found[wrong], x)}, which a logarithmic axis cannot show"
+        )
+    figure, (axes,) = grid(1, width=7.0, height=4.2)
+    # The legend lists them as the eye does, the highest first.
+    for place, (name, one) in enumerate(sorted(found.items(), key=lambda item: -item[1].accuracy)):
+        ends = [[one.accuracy - one.low], [one.high - one.accuracy]]
+        axes.errorbar(
+            [getattr(one, x)], [one.accuracy], yerr=ends, capsize=2, elinewidth=0.8, markersize=6,
+            linestyle="", label=plain(name), **point_style(place),
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.margins(x=0.08, y=0.08)
+    axes.set_xlabel(said(x))
+    axes.set_ylabel("accuracy, with 95 % interval")
+    axes.grid(alpha=0.3)
+    parts = " or ".join(dict.fromkeys(one.part for one in found.values()))
+    axes.set_title(f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}", fontsize="medium")
+    legend(figure, [axes], beside=True)
+    return figure

@@ -1,0 +1,154 @@
+"""`Distillation`: the answers of a teacher, and labels where there are any.
+
+Not for asking the teacher (`sentimodels.distillation`), nor for the loop (`training/trainer.py`). Batches
+and validation are those of classification. Sources: Hinton, Vinyals and Dean 2015 (probabilities at a
+temperature T, their divergence times T squared, so that its gradients keep their size whatever T is);
+Tang et al. 2019 and Ba and Caruana 2014 (squared differences of logits, from BERT to an LSTM).
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..config import ClassificationConfig, Course, DistillationConfig, TrainConfig
+from ..data.batches import Batch
+from ..data.encoded import Encoded
+from ..inference import text_logits
+from ..training.device import use_bfloat16
+from ..training.task import Evaluation, NotFiniteError
+from .classification import Classification, evaluation
+
+__all__ = ["DISTANCES", "Distillation", "apart"]
+
+# The score that decides where validation texts have no labels; with labels it is that of classification.
+MONITOR = "val_divergence"
+# Below it the logarithm of a probability in float32 would be infinite.
+_TINY = 1e-12
+
+
+def divergence(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:
+    """Returns T squared times KL(teacher || student) of both answers at the temperature T.
+
+    Args:
+        logits: (B, C) of the student.
+        answers: (B, C) log-probabilities of the teacher.
+        temperature: T.
+
+    Returns:
+        (B,) in nats.
+    """
+    teacher = (answers / temperature).log_softmax(-1)
+    student = (logits / temperature).log_softmax(-1)
+    return temperature**2 * (teacher.exp() * (teacher - student)).sum(-1)
+
+
+def squared(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:  # noqa: ARG001  # as `divergence`
+    """Returns the mean squared difference (B,) of logits, each less its mean: a shift answers the same."""
+    difference = (logits - logits.mean(-1, keepdim=True)) - (answers - answers.mean(-1, keepdim=True))
+    return difference.square().mean(-1)
+
+
+# By the name of `task.loss`: from logits, log-probabilities and the temperature to (B,).
+DISTANCES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {"kl": divergence, "logits": squared}
+
+
+def apart(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> dict[str, float]:
+    """Returns how far a student (logits) is from its teacher (probabilities), both `(n, n_classes)`.
+
+    Returns:
+        `divergence`, the mean KL(teacher || student) in nats, and `agreement`, the share of rows with the
+        same likeliest label.
+    """
+    teacher = torch.from_numpy(answers).double().clamp(min=_TINY).log()
+    distance = divergence(torch.from_numpy(logits).double(), teacher, 1.0).mean()
+    return {"divergence": float(distance), "agreement": float((logits.argmax(1) == answers.argmax(1)).mean())}
+
+
+class Distillation:
+    """The task of answering as a teacher does; see `training.task.Task`.
+
+    Args:
+        config: `[task]`.
+        train: `[train]`.
+        texts: the training texts.
+        labels: `(n,)` class of each training text; -1 where it has none.
+        answers: `(n, n_classes)` probabilities that the teacher gives them.
+        valid: the texts that decide which weights are best, or `None`.
+        valid_labels: class of each of them, or `None` where some have none.
+        valid_answers: the teacher's probabilities of them.
+        on_answers: called with the logits of the validation texts, at each evaluation.
+    """
+
+    def __init__(
+        self,
+        config: DistillationConfig,
+        train: TrainConfig,
+        texts: Encoded,
+        labels: NDArray[np.int64],
+        answers: NDArray[np.float32],
+        valid: Encoded | None = None,
+        valid_labels: NDArray[np.int64] | None = None,
+        valid_answers: NDArray[np.float32] | None = None,
+        *,
+        on_answers: Callable[[NDArray[np.float32]], None] | None = None,
+    ) -> None:
+        self.config, self.train, self.on_answers = config, train, on_answers
+        self.valid, self.valid_labels, self.valid_answers = valid, valid_labels, valid_answers
+        self._plain = Classification(
+            ClassificationConfig(), train, texts, labels, n_classes=answers.shape[1]
+        )  # fmt: skip
+        self._text_of_row = torch.from_numpy(texts.text_of_row)
+        self._answers = torch.from_numpy(answers).clamp(min=_TINY).log()
+        self._distance = DISTANCES[config.loss]
+
+    def course(self, world: int) -> Course:
+        """Returns the batches of an epoch and the steps in all."""
+        return self._plain.course(world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Batch]:
+        """Yields this process's rows of each batch: every `world`-th of the batch of all."""
+        return self._plain.batches(epoch, position, rank, world)
+
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        """Returns the loss summed over the rows, and how many there are."""
+        device = next(model.parameters()).device
+        if not len(batch.labels):
+            return torch.zeros((), device=device), 0
+        logits = model(**batch.inputs(device)).float()
+        answers = self._answers[self._text_of_row[batch.index]].to(device)
+        labels = batch.labels.to(device)
+        # A row without label learns from the teacher alone.
+        weight = self.config.label_weight * (labels >= 0).to(logits.dtype)
+        given = F.cross_entropy(logits, labels.clamp(min=0), reduction="none")
+        taught = self._distance(logits, answers, self.config.temperature)
+        return ((1 - weight) * taught + weight * given).sum(), len(labels)
+
+    def evaluate(self, model: nn.Module) -> Evaluation | None:
+        """Scores the validation texts, if there are any: against labels, or else against the teacher."""
+        if self.valid is None or self.valid_answers is None:
+            return None
+        device = next(model.parameters()).device
+        logits = text_logits(model, self.valid, device=device, bfloat16=use_bfloat16(self.train, device))
+        found = self.evaluation(logits)
+        if self.on_answers is not None:
+            self.on_answers(logits)
+        return found
+
+    def evaluation(self, logits: NDArray[np.float32]) -> Evaluation:
+        """Scores answers to the validation texts.
+
+        Raises:
+            NotFiniteError: if one is not finite.
+        """
+        assert self.valid_answers is not None
+        if not np.isfinite(logits).all():
+            raise NotFiniteError("an answer to a validation text is not finite")
+        scores = {f"val_{name}": value for name, value in apart(logits, self.valid_answers).items()}
+        if self.valid_labels is None:
+            return Evaluation(scores, MONITOR, higher_is_better=False)
+        found = evaluation(logits, self.valid_labels)
+        return Evaluation({**found.scores, **scores}, found.monitor, found.higher_is_better)

@@ -1,0 +1,426 @@
+"""Distillation: the loss against a slow one, what is learned from, what stays out, and runs that go on."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import shared_data
+from labelled_reviews import rows, tree, write
+from senti_in_process import senti
+from sentimodels import Classifier
+from sentimodels.config import DistillationConfig, RunConfig
+from sentimodels.data import Table, TrainingRecord, read_table
+from sentimodels.data.writers import write_table
+from sentimodels.distillation import distill, resolve_distillation, resume_distillation
+from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.report import evaluate
+from sentimodels.runs.run import resume, train
+from sentimodels.runs.tables import Tables
+from sentimodels.tasks.distillation import DISTANCES, apart
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A teacher, trained on nine tenths of `reviews.csv`, and texts without labels."""
+    folder = tmp_path_factory.mktemp("made")
+    write(folder / "reviews.csv", 400)
+    train(resolve(tree("bow", folder / "reviews.csv")), folder / "teacher", baseline=False)
+    texts = [text for text, _ in rows(300, seed=7)]
+    (folder / "texts.txt").write_text("\n".join(texts) + "\n\n", "utf-8")
+    return folder
+
+
+def student(made: Path, arch: str = "cnn", /, **more: dict[str, Any]) -> RunConfig:
+    """A small student of the teacher."""
+    small = tree(arch, made / "reviews.csv")
+    data = {"vocab_size": 300, **more.pop("data", {})}
+    task = {"teacher": str(made / "teacher"), **more.pop("task", {})}
+    return resolve_distillation({**small, "data": data, "task": task}, more)
+
+
+def by_hand(logits: list[float], probs: list[float], temperature: float) -> float:
+    """T squared times the divergence, one class after another."""
+
+    def at(values: list[float]) -> list[float]:
+        powers = [math.exp(value / temperature) for value in values]
+        return [power / sum(powers) for power in powers]
+
+    teacher, learned = at([math.log(p) for p in probs]), at(logits)
+    return temperature**2 * sum(
+        p * (math.log(p) - math.log(q)) for p, q in zip(teacher, learned, strict=True)
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0, 7.0])
+def test_divergence_is_that_of_its_definition(temperature: float) -> None:
+    drawn = np.random.default_rng(3)
+    logits = drawn.normal(size=(6, 4)) * 3
+    probs = drawn.dirichlet(np.ones(4), size=6)
+    found = DISTANCES["kl"](torch.tensor(logits), torch.tensor(probs).log(), temperature)
+    expected = [by_hand(a, b, temperature) for a, b in zip(logits.tolist(), probs.tolist(), strict=True)]
+    assert found.tolist() == pytest.approx(expected)
+    # The same answers are no distance apart, whatever is added to all logits.
+    same = DISTANCES["kl"](torch.tensor(np.log(probs) + 5), torch.tensor(probs).log(), temperature)
+    assert same.abs().max() < 1e-9
+
+
+def test_logits_are_compared_but_for_a_shift() -> None:
+    logits = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
+    answers = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
+    # Less their means: (-2, -1, 3) and (-1, 0, 1), so squares of 1, 1 and 2.
+    assert DISTANCES["logits"](logits, answers, 9.0).tolist() == pytest.approx([(1 + 1 + 4) / 3])
+    assert DISTANCES["logits"](answers + 100, answers, 9.0).tolist() == pytest.approx([0.0])
+
+
+def test_every_distance_of_the_configuration_is_there() -> None:
+    named = DistillationConfig.model_fields["loss"].annotation.__args__  # type: ignore[union-attr]
+    assert set(named) == set(DISTANCES)
+
+
+def test_a_zero_probability_is_no_infinite_loss() -> None:
+    probs = np.array([[0.0, 1.0]], np.float32)
+    found = apart(np.array([[0.0, 50.0]], np.float32), probs)
+    assert found["divergence"] == pytest.approx(0, abs=1e-9)
+    assert found["agreement"] == 1
+
+
+def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
+    """The loss of a batch of three texts by a fresh student, summed."""
+    from sentimodels.models import build
+    from sentimodels.runs.tasks import task_of
+    from sentimodels.runs.taught import Taught
+    from sentimodels.text.encoder import encoder_for
+
+    config = student(made, task={"label_weight": label_weight, "temperature": 2.0})
+    texts = ["good film", "bad film", "a plot"]
+    encoder = encoder_for(config, texts)
+    torch.manual_seed(0)
+    module = build(config.arch, config.model, encoder.inputs(2)).eval()
+    answers = np.array([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]], np.float32)
+    tables = Tables.of(Table.of(texts, ["neg", "pos", "neg"]))
+    tables.taught = Taught(answers, None, None, ())
+    task = task_of(config, tables, encoder.encode(texts), np.array(labels), None, None, None)
+    (batch,) = task.batches(0, 0, 0, 1)
+    with torch.no_grad():
+        logits = module(**batch.inputs()).double().tolist()
+        loss, n = task.loss(module, batch)
+    assert n == 3
+    expected = 0.0
+    for place, row in enumerate(batch.index.tolist()):
+        taught = by_hand(logits[place], answers[row].tolist(), 2.0)
+        weight = label_weight if labels[row] >= 0 else 0.0
+        z = logits[place]
+        given = math.log(sum(map(math.exp, z))) - z[labels[row]]
+        expected += (1 - weight) * taught + weight * given
+    assert float(loss) == pytest.approx(expected, rel=1e-5)
+    return float(loss)
+
+
+def test_labels_have_their_weight_in_rows_that_have_one(made: Path) -> None:
+    none = one_loss(made, 0.3, [-1, -1, -1])
+    assert none == one_loss(made, 0.0, [1, 0, 1])
+    assert none != one_loss(made, 0.3, [1, -1, -1])
+
+
+def test_a_student_learns_its_teacher_from_texts_without_labels(made: Path, tmp_path: Path) -> None:
+    config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 8})
+    about = distill(config, tmp_path / "student")
+    assert about["labels"] == {"neg": 0, "pos": 0}
+    assert about["rows"] == {"train": 270, "valid": 30, "test": 0}
+    assert about["fit"]["monitor"] == "val_divergence"
+    assert "valid" not in about
+    assert about["distilled"]["agreement"] > 0.85
+    teacher, learned = Classifier.load(made / "teacher"), Classifier.load(tmp_path / "student")
+    others = [text for text, _ in rows(200, seed=99)]
+    assert (teacher.predict_proba(others).argmax(1) == learned.predict_proba(others).argmax(1)).mean() > 0.85
+    assert verify(tmp_path / "student") == []
+    lines = [json.loads(line) for line in (tmp_path / "student" / "metrics.jsonl").read_text().splitlines()]
+    divergences = [line["val_divergence"] for line in lines if "val_divergence" in line]
+    assert divergences[-1] < divergences[0]
+
+
+def test_without_data_the_parts_are_the_teachers(made: Path, tmp_path: Path) -> None:
+    about = distill(student(made, train={"epochs": 2}), tmp_path / "student")
+    records = [TrainingRecord.load(run) for run in (made / "teacher", tmp_path / "student")]
+    for role in ("train", "valid"):
+        assert records[0].rows[role].tolist() == records[1].rows[role].tolist()
+    assert about["fit"]["monitor"] == "val_macro_f1"
+    assert {"valid", "crossed", "distilled"} <= set(about)
+    taught = about["distilled"]
+    assert taught["part"] == "valid"
+    assert (
+        taught["teacher"]["accuracy"]
+        == json.loads((made / "teacher" / "run.json").read_text())["valid"]["accuracy"]
+    )
+    assert 0 <= taught["agreement"] <= 1
+
+
+def test_rows_with_and_without_labels_learn_together(made: Path, tmp_path: Path) -> None:
+    with (tmp_path / "some.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows(
+            (text, label if row % 2 else "") for row, (text, label) in enumerate(rows(100, seed=5))
+        )
+    notes: list[str] = []
+    config = student(made, data={"train": str(tmp_path / "some.csv")}, train={"epochs": 1})
+    about = distill(config, tmp_path / "student", on_note=notes.append)
+    assert 0 < sum(about["labels"].values()) < about["rows"]["train"]
+    assert any("some rows that judge have no label" in note for note in notes)
+    assert about["fit"]["monitor"] == "val_divergence"
+
+
+@pytest.mark.parametrize("arch", ["tfidf", "bow", "lstm", "gpt"])
+def test_students_of_other_architectures(made: Path, arch: str, tmp_path: Path) -> None:
+    more = {} if arch in ("tfidf", "bow") else {"train": {"epochs": 1}}
+    about = distill(student(made, arch, **more), tmp_path / "student", baseline=False)
+    assert about["arch"] == arch
+    assert set(Classifier.load(tmp_path / "student").predict(["a great lovely film"])) <= {"neg", "pos"}
+    if arch == "bow":  # of the teacher's own kind, it learns its likeliest labels
+        assert about["distilled"]["agreement"] > 0.9
+
+
+def test_an_ensemble_teaches(made: Path, tmp_path: Path) -> None:
+    config = resolve(tree("tfidf", made / "reviews.csv"))
+    train(config, tmp_path / "other", baseline=False)
+    runs = [made / "teacher", tmp_path / "other"]
+    members = tuple(Classifier.load(run) for run in runs)
+    Ensemble(members, (0.5, 0.5)).save(tmp_path, runs, "0" * 64)
+    config = student(made, task={"teacher": str(tmp_path)}, train={"epochs": 1})
+    about = distill(config, tmp_path / "student")
+    assert about["distilled"]["teacher"]["accuracy"] > 0.8
+    roles = [source.role for source in TrainingRecord.load(tmp_path / "student").sources]
+    assert roles == ["train", "valid", "teacher-0", "teacher-1"]
+
+
+# What stays out.
+
+
+def test_rows_that_judged_the_teacher_are_left_out(made: Path, tmp_path: Path) -> None:
+    data = {"train": str(made / "reviews.csv"), "valid_share": 0.0}
+    notes: list[str] = []
+    about = distill(student(made, data=data, train={"epochs": 1}), tmp_path / "student", on_note=notes.append)
+    assert about["rows"]["train"] == 360
+    assert any("40 rows of" in note and "judged the teacher are left out" in note for note in notes)
+    kept = TrainingRecord.load(tmp_path / "student").rows["train"]
+    assert not set(kept) & set(TrainingRecord.load(made / "teacher").rows["valid"])
+
+
+def test_rows_the_teacher_learned_from_do_not_judge(made: Path, tmp_path: Path) -> None:
+    config = student(made, data={"train": str(made / "reviews.csv"), "split_seed": 1})
+    with pytest.raises(DataError, match=r"the teacher was trained on \d+ of the 40 validation rows"):
+        distill(config, tmp_path / "student")
+    test = {"train": str(made / "texts.txt"), "format": "lines", "test": str(made / "reviews.csv")}
+    with pytest.raises(DataError, match=r"trained on 360 of the 400 test rows"):
+        distill(student(made, data=test), tmp_path / "student")
+    assert not (tmp_path / "student").exists()
+
+
+def test_texts_of_the_teacher_among_those_that_judge_are_told(made: Path, tmp_path: Path) -> None:
+    write_table(read_table(made / "reviews.csv").take(range(20)), tmp_path / "copied.csv")
+    write_table(Table.of([text for text, _ in rows(50, seed=3)]), tmp_path / "more.csv")
+    data = {"train": str(tmp_path / "more.csv"), "valid": str(tmp_path / "copied.csv")}
+    notes: list[str] = []
+    distill(student(made, data=data, train={"epochs": 1}), tmp_path / "student", on_note=notes.append)
+    assert any("validation rows have a text that the teacher was trained on" in note for note in notes)
+
+
+def test_a_student_is_not_scored_on_what_its_teacher_learned(made: Path, tmp_path: Path) -> None:
+    config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 1})
+    distill(config, tmp_path / "student")
+    table = read_table(made / "reviews.csv")
+    learned = Classifier.load(tmp_path / "student")
+    with pytest.raises(DataError, match="the teacher of the run was trained on 360 of these 400 rows"):
+        evaluate(learned, table, run=tmp_path / "student")
+    valid = table.take(TrainingRecord.load(made / "teacher").rows["valid"])
+    found, _ = evaluate(learned, valid, run=tmp_path / "student")
+    assert found.seen is not None
+    # And so for a student of the student.
+    again = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 1},
+                    task={"teacher": str(tmp_path / "student")})  # fmt: skip
+    distill(again, tmp_path / "again")
+    with pytest.raises(DataError, match="the teacher of the run was trained on 360"):
+        evaluate(Classifier.load(tmp_path / "again"), table, run=tmp_path / "again")
+
+
+def test_leaks_between_the_students_parts_are_dropped_or_refused(made: Path, tmp_path: Path) -> None:
+    texts = [text for text, _ in rows(60, seed=8)]
+    write_table(Table.of(texts), tmp_path / "texts.csv")
+    write_table(Table.of([text.upper() for text in texts[:10]], ["pos", "neg"] * 5), tmp_path / "valid.csv")
+    data = {"train": str(tmp_path / "texts.csv"), "valid": str(tmp_path / "valid.csv")}
+    with pytest.raises(DataError, match="10 of the 10 rows of valid"):
+        distill(student(made, data={**data, "leaks": "fail"}), tmp_path / "student")
+    dropped = student(made, data={**data, "leaks": "drop"}, train={"epochs": 1})
+    assert distill(dropped, tmp_path / "student")["rows"]["train"] == 50
+
+
+@pytest.mark.parametrize("file", ["sst-trees/test.txt.xz", "kaggle-movie-reviews/test.tsv.xz"])
+def test_held_out_sentences_are_refused_without_labels_too(made: Path, file: str, tmp_path: Path) -> None:
+    held = read_table(shared_data.folder() / file, limit=20_000)
+    (tmp_path / "texts.txt").write_text("\n".join(held.texts) + "\n", "utf-8")
+    config = student(made, data={"train": str(tmp_path / "texts.txt"), "format": "lines"})
+    with pytest.raises(DataError, match="nothing may train on it"):
+        distill(config, tmp_path / "student")
+    with pytest.raises(DataError, match="nothing may train on it"):
+        distill(student(made, data={"train": str(shared_data.folder() / file)}), tmp_path / "student")
+
+
+def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> None:
+    table = read_table(made / "reviews.csv")
+    dev = tmp_path / "dev.csv"
+    write_table(Table.of([text for text, _ in rows(40, seed=4)], ["neg", "pos"] * 20), dev)
+    member = Classifier.load(made / "teacher")
+    Ensemble((member,), (1.0,)).save(tmp_path, [made / "teacher"], read_table(dev).sha256)
+    assert table.sha256 != read_table(dev).sha256
+    config = student(made, task={"teacher": str(tmp_path)}, data={"train": str(dev)})
+    with pytest.raises(DataError, match="its rows fitted the weights"):
+        distill(config, tmp_path / "student")
+
+
+# Runs that go on, and what is refused.
+
+
+def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: Path) -> None:
+    config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 3})
+    whole = distill(config, tmp_path / "whole", baseline=False)
+    asked = iter(range(1000))
+    stopped = distill(config, tmp_path / "stopped", baseline=False, should_stop=lambda: next(asked) >= 20)
+    assert stopped["fit"]["stop"] == "stopped"
+    with pytest.raises(ConfigError, match=r"senti distill .* trains such a run"):
+        resume(tmp_path / "stopped")
+    about = resume_distillation(tmp_path / "stopped")
+    assert about["fit"]["stop"] == whole["fit"]["stop"]
+    assert about["distilled"] == whole["distilled"]
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
+    assert weights[0] == weights[1]
+    with pytest.raises(CheckpointError, match="nothing to resume"):
+        resume_distillation(tmp_path / "stopped")
+
+
+def test_another_teacher_ends_a_stopped_distillation(made: Path, tmp_path: Path) -> None:
+    train(resolve(tree("tfidf", made / "reviews.csv")), tmp_path / "teacher", baseline=False)
+    config = student(made, task={"teacher": str(tmp_path / "teacher")}, train={"epochs": 2})
+    distill(config, tmp_path / "student", should_stop=lambda: True)
+    manifest = tmp_path / "teacher" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes() + b"\n")
+    with pytest.raises(CheckpointError, match="has changed since the distillation began"):
+        resume_distillation(tmp_path / "student")
+    with pytest.raises(CheckpointError, match="has no teacher; senti train --resume"):
+        resume_distillation(made / "teacher")
+
+
+def test_early_stopping_follows_the_divergence(made: Path, tmp_path: Path) -> None:
+    config = student(
+        made, data={"train": str(made / "texts.txt"), "format": "lines"},
+        train={"epochs": 30, "patience": 1}, optim={"lr": 0.3},
+    )  # fmt: skip
+    about = distill(config, tmp_path / "student", baseline=False)
+    assert about["fit"]["stop"] == "patience"
+    assert about["fit"]["best_step"] < about["fit"]["steps"]
+
+
+# (what is asked, what is said)
+REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
+    ("no teacher", {"task": {"teacher": ""}}, ConfigError, "name the teacher"),
+    (
+        "a folder that is not there",
+        {"task": {"teacher": "nowhere"}},
+        CheckpointError,
+        "nowhere: no such folder",
+    ),
+    ("temperature", {"task": {"temperature": 0}}, ConfigError, r"task\.temperature"),
+    ("weight", {"task": {"label_weight": 1.5}}, ConfigError, r"task\.label_weight"),
+    ("loss", {"task": {"loss": "mse"}}, ConfigError, r"task\.loss"),
+    ("another task", {"task": {"kind": "classification"}}, ConfigError, "task"),
+    ("refit", {"train": {"refit": True}}, ConfigError, r"train\.refit"),
+    ("folds", {"data": {"folds": 3}}, ConfigError, r"data\.folds"),
+    ("auto", {"arch": "auto"}, ConfigError, 'arch "auto"'),
+]
+
+
+@pytest.mark.parametrize(("name", "asked", "kind", "said"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_wrong_settings(
+    made: Path, name: str, asked: dict[str, Any], kind: type[Exception], said: str, tmp_path: Path
+) -> None:
+    base = {"arch": "cnn", "task": {"teacher": str(made / "teacher")}}
+    with pytest.raises(kind, match=said):
+        distill(resolve_distillation(base, asked), tmp_path / "student")
+    assert not (tmp_path / "student").exists()
+
+
+def test_labels_that_the_teacher_does_not_know_are_named(made: Path, tmp_path: Path) -> None:
+    write_table(Table.of(["a film", "a plot"] * 20, ["pos", "maybe"] * 20), tmp_path / "other.csv")
+    with pytest.raises(DataError, match="unknown label 'maybe'"):
+        distill(student(made, data={"train": str(tmp_path / "other.csv")}), tmp_path / "student")
+
+
+def test_teachers_of_other_rows_need_the_texts_named(made: Path, tmp_path: Path) -> None:
+    write(tmp_path / "other.csv", 100, seed=11)
+    train(resolve(tree("tfidf", tmp_path / "other.csv")), tmp_path / "other", baseline=False)
+    runs = [made / "teacher", tmp_path / "other"]
+    Ensemble(tuple(Classifier.load(run) for run in runs), (0.5, 0.5)).save(tmp_path, runs, "0" * 64)
+    with pytest.raises(
+        ConfigError, match="trained on different rows; name the texts to learn from: --data FILE"
+    ):
+        resolve_distillation({"task": {"teacher": str(tmp_path)}})
+
+
+# The command.
+
+
+def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> None:
+    args: list[str | Path] = [
+        "distill",
+        made / "teacher",
+        "--arch",
+        "cnn",
+        "--preset",
+        "nano",
+        "--out",
+        "student",
+        "--threads",
+        "1",
+    ]
+    args += ["--epochs", "2", "--temperature", "3", "--no-baseline"]
+    done = senti(*args, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "answers as its teacher in" in done.out
+    assert "the teacher has accuracy" in done.out
+    config = load_config(tmp_path / "student")
+    assert isinstance(config.task, DistillationConfig)
+    assert config.task.temperature == 3
+    done = senti(*args[:6], "--out", "planned", "--dry-run", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["train_rows"] == 360
+    assert not (tmp_path / "planned").exists()
+    done = senti("distill", "--resume", "student", cwd=tmp_path)
+    assert (done.code, "nothing to resume" in done.err) == (2, True)
+    done = senti("distill", "--resume", "student", "--arch", "gpt", cwd=tmp_path)
+    assert (done.code, "takes no other settings" in done.err) == (2, True)
+    done = senti("train", made / "reviews.csv", "--task", "distillation", "--arch", "cnn", cwd=tmp_path)
+    assert (done.code, "senti distill TEACHER trains such a run" in done.err) == (2, True)
+
+
+def test_the_command_reads_texts_a_line(made: Path, tmp_path: Path) -> None:
+    done = senti(
+        "distill", made / "teacher", "--data", made / "texts.txt", "--format", "lines", "--out", "student",
+        "--preset", "nano", "--epochs", "1", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["arch"] == "lstm"
+    assert found["distilled"]["rows"] == 30
+    done = senti("runs", tmp_path, "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    done = senti("card", "student", cwd=tmp_path)
+    assert done.code == 0, done.err
+    done = senti("plot", "student", "-o", "curves.png", cwd=tmp_path)
+    assert done.code == 0, done.err
