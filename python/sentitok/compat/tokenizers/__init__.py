@@ -19,18 +19,34 @@ from .models import Token
 from .stages import Regex
 from .strings import NormalizedString, PreTokenizedString
 from .tokenizer import Tokenizer
+from .types import (
+    EncodeInput,
+    InputSequence,
+    Offsets,
+    PreTokenizedEncodeInput,
+    PreTokenizedInputSequence,
+    TextEncodeInput,
+    TextInputSequence,
+)
 
 __all__ = [
     "AddedToken",
     "BertWordPieceTokenizer",
     "ByteLevelBPETokenizer",
     "CharBPETokenizer",
+    "EncodeInput",
     "Encoding",
+    "InputSequence",
     "NormalizedString",
+    "Offsets",
+    "PreTokenizedEncodeInput",
+    "PreTokenizedInputSequence",
     "PreTokenizedString",
     "Regex",
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
+    "TextEncodeInput",
+    "TextInputSequence",
     "Token",
     "Tokenizer",
     "__version__",
