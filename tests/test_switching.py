@@ -7,10 +7,10 @@ import pytest
 
 import sentitok
 import shared_data
-from conftest import CORPUS
 from sentitok import names
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "switching.md").read_text("utf-8")
+PAGE_FILE = Path(__file__).resolve().parent.parent / "docs" / "switching.md"
+PAGE = PAGE_FILE.read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 
 
@@ -19,15 +19,15 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("torch", "transformers", "jinja2"):
         pytest.importorskip(library)
+    repository, cache, empty = (tmp_path / name for name in ("sentitok", "cache", "empty"))
+    repository.symlink_to(PAGE_FILE.parent.parent)
+    for folder in (cache, empty):
+        folder.mkdir()
     for file in (names._CL100K, names._O200K):
-        (tmp_path / file.cached_name).symlink_to(shared_data.folder() / "vocabs" / file.name)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    sentitok.train_wordpiece(texts=["the fox owns it, where is the house of the dog?"], vocab_size=120).save(
-        "tokenizer.json"
-    )
-    (tmp_path / "corpus.txt").symlink_to(CORPUS / "sherlock-holmes.txt")
-    assert len(BLOCKS) == 11
+        (cache / file.cached_name).symlink_to(shared_data.folder() / "vocabs" / file.name)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
+    monkeypatch.chdir(empty)
+    assert len(BLOCKS) == 12
     namespace: dict[str, object] = {}
     for block in BLOCKS:
         exec(block, namespace)

@@ -9,7 +9,8 @@ Source: openai/tiktoken 0.14, `src/lib.rs` (`_encode_unstable_native`).
 import base64
 from bisect import bisect_left
 from functools import cached_property
-from itertools import accumulate, pairwise, takewhile
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,19 @@ class Continuations:
             ways.add((*self.single_piece(before), *self.single_piece(rest[len(before) :])))
         return stable, [list(way) for way in sorted(ways)]
 
+    def with_bytes(self, ids: list[int], n_last: int, rest: bytes) -> list[int]:
+        """Returns the ids of a text and of bytes behind it that are none: its last piece goes on with them.
+
+        Args:
+            ids: those of the text.
+            n_last: how many of them are its last piece's.
+            rest: the bytes.
+        """
+        if not n_last:
+            return self.single_piece(rest)
+        n_last = self._with_blanks_before(ids, n_last)
+        return ids[:-n_last] + self.single_piece(b"".join(map(self._bytes, ids[-n_last:])) + rest)
+
     def single_piece(self, piece: bytes) -> list[int]:
         """Returns the ids of bytes that are not split."""
         if _is_utf8(piece):
@@ -78,15 +92,32 @@ class Continuations:
         return self.tokenizer.id_to_bytes(id) or b""
 
     def _merged(self, data: bytes) -> list[int]:
-        """Returns the ids of a few bytes that are no text, merged by rank."""
-        parts = [data[place : place + 1] for place in range(len(data))]
-        while True:
-            ranks = ((self.ranks.get(a + b), place) for place, (a, b) in enumerate(pairwise(parts)))
-            best = min(((rank, place) for rank, place in ranks if rank is not None), default=None)
-            if best is None:
-                return [self.ranks[part] for part in parts]
-            place = best[1]
-            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        """Returns the ids of bytes that are no text, merged by rank."""
+        n = len(data)
+        # By where a part begins: where it ends (0 once it is taken), and where the one before begins.
+        ends, before = list(range(1, n + 1)), list(range(-1, n - 1))
+
+        def pair(place: int) -> tuple[int, int, int] | None:
+            if place < 0 or ends[place] == n:
+                return None
+            end = ends[ends[place]]
+            rank = self.ranks.get(data[place:end])
+            return None if rank is None else (rank, place, end)
+
+        heap = [found for place in range(n) if (found := pair(place))]
+        heapify(heap)
+        while heap:
+            _, place, end = heappop(heap)
+            middle = ends[place]
+            if middle in (0, n) or ends[middle] != end:
+                continue  # one of the two has changed since
+            ends[place], ends[middle] = end, 0
+            if end < n:
+                before[end] = place
+            for found in (pair(place), pair(before[place])):
+                if found:
+                    heappush(heap, found)
+        return [self.ranks[data[place:end]] for place, end in enumerate(ends) if end]
 
     def _with_blanks_before(self, ids: list[int], n_last: int) -> int:
         """Takes along the tokens before that are white space like the first of the last piece."""

@@ -158,7 +158,7 @@ def get_encoding(
     """
     named = _NAMED.get(name)
     if named is None:
-        raise ValueError(f"no encoding is called {shown(name)}; there are {', '.join(_NAMED)}")
+        raise ValueError(f"no encoding is called {shown(name)}; there are {', '.join(_NAMED)}{_hint(name)}")
     if path is None and (known := _found.get(name)) is not None:
         return known
     tokenizer = _read(named, *_ranks(name, named, None if path is None else Path(path), download))
@@ -199,6 +199,17 @@ def encoding_for_model(
     return get_encoding(encoding_name_for_model(model), path, download=download)
 
 
+def _hint(name: str | os.PathLike[str]) -> str:
+    """What to call where a path stands in the place of a name."""
+    path = Path(name)
+    if len(path.parts) < 2 and not path.suffix and not path.exists():
+        return ""
+    return (
+        ". A path is the second argument, as in get_encoding('cl100k_base', path); ranks that have no name "
+        "are read by Tokenizer.from_tiktoken(path, pattern, special_tokens)"
+    )
+
+
 def _read(named: _Named, file: _Ranks, content: bytes) -> Tokenizer:
     ranks = _ranks_of_merges(content) if file is _GPT2 else content
     return Tokenizer.from_tiktoken(ranks, named.pattern, named.special_tokens)
@@ -224,6 +235,11 @@ def _ranks(name: str, named: _Named, path: Path | None, download: bool) -> tuple
             f"{path} is not the file of ranks published for {name}: its SHA-256 is {found}, not "
             f"{' or '.join(file.sha256 for file in named.files)}; read other ranks by "
             f"Tokenizer.from_tiktoken(path, {named.pattern!r}, special_tokens)"
+        )
+    if path is not None and not path.exists() and not download:
+        raise FileNotFoundError(
+            f"{path}: there is no such file or folder; give the published {named.files[-1].name} or its "
+            f"folder as path=, or pass download=True to fetch {named.files[-1].address}"
         )
     folder, keeps = (path, True) if path is not None else _cache()
     looked = [folder / place for file in named.files for place in (file.cached_name, file.name)]

@@ -1,9 +1,7 @@
-"""`sentitok.compat.sentencepiece` against sentencepiece 0.2.3: ids, pieces, texts, kinds of errors.
+"""`sentitok.compat.sentencepiece` against sentencepiece 0.2.3: ids, pieces, places, texts, kinds of errors.
 
-The cases are those of google/sentencepiece 0.2.3 `python/test/sentencepiece_test.py`, restated, over
-every model at hand and small ones that both libraries train. Left out, with the reason: protocol
-buffers and offset mappings (`Encoding.offsets()` has them), `ParallelEncode` (a text is encoded in one
-go), thread pools, flat buffers and a normalizer without a model.
+Over every model at hand, and small ones that both libraries train. The cases of SentencePiece's own
+suite are in `test_compat_sentencepiece_cases.py`; the compiled rules in `test_compat_sentencepiece_rules.py`.
 """
 
 import io
@@ -170,14 +168,87 @@ def test_wrong_calls(both: Pair) -> None:
         same(empty, call)
 
 
-@pytest.mark.parametrize("name", ["encode_as_proto", "EncodeAsOffsetMapping", "ParallelEncodeAsIds"])
-def test_what_is_not_here_names_what_is(both: Pair, name: str) -> None:
-    with pytest.raises(NotImplementedError, match=r"offsets\(\)|encode a list"):
-        getattr(both[1], name)("a")
-    with pytest.raises(NotImplementedError, match=r"offsets\(\)"):
-        both[1].encode("a", out_type="proto")
+@pytest.mark.parametrize("text", [*TEXTS, "x 日本 y", "\u3000a \u200b b ", "\x01", "ﾊﾞ\u1100\u1161 \ufb01"])
+def test_places(both: Pair, text: str) -> None:
+    for form in (text, text.encode()):
+        same(both, lambda each, form=form: each.encode(form, return_type="serialized_proto"))
+        same(both, lambda each, form=form: each.encode(form, return_type="offset_mapping"))
+        same(both, lambda each, form=form: each.normalize(form, with_offsets=True))
+        same(both, lambda each, form=form: each.normalize([form, form]))
+    same(both, lambda each: each.encode([text, "a"], return_type="offset_mapping", return_bytes=True))
+    same(both, lambda each: each.parallel_encode(text, chunk_len=100, return_type="serialized_proto"))
+    for kind in (int, str, bytes):
+        for row in (both[0].encode(text, return_type=kind), both[0].encode([text, "b"], return_type=kind)):
+            same(both, lambda each, row=row: each.decode(row, return_type="serialized_proto"))
+            same(both, lambda each, row=row: each.decode(row, return_type="offset_mapping"))
+
+
+@pytest.mark.parametrize("text", ["I saw a girl with a telescope.", "x 日本 y", ""])
+def test_places_of_the_best_ways(both: Pair, text: str) -> None:
+    if same(both, lambda each: type(each.nbest_encode(text, nbest_size=3))) is RuntimeError:
+        return  # BPE
+    best, found = (each.nbest_encode_as_proto(text, 3).nbests[0] for each in both)
+    assert found.score == pytest.approx(best.score, rel=1e-4)
+    read = type(best).FromString(found.SerializeToString())
+    read.score = best.score
+    assert read == best
+
+
+@pytest.mark.parametrize(
+    "pieces", [["<0xE6>", "<0x97>", "<0xA5>", "▁a"], ["<0xE6>", "▁a", "<0x97>"], ["▁", "▁▁a", "</s>", "▁b"]]
+)
+def test_places_of_decoded_pieces(both: Pair, pieces: list[str]) -> None:
+    """Bytes that are no character, and spaces at the beginning."""
+    same(both, lambda each: each.decode(pieces, return_type="serialized_proto"))
+    same(both, lambda each: each.decode(pieces))
+
+
+def test_places_that_are_not_there(both: Pair) -> None:
+    for option in ("add_bos", "add_eos", "reverse", "emit_unk_piece"):
+        for kind in ("proto", "serialized_proto", "offset_mapping"):
+            same(
+                both,
+                lambda each, option=option, kind=kind: each.encode("a", return_type=kind, **{option: True}),
+            )
+    with pytest.raises(RuntimeError, match="reverse"):
+        both[1].encode("a", return_type="proto", reverse=True)
+    for call in (
+        lambda each: each.encode("a", return_type="immutable_proto"),
+        lambda each: each.nbest_encode("a", return_type="offset_mapping"),
+        lambda each: each.parallel_encode("a"),
+        lambda each: each.parallel_encode("a", chunk_len=0),
+        lambda each: each.decode([5], num_threads="x"),
+    ):
+        same(both, call)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("EncodeAsImmutableProto", "return_type='proto'"),
+        ("decode_ids_as_serialized_proto", "return_type='serialized_proto'"),
+        ("calculate_entropy", r"entropy\(text, alpha\)"),
+        ("SampleEncodeAndScoreAsIds", r"sample\(text, alpha, seed\)"),
+        ("override_normalizer_spec", "SentencePieceNormalizer"),
+        ("SetVocabulary", "prune"),
+    ],
+)
+def test_calls_of_earlier_versions_name_what_is_here(both: Pair, name: str, remedy: str) -> None:
+    assert not hasattr(both[0], name)
+    with pytest.raises(NotImplementedError, match=f"{name} is of sentencepiece before 0.2.3: .*{remedy}"):
+        getattr(both[1], name)
     with pytest.raises(AttributeError):
         both[1].encode_as_music  # noqa: B018
+
+
+@given(
+    text=st.text(
+        st.sampled_from("ab \u3000㍻Ａ①\u0301e\u200b\x07▁.ﾊﾞ日😀\ufb01") | st.characters(codec="utf-8")
+    )
+)
+def test_places_in_any_text(small: Pair, text: str) -> None:
+    same(small, lambda each: each.encode(text, return_type="serialized_proto"))
+    same(small, lambda each: each.normalize(text.encode(), with_offsets=True))
 
 
 def test_options_of_the_class_and_pickles(both: Pair) -> None:
@@ -337,7 +408,6 @@ def test_what_both_refuse(
         {"model_type": "char"},
         {"input_format": "tsv"},
         {"pretokenization_delimiter": "|"},
-        {"normalization_rule_tsv": "rules.tsv"},
         {"seed_sentencepieces_file": "seeds.tsv"},
         {"use_all_vocab": True},
         {"pretokenizer": object()},

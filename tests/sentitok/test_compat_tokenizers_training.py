@@ -259,3 +259,36 @@ def test_older_files_are_read() -> None:
     assert ours.Tokenizer.from_str(json.dumps(document)).to_str() == expected
     del document["model"]["type"]
     assert ours.Tokenizer.from_str(json.dumps(document)).to_str() == expected
+
+
+@pytest.mark.parametrize(
+    ("trainer", "options"),
+    [
+        ("BpeTrainer", ("vocab_size", "min_frequency", "limit_alphabet", "max_token_length")),
+        ("WordPieceTrainer", ("vocab_size", "min_frequency", "limit_alphabet")),
+        ("WordLevelTrainer", ("vocab_size", "min_frequency")),
+        ("UnigramTrainer", ("vocab_size", "n_sub_iterations", "max_piece_length", "seed_size")),
+    ],
+)
+def test_wrong_options_fail_at_once(trainer: str, options: tuple[str, ...]) -> None:
+    kind = getattr(ours.trainers, trainer)
+    made = kind()
+    for option in options:
+        for wrong in ("x", 1.5, [3]):
+            with pytest.raises(TypeError, match=rf"{option} is .*; it is an int"):
+                kind(**{option: wrong})
+            with pytest.raises(TypeError, match=option):
+                setattr(made, option, wrong)
+        with pytest.raises(ValueError, match=rf"{option} is -1; pass 0 or more"):
+            kind(**{option: -1})
+    with pytest.raises(TypeError, match=r"special_tokens is '\[UNK\]'; it is a list"):
+        kind(special_tokens="[UNK]")
+
+
+def test_wrong_numbers_and_texts_fail_at_once() -> None:
+    with pytest.raises(TypeError, match="shrinking_factor is 'x'; it is a float"):
+        ours.trainers.UnigramTrainer(shrinking_factor="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unk_token is 3; it is a str or None"):
+        ours.trainers.UnigramTrainer(unk_token=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="end_of_word_suffix is 3; it is a str or None"):
+        ours.trainers.BpeTrainer(end_of_word_suffix=3)  # type: ignore[arg-type]

@@ -131,6 +131,27 @@ def test_other_files_are_refused(nowhere: Path) -> None:
         sentitok.get_encoding("cl100k")
 
 
+def test_a_path_that_is_not_there(nowhere: Path) -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        sentitok.get_encoding("r50k_base", nowhere / "none" / "r50k_base.tiktoken")
+    for told in (
+        str(nowhere / "none"),
+        "no such file or folder",
+        "path=",
+        "download=True",
+        names._R50K.address,
+    ):
+        assert told in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["/no/such/file", "ranks.tiktoken", "folder/ranks"])
+def test_a_path_in_the_place_of_a_name(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name}.* there are gpt2.*get_encoding\('cl100k_base', path\)"):
+        sentitok.get_encoding(name)
+    with pytest.raises(ValueError, match=r"o200k_harmony$"):
+        sentitok.get_encoding("cl100k")
+
+
 def test_a_gap_where_the_special_token_is(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As p50k_base has: ranks go on behind the id of <|endoftext|>."""
     import tiktoken

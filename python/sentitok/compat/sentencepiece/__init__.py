@@ -1,21 +1,51 @@
 """SentencePiece's calls: `from sentitok.compat import sentencepiece` for `import sentencepiece`.
 
-Ids, pieces, texts and the kinds of errors are those of sentencepiece 0.2.3. What differs: samples
-are drawn by a generator of our own, n-best lists are summed in 64 bits, and training is ours (see
-`trainer`). What is not there says what to call instead.
+Ids, pieces, places, texts and the kinds of errors are those of sentencepiece 0.2.3. What differs, and
+what is not there, stands in docs/compat-sentencepiece.md.
 
 Source of what the calls mean: google/sentencepiece 0.2.3, `python/src/sentencepiece/__init__.py`.
 """
 
+from typing import NoReturn
+
 from .draws import set_random_generator_seed
+from .normalizer import SentencePieceNormalizer
 from .processor import SentencePieceProcessor
+from .threads import ThreadPool
 from .trainer import SentencePieceTrainer
 
 __all__ = [
+    "SentencePieceNormalizer",
     "SentencePieceProcessor",
     "SentencePieceTrainer",
+    "SetMinLogLevel",
     "SetRandomGeneratorSeed",
+    "ThreadPool",
+    "__version__",
+    "set_min_log_level",
     "set_random_generator_seed",
 ]
 
+#: The version of sentencepiece whose calls these are; that of sentitok is `sentitok.__version__`.
+__version__ = "0.2.3"
+
+
+def set_min_log_level(level: int) -> None:
+    """Does nothing: nothing is logged here."""
+
+
+SetMinLogLevel = set_min_log_level
 SetRandomGeneratorSeed = set_random_generator_seed
+
+_ELSEWHERE = {
+    "converttoflatbuffer": "it writes files for another reader; convert them with sentencepiece",
+    "setnbesttimeout": "a search takes its time, which grows with text and list; ask for fewer ways",
+    "setdatadir": "the rules that have a name are part of the package",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    remedy = _ELSEWHERE.get(name.lower().replace("_", ""))
+    if remedy:
+        raise AttributeError(f"{name} is not here: {remedy}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

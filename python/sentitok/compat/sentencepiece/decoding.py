@@ -1,22 +1,16 @@
 """`Decoder`: ids or pieces to text, and a text as the model sees it."""
 
-from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from ...messages import shown
-from .model import MARK, Model, decoded, spelled
+from .inputs import PROTOS, ids_of, is_sequence, spelled, type_of
+from .model import Model
+from .normalizer import normalized
+from .texts import SentencePiece, SentencePieceText
+from .threads import ThreadPool, n_threads
 
-__all__ = ["ELSEWHERE", "Decoder", "texts_of", "type_of"]
-
-#: What `out_type` asks for that is not here, with what is.
-ELSEWHERE = {
-    "proto": "processor.tokenizer.encode(text) has ids, surfaces and offsets()",
-    "serialized_proto": "processor.tokenizer.encode(text) has ids, surfaces and offsets()",
-    "immutable_proto": "processor.tokenizer.encode(text) has ids, surfaces and offsets()",
-    "offset_mapping": "processor.tokenizer.encode(text).offsets() has the place of each token",
-}
+__all__ = ["Decoder"]
 
 
 class Decoder(Model):
@@ -28,63 +22,71 @@ class Decoder(Model):
         return_type: Any = None,
         out_type: Any = None,
         num_threads: int | None = None,
+        thread_pool: ThreadPool | None = None,
+        return_bytes: bool | None = None,
     ) -> Any:
         """Returns the text of ids or of pieces; of a list of those, a list.
 
         Args:
             input: an id or a piece, a list or an array of them, or a list of such.
-            return_type: `str` or `bytes`.
+            return_type: `str`, `bytes`, or a text with its pieces: `"proto"`, `"serialized_proto"` or
+                `"offset_mapping"`, a dict.
             out_type: another name of it.
             num_threads: taken, and not needed.
+            thread_pool: as above.
+            return_bytes: whether a dict has bytes, and offsets in bytes; by default if pieces are bytes.
 
         Raises:
             IndexError: for an id without a piece.
             TypeError: for what is neither.
+            ValueError: for another type.
         """
-        kind = type_of(out_type, return_type, str)
-        if kind not in (str, bytes):
-            raise ValueError(f"out_type is {shown(kind)}; decode gives str or bytes")
+        kind = type_of(out_type, return_type, str, return_bytes)
+        if kind not in (str, bytes, *PROTOS):
+            raise ValueError(f"return_type is {shown(kind)}; decode gives str, bytes, or {', '.join(PROTOS)}")
+        n_threads(num_threads, thread_pool, -1)
         if input is None or (isinstance(input, str | bytes) and not input):
             input = []
-        if not _is_sequence(input):
+        if not is_sequence(input):
             input = [input]
-        if len(input) > 0 and _is_sequence(input[0]):
-            return [self._text(row, kind) for row in input]
-        return self._text(input, kind)
+        is_batch = len(input) > 0 and is_sequence(input[0])
+        rows = input if is_batch else [input]
+        if kind == "offset_mapping":
+            # An empty row is as the first one that is not.
+            first = next((row[0] for row in rows if len(row) > 0), "")
+            return_bytes = bool(return_bytes) or isinstance(first, bytes)
+        found = [self._decoded(row, kind, return_bytes) for row in rows]
+        return found if is_batch else found[0]
 
-    def _text(self, row: Any, kind: object) -> str | bytes:
+    def _decoded(self, row: Any, kind: Any, return_bytes: bool | None) -> Any:
         self._loaded()
-        values: list[Any] = row.tolist() if isinstance(row, np.ndarray) else list(row)
-        if values and isinstance(values[0], str | bytes):
-            text = self._of_pieces([spelled(value) for value in values])
-            # Pieces in bytes are a text in bytes.
-            return text if kind is str and isinstance(values[0], str) else text.encode("utf-8")
-        for id in values:
-            self._check(id)
-        if kind is bytes:
-            return self.tokenizer.decode(values).encode("utf-8")
-        return self.tokenizer.decode(values)
+        values = ids_of(row)
+        are_pieces = bool(values) and isinstance(values[0], str | bytes)
+        if kind in (str, bytes) and not are_pieces:
+            for id in values:
+                self._check(id)
+            found = self.tokenizer.decode(values)
+            return found if kind is str else found.encode("utf-8")
+        text = self._text_of(values, are_pieces)
+        if kind in PROTOS:
+            return text.given_as(kind, bool(return_bytes), with_text=True)
+        # Pieces in bytes are a text in bytes.
+        in_bytes = kind is bytes or isinstance(values[0], bytes)
+        return text.text.encode("utf-8") if in_bytes else text.text
 
-    def _of_pieces(self, pieces: list[str]) -> str:
-        """The text of pieces; one that is not in the vocabulary is its own text."""
-        text, known = "", []
-        for piece in pieces:
-            id = self._ids.get(piece)
-            if id is not None:
-                known.append(id)
-                continue
-            text += self._behind(text, known) + piece
-            known = []
-        return text + self._behind(text, known)
-
-    def _behind(self, before: str, ids: list[int]) -> str:
-        """The text of ids; a space in front is left out at the beginning alone."""
-        if not before or not ids:
-            return self.tokenizer.decode(ids)
-        anchor = next(
-            id for id, kind in enumerate(self._kinds) if kind == "normal" and MARK not in self._pieces[id]
-        )
-        return self.tokenizer.decode([anchor, *ids])[len(self._pieces[anchor]) :]
+    def _text_of(self, values: list[Any], are_pieces: bool) -> SentencePieceText:
+        """The text of a row; a piece that is not in the vocabulary is its own text."""
+        if are_pieces:
+            row = [(piece, self._ids.get(piece, self._special[0])) for piece in map(spelled, values)]
+        else:
+            row = [(self._pieces[self._check(id)], int(id)) for id in values]
+        surfaces = self._surfaces.of(row)
+        ends = list(accumulate(len(surface.encode("utf-8")) for surface in surfaces))
+        pieces = [
+            SentencePiece(piece, id, surface, begin, end)
+            for (piece, id), surface, begin, end in zip(row, surfaces, [0, *ends], ends, strict=False)
+        ]
+        return SentencePieceText("".join(surfaces), pieces)
 
     def decode_ids(self, input: Any, return_type: Any = None, **options: Any) -> Any:
         """Returns the text of ids."""
@@ -94,47 +96,28 @@ class Decoder(Model):
         """Returns the text of pieces."""
         return self.decode(input, return_type, **options)
 
+    def decode_ids_as_proto(self, input: Any, **options: Any) -> Any:
+        """Returns the text of ids with its pieces."""
+        return self.decode(input, return_type="proto", **options)
+
+    def decode_pieces_as_proto(self, input: Any, **options: Any) -> Any:
+        """Returns the text of pieces with them."""
+        return self.decode(input, return_type="proto", **options)
+
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Returns a text as the model sees it; of a list, a list."""
-        if with_offsets:
-            raise NotImplementedError(
-                "with_offsets is not here: processor.tokenizer.encode(text).offsets() has each token's place"
-            )
-        normalizer = self._loaded().normalizer
-        rows = [
-            text if normalizer is None else normalizer.normalize(decoded(text)) for text in texts_of(input)
-        ]
-        return rows if isinstance(input, list) else rows[0]
+        """Returns a text as the model sees it; of a list, a list.
+
+        Args:
+            input: a str or bytes, or a list of them; what comes is of the same type.
+            with_offsets: gives pairs of that and the places as in `SentencePieceNormalizer.normalize`.
+        """
+        return normalized(self._places, input, with_offsets)
 
     # SentencePiece's other spelling
 
     Decode = Detokenize = detokenize = decode
     DecodeIds = decode_ids
     DecodePieces = decode_pieces
+    DecodeIdsAsProto = decode_ids_as_proto
+    DecodePiecesAsProto = decode_pieces_as_proto
     Normalize = normalize
-
-
-def type_of(out_type: Any, return_type: Any, default: Any) -> Any:
-    """What is asked for, by either name of the option."""
-    if out_type is not None and return_type is not None:
-        raise ValueError("out_type and return_type are one option; give one")
-    kind = out_type if out_type is not None else return_type
-    kind = default if kind is None else kind
-    if isinstance(kind, str) and kind in ELSEWHERE:
-        raise NotImplementedError(f"out_type={kind!r} is not here: {ELSEWHERE[kind]}")
-    if kind not in (int, str, bytes, "numpy"):
-        raise ValueError(f"out_type is {shown(kind)}; it is int, str, bytes or 'numpy'")
-    return kind
-
-
-def texts_of(input: Any) -> Sequence[str | bytes]:
-    """A text, or a list of them, as a list."""
-    texts = input if isinstance(input, list) else [input]
-    for text in texts:
-        if not isinstance(text, str | bytes):
-            raise TypeError(f"a text is {shown(text)}; it is str or bytes")
-    return texts
-
-
-def _is_sequence(value: object) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str | bytes)

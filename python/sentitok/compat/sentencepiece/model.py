@@ -5,17 +5,19 @@ Not for text: `processor` encodes and decodes.
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..._sentitok import SentencePieceModel, SentitokError, Tokenizer
 from ...messages import shown
+from . import protobuf
+from .inputs import is_sequence, message, spelled, whole_file
+from .places import Places
+from .surfaces import Surfaces
 
-__all__ = ["MARK", "Model", "decoded", "spelled"]
-
-#: Stands for a space.
-MARK = "▁"
+__all__ = ["Model"]
 
 
 class Model:
@@ -39,22 +41,19 @@ class Model:
 
     def load_from_file(self, filename: str | os.PathLike[str]) -> bool:
         """Reads a file."""
-        try:
-            with open(filename, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise RuntimeError(f"{shown(os.fspath(filename))}: {error.strerror}") from error
-        return self.load_from_serialized_proto(data)
+        return self.load_from_serialized_proto(whole_file(filename))
 
     def load_from_serialized_proto(self, serialized: Any) -> bool:
         """Reads the content of a file."""
-        data = serialized.SerializeToString() if hasattr(serialized, "SerializeToString") else serialized
+        data = message(serialized)
         try:
             model = SentencePieceModel(data)
             tokenizer = Tokenizer.from_bytes(data)
         except SentitokError as error:
             raise RuntimeError(str(error)) from error
-        self._proto, self._model, self.tokenizer = bytes(data), model, tokenizer
+        self._proto, self._model, self.tokenizer = data, model, tokenizer
+        for name in ("_places", "_surfaces"):
+            self.__dict__.pop(name, None)
         self._pieces, self._kinds, self._scores = model.pieces, model.kinds, model.scores.tolist()
         self._ids = {piece: id for id, piece in enumerate(self._pieces)}
         unk = self._kinds.index("unknown")
@@ -67,6 +66,21 @@ class Model:
         if not self._proto:
             raise RuntimeError("no model is loaded; call load(model_file)")
         return self.tokenizer
+
+    @cached_property
+    def _places(self) -> Places:
+        """Where what the model sees of a text comes from."""
+        self._loaded()
+        symbols = (
+            piece for piece, kind in zip(self._pieces, self._kinds, strict=True) if kind == "user_defined"
+        )
+        return Places(protobuf.joined(self._proto, 3), protobuf.joined(self._proto, 2), symbols)
+
+    @cached_property
+    def _surfaces(self) -> Surfaces:
+        """What stands in a decoded text for each piece."""
+        spec, trainer = protobuf.joined(self._proto, 3), protobuf.joined(self._proto, 2)
+        return Surfaces(spec, trainer, self._pieces, self._kinds)
 
     def __len__(self) -> int:
         return self.get_piece_size()
@@ -82,7 +96,7 @@ class Model:
     def piece_to_id(self, piece: Any) -> Any:
         """Returns the id of a piece, that of the unknown one if there is none; of a list, a list."""
         self._loaded()
-        if isinstance(piece, list):
+        if is_sequence(piece):
             return [self._ids.get(spelled(each), self._special[0]) for each in piece]
         return self._ids.get(spelled(piece), self._special[0])
 
@@ -111,7 +125,7 @@ class Model:
         return self._each(id, lambda at: self._kinds[at] == "byte")
 
     def _each(self, id: Any, of: Callable[[int], Any]) -> Any:
-        if isinstance(id, list):
+        if is_sequence(id):
             return [of(self._check(each)) for each in id]
         return of(self._check(id))
 
@@ -155,15 +169,3 @@ class Model:
     IsControl = is_control
     IsUnused = is_unused
     IsByte = is_byte
-
-
-def spelled(value: Any) -> str:
-    """A piece as a str."""
-    if not isinstance(value, str | bytes):
-        raise TypeError(f"a piece is {shown(value)}; it is str or bytes, as are all of a list")
-    return decoded(value)
-
-
-def decoded(text: str | bytes) -> str:
-    """A text as a str."""
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

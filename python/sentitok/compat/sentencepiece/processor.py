@@ -3,34 +3,44 @@
 Not a tokenizer of its own: `.tokenizer` is the `sentitok.Tokenizer` that does the work.
 """
 
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-import numpy as np
-
 from ...messages import shown
-from . import draws
-from .decoding import ELSEWHERE, Decoder, texts_of, type_of
-from .model import decoded
+from .cutting import MAX_N_BEST, Cutter, Flags, Row
+from .inputs import PROTOS, decoded, texts_of, type_of
+from .texts import NBestSentencePieceText
+from .threads import ThreadPool, n_threads
 
 __all__ = ["SentencePieceProcessor"]
 
 _Input: TypeAlias = str | bytes | list[str] | list[bytes]
 _T = TypeVar("_T")
 
-#: The most ways to cut a text that one is drawn from, SentencePiece's limit.
-_MAX_N_BEST = 512
+#: Calls of sentencepiece before 0.2.3, by how their names end or begin, with what is in their place.
+_EARLIER = {
+    "immutableproto": "pass return_type='proto'",
+    "serializedproto": "pass return_type='serialized_proto'",
+    "calculateentropy": "processor.tokenizer.entropy(text, alpha) has it",
+    "sampleencodeandscore": "processor.tokenizer.sample(text, alpha, seed) draws, n_best(text, n) scores",
+    "overridenormalizerspec": "normalize texts by SentencePieceNormalizer(model_file=..., ...) first",
+    "setvocabulary": "processor.tokenizer.prune(keep) leaves out the other pieces",
+    "resetvocabulary": "load the model again",
+    "loadvocabulary": "processor.tokenizer.prune(keep) leaves out the other pieces",
+    "setencodeextraoptions": "pass add_bos, add_eos or reverse to the class",
+    "setdecodeextraoptions": "reverse the ids before they are decoded",
+}
 
 
-class SentencePieceProcessor(Decoder):
+class SentencePieceProcessor(Cutter):
     """A model with SentencePiece's methods, in both spellings (`encode`, `Encode`).
 
     Args:
         model_file: the path of a `.model` file.
         model_proto: its content, as bytes or a message of protobuf.
-        out_type: what `encode` gives: `int`, `str`, `bytes` or `"numpy"`.
+        out_type: what `encode` gives: `int`, `str`, `bytes`, `"numpy"`; or places as well: `"proto"`,
+            `"serialized_proto"`, or a dict, `"offset_mapping"`.
         add_bos: puts the token of the beginning in front.
         add_eos: puts the token of the end behind.
         reverse: turns the tokens round.
@@ -79,6 +89,7 @@ class SentencePieceProcessor(Decoder):
     @classmethod
     def from_file(cls, model_file: str | os.PathLike[str], **options: Any) -> "SentencePieceProcessor":
         """Returns the processor of a file; options are those of the class."""
+        _refuse_models(options)
         made = cls(**options)
         made.load_from_file(model_file)
         return made
@@ -86,6 +97,7 @@ class SentencePieceProcessor(Decoder):
     @classmethod
     def from_proto(cls, model_proto: Any, **options: Any) -> "SentencePieceProcessor":
         """Returns the processor of a file's content; options are those of the class."""
+        _refuse_models(options)
         made = cls(**options)
         made.load_from_serialized_proto(model_proto)
         return made
@@ -103,8 +115,10 @@ class SentencePieceProcessor(Decoder):
         nbest_size: int | None = None,
         alpha: float | None = None,
         num_threads: int | None = None,
+        thread_pool: ThreadPool | None = None,
         return_type: Any = None,
         out_type: Any = None,
+        return_bytes: bool | None = None,
     ) -> Any:
         """Returns the tokens of a text; of a list of texts, a list.
 
@@ -118,114 +132,49 @@ class SentencePieceProcessor(Decoder):
             nbest_size: as above.
             alpha: as above.
             num_threads: as above.
+            thread_pool: so many threads instead.
             return_type: as above.
             out_type: as above.
+            return_bytes: whether a dict has pieces in bytes, and offsets in bytes; by default as the text.
 
         Raises:
             ValueError: for an unknown type, or a token of the beginning that is not there.
             TypeError: for what is no text.
+            RuntimeError: for places of tokens that are put around the text.
         """
-        kind = type_of(out_type, return_type, self._out_type)
-        add_bos, add_eos, reverse, emit_unk_piece = (
-            self._option("add_bos", add_bos),
-            self._option("add_eos", add_eos),
-            self._option("reverse", reverse),
-            self._option("emit_unk_piece", emit_unk_piece),
-        )
+        kind = type_of(out_type, return_type, self._out_type, return_bytes)
+        flags = self._flags(add_bos, add_eos, reverse, emit_unk_piece)
         nbest_size, alpha = self._option("nbest_size", nbest_size), self._option("alpha", alpha)
-        threads = self._option("num_threads", num_threads)
-        if not isinstance(threads, int):
-            raise TypeError(f"num_threads is {shown(threads)}; it is an int")
+        threads = n_threads(num_threads, thread_pool, self._options["num_threads"])
+        texts = texts_of(input)
         if self._option("enable_sampling", enable_sampling):
             if nbest_size in (0, 1):
                 raise ValueError(
                     f"nbest_size is {nbest_size}, which leaves nothing to draw from: pass -1 for all ways to "
                     "cut a text, or more than 1"
                 )
-            if nbest_size > _MAX_N_BEST:
-                raise RuntimeError(f"nbest_size is {nbest_size}; at most {_MAX_N_BEST}, or -1 for all")
-            rows = [self._drawn(text, nbest_size, alpha, kind) for text in texts_of(input)]
+            if nbest_size > MAX_N_BEST:
+                raise RuntimeError(f"nbest_size is {nbest_size}; at most {MAX_N_BEST}, or -1 for all")
+            rows: Iterable[Row] = (self._drawn(text, nbest_size, alpha, kind) for text in texts)
+        elif kind is int and not any(flags):
+            found = self._ids_alone(texts, threads)
+            return found if isinstance(input, list) else found[0]
+        elif kind in (int, "numpy"):
+            rows = ([(id, "") for id in ids] for ids in self._ids_alone(texts, threads))
         else:
-            rows = self._plain(texts_of(input), threads, kind)
-        finished = [self._finished(row, kind, add_bos, add_eos, reverse, emit_unk_piece) for row in rows]
+            rows = self._plain(texts)
+        finished = [
+            self._finished(text, row, kind, flags, return_bytes)
+            for text, row in zip(texts, rows, strict=True)
+        ]
         return finished if isinstance(input, list) else finished[0]
+
+    def _flags(self, *given: bool | None) -> Flags:
+        return Flags(*(self._option(name, value) for name, value in zip(Flags._fields, given, strict=True)))
 
     def _option(self, name: str, value: _T | None) -> _T:
         found: _T = self._options[name] if value is None else value
         return found
-
-    def _plain(self, texts: Sequence[str | bytes], threads: int, kind: object) -> list[list[tuple[int, str]]]:
-        """Tokens with their surfaces, which only pieces ask for."""
-        tokenizer = self._loaded()
-        if kind in (int, "numpy"):
-            if len(texts) == 1:
-                return [[(id, "") for id in tokenizer.encode(texts[0]).ids.tolist()]]
-            batch = tokenizer.encode_batch(texts, threads=threads if threads > 0 else None)
-            return [[(id, "") for id in row] for row in batch.to_list()]
-        found = (tokenizer.encode(text) for text in texts)
-        return [list(zip(encoding.ids.tolist(), encoding.surfaces, strict=True)) for encoding in found]
-
-    def _drawn(self, text: str | bytes, nbest_size: int, alpha: float, kind: object) -> list[tuple[int, str]]:
-        tokenizer, seed = self._loaded(), draws.seed()
-        if self._model.model_type == "bpe":
-            encoding = tokenizer.with_dropout(alpha).encode(text, seed=seed)
-            return list(zip(encoding.ids.tolist(), encoding.surfaces, strict=True))
-        whole = decoded(text)
-        if nbest_size < 0:
-            ids = tokenizer.sample(whole, alpha, seed).tolist()
-        else:
-            ways = self._ways(whole, nbest_size)
-            best = max(score for _, score in ways)
-            ids = ways[draws.choice([math.exp(alpha * (score - best)) for _, score in ways])][0]
-        return self._with_surfaces(whole, ids, kind)
-
-    def _ways(self, text: str, n: int) -> list[tuple[list[int], float]]:
-        """The best ways to cut a text; an empty one has one way."""
-        found = [(ids.tolist(), score) for ids, score in self._loaded().n_best(text, n)]
-        return found or [([], 0.0)]
-
-    def _with_surfaces(self, text: str, ids: list[int], kind: object) -> list[tuple[int, str]]:
-        """Ids with what stands in the normalized text for each."""
-        if kind in (int, "numpy") or self._special[0] not in ids:
-            return [(id, self._pieces[id]) for id in ids]
-        rest = self.normalize(text)
-        found = []
-        for at, id in enumerate(ids):
-            surface = self._pieces[id]
-            if id == self._special[0]:
-                # What is unknown ends where the next token begins.
-                after = self._pieces[ids[at + 1]] if at + 1 < len(ids) else ""
-                end = rest.find(after, 1) if after else len(rest)
-                surface = rest[: end if end > 0 else len(rest)]
-            rest = rest[len(surface) :]
-            found.append((id, surface))
-        return found
-
-    def _finished(
-        self,
-        row: list[tuple[int, str]],
-        kind: object,
-        add_bos: bool,
-        add_eos: bool,
-        reverse: bool,
-        emit_unk_piece: bool,
-    ) -> Any:
-        if reverse:
-            row.reverse()
-        for name, id, is_asked in (("BOS", self._special[1], add_bos), ("EOS", self._special[2], add_eos)):
-            if is_asked:
-                if id < 0:
-                    raise ValueError(
-                        f"this model has no control token for {name}; leave out add_{name.lower()}"
-                    )
-                row.insert(0 if name == "BOS" else len(row), (id, self._pieces[id]))
-        if kind is int:
-            return [id for id, _ in row]
-        if kind == "numpy":
-            return np.array([id for id, _ in row], dtype=np.int32)
-        unk = self._special[0] if emit_unk_piece else -1
-        pieces = [self._pieces[id] if id == unk else surface for id, surface in row]
-        return [piece.encode("utf-8") for piece in pieces] if kind is bytes else pieces
 
     def encode_as_ids(self, input: _Input, **options: Any) -> Any:
         """Returns ids; options are those of `encode`."""
@@ -238,6 +187,14 @@ class SentencePieceProcessor(Decoder):
     def encode_as_numpy(self, input: _Input, **options: Any) -> Any:
         """Returns ids as an array of int32; options are those of `encode`."""
         return self.encode(input, return_type="numpy", **options)
+
+    def encode_as_proto(self, input: _Input, **options: Any) -> Any:
+        """Returns the text with its pieces and their places; options are those of `encode`."""
+        return self.encode(input, return_type="proto", **options)
+
+    def encode_as_offset_mapping(self, input: _Input, **options: Any) -> Any:
+        """Returns ids, pieces and offsets in a dict; options are those of `encode`."""
+        return self.encode(input, return_type="offset_mapping", **options)
 
     def sample_encode_as_ids(
         self, input: _Input, nbest_size: int | None = None, alpha: float | None = None, **options: Any
@@ -258,6 +215,13 @@ class SentencePieceProcessor(Decoder):
     ) -> Any:
         """Returns the ids of a way to cut the text that is drawn, as an array."""
         options |= {"return_type": "numpy", "enable_sampling": True}
+        return self.encode(input, nbest_size=nbest_size, alpha=alpha, **options)
+
+    def sample_encode_as_proto(
+        self, input: _Input, nbest_size: int | None = None, alpha: float | None = None, **options: Any
+    ) -> Any:
+        """Returns the text with the pieces of a way to cut it that is drawn."""
+        options |= {"return_type": "proto", "enable_sampling": True}
         return self.encode(input, nbest_size=nbest_size, alpha=alpha, **options)
 
     def nbest_encode(
@@ -287,24 +251,26 @@ class SentencePieceProcessor(Decoder):
             RuntimeError: for BPE, which has one way.
         """
         kind = type_of(out_type, return_type, self._out_type)
+        if kind == "offset_mapping":
+            raise ValueError("return_type='offset_mapping' is not for lists of ways; pass 'proto'")
         n = max(1, self._option("nbest_size", nbest_size))
         self._loaded()
         if self._model.model_type == "bpe":
             raise RuntimeError("BPE has no n-best list; only a Unigram model has")
-        flags = [
-            self._option(name, value)
-            for name, value in (
-                ("add_bos", add_bos),
-                ("add_eos", add_eos),
-                ("reverse", reverse),
-                ("emit_unk_piece", emit_unk_piece),
-            )
-        ]
-        found = []
-        for text in map(decoded, texts_of(input)):
-            ways = (self._with_surfaces(text, ids, kind) for ids, _ in self._ways(text, n))
-            found.append([self._finished(way, kind, *flags) for way in ways])
+        flags = self._flags(add_bos, add_eos, reverse, emit_unk_piece)
+        found = [self._best(text, n, kind, flags) for text in map(decoded, texts_of(input))]
         return found if isinstance(input, list) else found[0]
+
+    def _best(self, text: str, n: int, kind: object, flags: Flags) -> Any:
+        rows = [(self._with_surfaces(text, ids, kind), score) for ids, score in self._ways(text, n)]
+        if kind not in PROTOS:
+            return [self._finished(text, row, kind, flags) for row, _ in rows]
+        ways = []
+        for row, score in rows:
+            ways.append(self._placed(text, row, flags))
+            ways[-1].score = score
+        list_of_ways = NBestSentencePieceText(ways)
+        return list_of_ways if kind == "proto" else list_of_ways.serialized()
 
     def nbest_encode_as_ids(self, input: _Input, nbest_size: int | None = None, **options: Any) -> Any:
         """Returns the ids of the best ways."""
@@ -318,6 +284,41 @@ class SentencePieceProcessor(Decoder):
         """Returns the ids of the best ways, as arrays."""
         return self.nbest_encode(input, nbest_size=nbest_size, return_type="numpy", **options)
 
+    def nbest_encode_as_proto(self, input: _Input, nbest_size: int | None = None, **options: Any) -> Any:
+        """Returns the best ways, each with its pieces and score."""
+        return self.nbest_encode(input, nbest_size=nbest_size, return_type="proto", **options)
+
+    def parallel_encode(self, input: _Input, chunk_len: int | None = None, **options: Any) -> Any:
+        """Returns what `encode` does: a long text needs no chunks here.
+
+        Args:
+            input: the text, or a list.
+            chunk_len: the characters of a chunk; checked, and not needed.
+            **options: those of `encode`, but for sampling.
+
+        Raises:
+            ValueError: for a chunk without characters.
+        """
+        if not isinstance(chunk_len, int) or chunk_len <= 0:
+            raise ValueError(f"chunk_len is {shown(chunk_len)}; it is 1 or more")
+        return self.encode(input, enable_sampling=False, **options)
+
+    def parallel_encode_as_ids(self, input: _Input, **options: Any) -> Any:
+        """Returns ids; options are those of `parallel_encode`."""
+        return self.parallel_encode(input, return_type=int, **options)
+
+    def parallel_encode_as_pieces(self, input: _Input, **options: Any) -> Any:
+        """Returns pieces; options are those of `parallel_encode`."""
+        return self.parallel_encode(input, return_type=str, **options)
+
+    def parallel_encode_as_numpy(self, input: _Input, **options: Any) -> Any:
+        """Returns ids as an array; options are those of `parallel_encode`."""
+        return self.parallel_encode(input, return_type="numpy", **options)
+
+    def parallel_encode_as_proto(self, input: _Input, **options: Any) -> Any:
+        """Returns the text with its pieces; options are those of `parallel_encode`."""
+        return self.parallel_encode(input, return_type="proto", **options)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"model_proto": self._proto, "out_type": self._out_type, "options": self._options}
 
@@ -327,10 +328,10 @@ class SentencePieceProcessor(Decoder):
             self.load_from_serialized_proto(state["model_proto"])
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.lower().replace("_", "").startswith("parallelencode"):
-            raise NotImplementedError(f"{name} is not here: encode a list of texts, or a text in one go")
-        if name.lower().endswith("proto") or name.lower().replace("_", "").endswith("offsetmapping"):
-            raise NotImplementedError(f"{name} is not here: {ELSEWHERE['proto']}")
+        plain = name.lower().replace("_", "")
+        for end, remedy in _EARLIER.items():
+            if plain.endswith(end) or plain.startswith(end):
+                raise NotImplementedError(f"{name} is of sentencepiece before 0.2.3: {remedy}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # SentencePiece's other spelling
@@ -346,3 +347,18 @@ class SentencePieceProcessor(Decoder):
     NBestEncodeAsIds = nbest_encode_as_ids
     NBestEncodeAsPieces = nbest_encode_as_pieces
     NBestEncodeAsNumpy = nbest_encode_as_numpy
+    EncodeAsProto = encode_as_proto
+    EncodeAsOffsetMapping = encode_as_offset_mapping
+    SampleEncodeAsProto = sample_encode_as_proto
+    NBestEncodeAsProto = nbest_encode_as_proto
+    ParallelEncode = parallel_encode
+    ParallelEncodeAsIds = parallel_encode_as_ids
+    ParallelEncodeAsPieces = parallel_encode_as_pieces
+    ParallelEncodeAsNumpy = parallel_encode_as_numpy
+    ParallelEncodeAsProto = parallel_encode_as_proto
+
+
+def _refuse_models(options: dict[str, Any]) -> None:
+    for name in ("model_file", "model_proto"):
+        if name in options:
+            raise ValueError(f"{name} is no option here: the model is the first argument")

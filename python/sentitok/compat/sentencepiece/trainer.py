@@ -17,7 +17,9 @@ from typing import Any
 from ... import atomic
 from ..._sentitok import Normalizer, SentencePieceModel, SentitokError, Tokenizer, train_bpe, train_unigram
 from ...messages import shown
-from . import draws
+from ...rows import MAX_LINE, lines
+from . import draws, protobuf
+from .normalizer import SentencePieceNormalizer
 
 __all__ = ["SentencePieceTrainer"]
 
@@ -50,6 +52,7 @@ _READ: dict[str, tuple[type, Any]] = {
     "input_sentence_size": (int, 0),
     "shuffle_input_sentence": (bool, True),
     "max_sentence_length": (int, 4192),
+    "max_line_bytes": (int, MAX_LINE),  # ours: the longest line that is read
     "hard_vocab_limit": (bool, True),
     "control_symbols": (list, []),
     "user_defined_symbols": (list, []),
@@ -63,6 +66,7 @@ _READ: dict[str, tuple[type, Any]] = {
     "pad_piece": (str, "<pad>"),
     "unk_surface": (str, " \u2047 "),
     "normalization_rule_name": (str, "nmt_nfkc"),
+    "normalization_rule_tsv": (str, ""),
     "add_dummy_prefix": (bool, True),
     "remove_extra_whitespaces": (bool, True),
     "num_threads": (int, 16),
@@ -71,6 +75,11 @@ _READ: dict[str, tuple[type, Any]] = {
 }
 #: Change nothing here.
 _IGNORED = {"minloglevel", "random_seed", "accept_language", "self_test_sample_size"}
+#: What a normalizer says of itself.
+_OF_A_NORMALIZER = {
+    "normalization_rule_name", "normalization_rule_tsv", "add_dummy_prefix", "remove_extra_whitespaces",
+    "escape_whitespaces",
+}  # fmt: skip
 #: Refused unless they have the value that changes nothing, with the remedy.
 _REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "treat_whitespace_as_suffix": (
@@ -83,9 +92,6 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "escape_whitespaces": (("true", "1"), "SentencePiece's trainers need it, too"),
     "use_all_vocab": (("false", "0", ""), "it belongs to models of words and characters"),
-    "normalization_rule_tsv": (
-        ("",), "rules of one's own are not compiled here; rewrite the text before training"
-    ),
     "denormalization_rule_tsv": (("",), "rewrite the text after decoding"),
     "seed_sentencepieces_file": (("",), "seeds are found in the text; see seed_sentencepiece_size"),
     "pretokenization_delimiter": (
@@ -131,9 +137,9 @@ class _Options:
         self.lines: Any = given.pop("sentence_iterator", None)
         self.lines = given.pop("sentence_reader", self.lines)
         self.writer: Any = given.pop("model_writer", None)
-        for name in ("pretokenizer", "normalizer"):
-            if given.pop(name, None) is not None:
-                raise RuntimeError(f"{name} is not here: cut or rewrite the text before training")
+        if given.pop("pretokenizer", None) is not None:
+            raise RuntimeError("pretokenizer is not here: cut the text before training")
+        self.rules = _rules(given)
         given.pop("allow_inconsistent_pretokenization", None)
         values = {name: default for name, (_, default) in _READ.items()}
         self.arguments: dict[str, Any] = {}
@@ -195,11 +201,12 @@ class _Options:
             raise RuntimeError(str(error)) from error
 
     def _normalizer(self) -> Normalizer:
-        return Normalizer.sentencepiece(
-            self["normalization_rule_name"] or "identity",
-            add_dummy_prefix=self["add_dummy_prefix"],
-            remove_extra_whitespaces=self["remove_extra_whitespaces"],
-        )
+        if self.rules is not None:
+            return self.rules.normalizer
+        flags = {name: self[name] for name in ("add_dummy_prefix", "remove_extra_whitespaces")}
+        if self["normalization_rule_tsv"]:
+            return SentencePieceNormalizer(rule_tsv=self["normalization_rule_tsv"], **flags).normalizer
+        return Normalizer.sentencepiece(self["normalization_rule_name"] or "identity", **flags)
 
     def named(self) -> dict[str, tuple[str, int]]:
         """The unknown token and those of beginning, end and padding that there are, with their ids."""
@@ -221,6 +228,18 @@ class _Options:
             "user_defined_symbols": users,
             "special_ids": dict(named.values()),
         }
+
+
+def _rules(given: dict[str, Any]) -> SentencePieceNormalizer | None:
+    """The normalizer that is given, which says all of what is done to a text."""
+    rules = given.pop("normalizer", None)
+    if rules is None:
+        return None
+    if not isinstance(rules, SentencePieceNormalizer):
+        raise TypeError(f"normalizer is {shown(rules)}; it is a SentencePieceNormalizer")
+    if also := sorted(given.keys() & _OF_A_NORMALIZER):
+        raise ValueError(f"{', '.join(also)}: the normalizer says that already; give one of them")
+    return rules
 
 
 def _train(options: _Options) -> None:
@@ -246,7 +265,7 @@ def _train(options: _Options) -> None:
             data = tokenizer.to_sentencepiece()
     except SentitokError as error:
         raise RuntimeError(str(error)) from error
-    data += _field(2, _names(options))
+    data += protobuf.field(2, _names(options))
     if options.writer is not None:
         options.writer.write(data)
         return
@@ -272,7 +291,10 @@ def _vocabulary(data: bytes, has_scores: bool) -> bytes:
 
 def _lines(options: _Options) -> Iterator[str]:
     """The lines that SentencePiece would train on."""
-    for line in options.lines if options.lines is not None else _of_files(options["input"]):
+    given = (
+        options.lines if options.lines is not None else _of_files(options["input"], options["max_line_bytes"])
+    )
+    for line in given:
         if isinstance(line, bytes):
             text = line.decode("utf-8", "replace")
         elif isinstance(line, str):
@@ -287,11 +309,11 @@ def _lines(options: _Options) -> Iterator[str]:
             yield text
 
 
-def _of_files(paths: Iterable[str]) -> Iterator[str]:
+def _of_files(paths: Iterable[str], limit: int) -> Iterator[str]:
     for path in paths:
         try:
             with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-                yield from file
+                yield from lines(file, path, limit)
         except OSError as error:
             raise RuntimeError(f"{shown(os.fspath(path))}: {error.strerror}") from error
 
@@ -354,20 +376,8 @@ def _names(options: _Options) -> bytes:
     """
     fields = b""
     for number, name in ((40, "unk"), (41, "bos"), (42, "eos"), (43, "pad")):
-        fields += _varint(number << 3) + _varint(options[f"{name}_id"] & (1 << 64) - 1)
-    fields += _field(44, options["unk_surface"].encode("utf-8"))
+        fields += protobuf.field(number, options[f"{name}_id"])
+    fields += protobuf.field(44, options["unk_surface"])
     for number, name in ((45, "unk"), (46, "bos"), (47, "eos"), (48, "pad")):
-        fields += _field(number, options[f"{name}_piece"].encode("utf-8"))
+        fields += protobuf.field(number, options[f"{name}_piece"])
     return fields
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])

@@ -1,7 +1,7 @@
 """tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` in the place of `tokenizers`.
 
 Ids, tokens, offsets and masks are those of tokenizers 0.23; what differs, and what is not there,
-stands in docs/compat.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
+stands in docs/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
 tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
 """
 
@@ -19,20 +19,37 @@ from .models import Token
 from .stages import Regex
 from .strings import NormalizedString, PreTokenizedString
 from .tokenizer import Tokenizer
+from .types import (
+    EncodeInput,
+    InputSequence,
+    Offsets,
+    PreTokenizedEncodeInput,
+    PreTokenizedInputSequence,
+    TextEncodeInput,
+    TextInputSequence,
+)
 
 __all__ = [
     "AddedToken",
     "BertWordPieceTokenizer",
     "ByteLevelBPETokenizer",
     "CharBPETokenizer",
+    "EncodeInput",
     "Encoding",
+    "InputSequence",
     "NormalizedString",
+    "Offsets",
+    "PreTokenizedEncodeInput",
+    "PreTokenizedInputSequence",
     "PreTokenizedString",
     "Regex",
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
+    "TextEncodeInput",
+    "TextInputSequence",
     "Token",
     "Tokenizer",
+    "__version__",
     "decoders",
     "models",
     "normalizers",
@@ -40,3 +57,6 @@ __all__ = [
     "processors",
     "trainers",
 ]
+
+#: The version of tokenizers whose calls these are; that of sentitok is `sentitok.__version__`.
+__version__ = "0.23.3"

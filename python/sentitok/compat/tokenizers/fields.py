@@ -1,13 +1,17 @@
-"""`Field`: an attribute that is a field of a JSON; `changes`: whether any was set since.
+"""`Field`: an attribute that is a field of a JSON, and what checks one; `changes`: whether any was set since.
 
 Source of the fields: tokenizers 0.23, as its files have them.
 """
 
+import operator
 from collections.abc import Callable
 from itertools import count
+from numbers import Real
 from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["Field", "Holder", "Json", "changes", "note_change"]
+from ...messages import shown
+
+__all__ = ["Field", "Holder", "Json", "changes", "note_change", "number", "text", "whole"]
 
 Json = dict[str, Any]
 _Value = TypeVar("_Value")
@@ -68,3 +72,42 @@ class Field(Generic[_Value]):
     def __set__(self, stage: Holder, value: _Value) -> None:
         stage.fields[self._key or ""] = self._check(value) if self._check else value
         note_change()
+
+
+def whole(name: str, *, or_none: bool = False) -> Callable[[Any], int | None]:
+    """Returns what checks a field for a whole number that is not below 0, or `None`."""
+
+    def check(value: Any) -> int | None:
+        if value is None and or_none:
+            return None
+        try:
+            found = operator.index(value)
+        except TypeError as error:
+            raise TypeError(f"{name} is {shown(value)}; it is an int{' or None' * or_none}") from error
+        if found < 0:
+            raise ValueError(f"{name} is {found}; pass 0 or more")
+        return found
+
+    return check
+
+
+def number(name: str) -> Callable[[Any], float]:
+    """Returns what checks a field for a number."""
+
+    def check(value: Any) -> float:
+        if not isinstance(value, Real):
+            raise TypeError(f"{name} is {shown(value)}; it is a float")
+        return float(value)
+
+    return check
+
+
+def text(name: str) -> Callable[[Any], str | None]:
+    """Returns what checks a field for a text, or `None`."""
+
+    def check(value: Any) -> str | None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} is {shown(value)}; it is a str or None")
+        return value
+
+    return check

@@ -32,6 +32,10 @@ class Token(NamedTuple):
     value: str
     offsets: tuple[int, int]
 
+    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
+        """Returns the three."""
+        return self.id, self.value, self.offsets
+
 
 class Model(Stage, room="model"):
     """What cuts the pieces of a text into tokens."""

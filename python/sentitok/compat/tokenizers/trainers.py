@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from ...messages import shown
 from .added import AddedToken, token_of
-from .fields import Field, Holder, Json
+from .fields import Field, Holder, Json, number, text, whole
 from .shown import written
 
 __all__ = ["BpeTrainer", "Merging", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
@@ -18,6 +19,8 @@ _Tokens = Iterable[str | AddedToken]
 
 
 def _specs(tokens: _Tokens) -> list[Json]:
+    if isinstance(tokens, str):
+        raise TypeError(f"special_tokens is {shown(tokens)}; it is a list of tokens: [{shown(tokens)}]")
     return [token_of(given, special=True).spec() for given in tokens]
 
 
@@ -37,7 +40,7 @@ class Trainer(Holder):
     # The trainer inside in the pickled state of one that has another inside.
     _inner: ClassVar[tuple[str, str] | None] = None
 
-    vocab_size = Field[int]()
+    vocab_size = Field[int](check=whole("vocab_size"))
     show_progress = Field[bool]()
     special_tokens = Field[list[AddedToken]](check=_specs, shown=_tokens)
 
@@ -77,12 +80,12 @@ class Trainer(Holder):
 class Merging(Trainer):
     """What the trainers that merge pairs have in common."""
 
-    min_frequency = Field[int]()
-    limit_alphabet = Field[int | None]()
+    min_frequency = Field[int](check=whole("min_frequency"))
+    limit_alphabet = Field[int | None](check=whole("limit_alphabet", or_none=True))
     initial_alphabet = Field[list[str]](check=_first_chars)
-    continuing_subword_prefix = Field[str | None]()
-    end_of_word_suffix = Field[str | None]()
-    max_token_length = Field[int | None]()
+    continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
+    end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
+    max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
     progress_format = Field[str]()
 
 
@@ -188,7 +191,7 @@ class WordLevelTrainer(Trainer):
     """
 
     model = "WordLevel"
-    min_frequency = Field[int]()
+    min_frequency = Field[int](check=whole("min_frequency"))
 
     def __init__(
         self,
@@ -222,12 +225,12 @@ class UnigramTrainer(Trainer):
     """
 
     model = "Unigram"
-    n_sub_iterations = Field[int]()
-    shrinking_factor = Field[float]()
+    n_sub_iterations = Field[int](check=whole("n_sub_iterations"))
+    shrinking_factor = Field[float](check=number("shrinking_factor"))
     initial_alphabet = Field[list[str]](check=_first_chars)
-    unk_token = Field[str | None]()
-    max_piece_length = Field[int]()
-    seed_size = Field[int]()
+    unk_token = Field[str | None](check=text("unk_token"))
+    max_piece_length = Field[int](check=whole("max_piece_length"))
+    seed_size = Field[int](check=whole("seed_size"))
 
     def __init__(
         self,

@@ -1,14 +1,12 @@
-"""tiktoken's calls: `from sentitok.compat import tiktoken` in the place of `import tiktoken`.
+"""`Encoding`: a tokenizer with tiktoken's methods.
 
-Ids, texts and the errors that people catch are those of tiktoken 0.14. What differs: ranks come
-from files and tiktoken's cache, never from the network unless asked (`sentitok.names`); a long run
-of one character is encoded instead of refused; completions come sorted.
+Ids, texts and the errors that people catch are those of tiktoken 0.14; completions come sorted. Not
+for finding an encoding by its name: the functions of the package do that.
 
 Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/core.py` and `src/lib.rs`.
 """
 
 import base64
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,19 +16,11 @@ from typing import Literal, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .. import names
-from .._sentitok import DecodeError, Tokenizer
-from ..continuations import Continuations
-from ..messages import shown
-from ..names import encoding_name_for_model
+from ..._sentitok import DecodeError, Tokenizer
+from ...continuations import Continuations
+from ...messages import shown
 
-__all__ = [
-    "Encoding",
-    "encoding_for_model",
-    "encoding_name_for_model",
-    "get_encoding",
-    "list_encoding_names",
-]
+__all__ = ["Encoding"]
 
 _Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
 _Disallowed: TypeAlias = Literal["all"] | Collection[str]
@@ -176,8 +166,7 @@ class Encoding:
         if start == len(text):
             return tokens, []
         whole = text[start:].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        last = self.tokenizer.pre_tokenizer.pieces(whole)[-1]
-        return self._continuations.after(tokens, len(self._encode_single_piece(last)))
+        return self._continuations.after(tokens, self._n_last(whole))
 
     def _ids(self, text: str, allowed: frozenset[str]) -> npt.NDArray[np.uint32]:
         if not isinstance(text, str):
@@ -192,8 +181,11 @@ class Encoding:
     ) -> frozenset[str]:
         """The special tokens that count, once no text has one that must not be there."""
         own = self._special_set
-        allowed = own if allowed_special == "all" else frozenset(allowed_special)
-        disallowed = own - allowed if disallowed_special == "all" else frozenset(disallowed_special)
+        allowed = own if allowed_special == "all" else _named("allowed_special", allowed_special)
+        if disallowed_special == "all":
+            disallowed = own - allowed
+        else:
+            disallowed = _named("disallowed_special", disallowed_special)
         if disallowed:
             pattern = _any_of(disallowed)
             for text in texts:
@@ -313,47 +305,44 @@ class Encoding:
     def _continuations(self) -> Continuations:
         return Continuations(self.tokenizer, self._mergeable_ranks)
 
+    def _n_last(self, text: str) -> int:
+        """How many ids the last piece of a text has."""
+        return len(self._encode_single_piece(self.tokenizer.pre_tokenizer.pieces(text)[-1])) if text else 0
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """Returns the ids of bytes; from where they are no text on they belong to the piece before."""
+        try:
+            return self.encode_ordinary(text.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            whole, rest = text[: error.start].decode("utf-8"), text[error.start :]
+        return self._continuations.with_bytes(self.encode_ordinary(whole), self._n_last(whole), rest)
+
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         """Returns the ids of a text that is not split."""
         piece = text_or_bytes.encode("utf-8") if isinstance(text_or_bytes, str) else text_or_bytes
         return self._continuations.single_piece(piece)
 
 
-def get_encoding(
-    encoding_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
-) -> Encoding:
-    """Returns an encoding by its name.
-
-    Args:
-        encoding_name: such as `"cl100k_base"`; see `list_encoding_names`.
-        path: as in `sentitok.get_encoding`.
-        download: as in `sentitok.get_encoding`.
-    """
-    return _wrapped(encoding_name, names.get_encoding(encoding_name, path, download=download))
-
-
-def encoding_for_model(
-    model_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
-) -> Encoding:
-    """Returns the encoding of a model, such as `"gpt-4o"`; a KeyError if it is not known."""
-    return get_encoding(encoding_name_for_model(model_name), path, download=download)
-
-
-def list_encoding_names() -> list[str]:
-    """Returns the names of the encodings."""
-    return names.names()
-
-
-@lru_cache(maxsize=16)
-def _wrapped(name: str, tokenizer: Tokenizer) -> Encoding:
-    """One object for a name and a tokenizer: its tables are made once."""
-    return Encoding.of(name, tokenizer)
-
-
 def _again(cls: type[Encoding], name: str, tokenizer: Tokenizer, pattern: str | None) -> Encoding:
     made = cls.of(name, tokenizer)
     made._pattern = pattern
     return made
+
+
+def _named(option: str, tokens: Collection[str]) -> frozenset[str]:
+    """The special tokens that a call lists; letters of a text are none."""
+    if isinstance(tokens, str) and tokens:
+        raise ValueError(
+            f'{option}={shown(tokens)} is a text; pass "all", or a set of special tokens, as in '
+            f"{option}={{{shown(tokens)}}}"
+        )
+    try:
+        found = frozenset(tokens)
+    except TypeError as error:
+        raise TypeError(f'{option} is {shown(tokens)}; pass "all" or a set of special tokens') from error
+    if not all(isinstance(token, str) for token in found):
+        raise TypeError(f"{option} is {shown(tokens)}; a special token is a str")
+    return found
 
 
 @lru_cache(maxsize=128)

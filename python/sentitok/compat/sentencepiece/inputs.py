@@ -1,0 +1,92 @@
+"""What calls take: texts and pieces as str or bytes, messages, files, and the type of what is to come."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...messages import shown
+
+__all__ = [
+    "PROTOS",
+    "decoded",
+    "ids_of",
+    "is_sequence",
+    "message",
+    "spelled",
+    "texts_of",
+    "type_of",
+    "whole_file",
+]
+
+#: Types of what comes that have places.
+PROTOS = ("proto", "serialized_proto", "offset_mapping")
+
+
+def decoded(text: str | bytes) -> str:
+    """Returns a text as a str."""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def spelled(value: Any) -> str:
+    """Returns a piece as a str."""
+    if not isinstance(value, str | bytes):
+        raise TypeError(f"a piece is {shown(value)}; it is str or bytes, as are all of a list")
+    return decoded(value)
+
+
+def texts_of(input: Any) -> Sequence[str | bytes]:
+    """Returns a text, or a list of them, as a list."""
+    texts = input if isinstance(input, list) else [input]
+    for text in texts:
+        if not isinstance(text, str | bytes):
+            raise TypeError(f"a text is {shown(text)}; it is str or bytes")
+    return texts
+
+
+def is_sequence(value: object) -> bool:
+    """Whether a value is a list, a tuple or an array."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+
+
+def message(value: Any) -> bytes:
+    """Returns the bytes of a message of protobuf, or those that are given."""
+    data = value.SerializeToString() if hasattr(value, "SerializeToString") else value
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"a message is {shown(value)}; it is bytes, or has SerializeToString")
+    return bytes(data)
+
+
+def whole_file(path: str | os.PathLike[str]) -> bytes:
+    """Returns the content of a file.
+
+    Raises:
+        RuntimeError: if it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise RuntimeError(f"{shown(os.fspath(path))}: {error.strerror}") from error
+
+
+def type_of(out_type: Any, return_type: Any, default: Any, return_bytes: bool | None = None) -> Any:
+    """Returns what is asked for, by either name of the option."""
+    if out_type is not None and return_type is not None:
+        raise ValueError("out_type and return_type are one option; give one")
+    kind = out_type if out_type is not None else return_type
+    kind = default if kind is None else kind
+    if isinstance(kind, str) and kind == "immutable_proto":
+        raise ValueError("return_type='immutable_proto' is of sentencepiece before 0.2.3; pass 'proto'")
+    if kind not in (int, str, bytes, "numpy", *PROTOS):
+        names = ", ".join(map(repr, ("numpy", *PROTOS)))
+        raise ValueError(f"return_type is {shown(kind)}; it is int, str, bytes or one of {names}")
+    if return_bytes is not None and kind != "offset_mapping":
+        raise ValueError("return_bytes is for return_type='offset_mapping'; return_type=bytes gives bytes")
+    return kind
+
+
+def ids_of(values: Any) -> list[Any]:
+    """Returns a row of ids or pieces as a list."""
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)

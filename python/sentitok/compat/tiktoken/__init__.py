@@ -1,0 +1,60 @@
+"""tiktoken's calls: `from sentitok.compat import tiktoken` in the place of `import tiktoken`.
+
+Ranks come from files and tiktoken's cache, never from the network unless asked (`sentitok.names`).
+What differs, and what is not there, stands in docs/compat-tiktoken.md.
+
+Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/registry.py` and `tiktoken/model.py`.
+"""
+
+import os
+from functools import lru_cache
+
+from ... import names
+from ..._sentitok import Tokenizer
+from ...names import encoding_name_for_model
+from . import load
+from .encoding import Encoding
+
+__all__ = [
+    "Encoding",
+    "__version__",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "get_encoding",
+    "list_encoding_names",
+    "load",
+]
+
+#: The version of tiktoken whose calls these are; that of sentitok is `sentitok.__version__`.
+__version__ = "0.14.0"
+
+
+def get_encoding(
+    encoding_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
+) -> Encoding:
+    """Returns an encoding by its name.
+
+    Args:
+        encoding_name: such as `"cl100k_base"`; see `list_encoding_names`.
+        path: as in `sentitok.get_encoding`.
+        download: as in `sentitok.get_encoding`.
+    """
+    return _wrapped(encoding_name, names.get_encoding(encoding_name, path, download=download))
+
+
+def encoding_for_model(
+    model_name: str, path: str | os.PathLike[str] | None = None, *, download: bool = False
+) -> Encoding:
+    """Returns the encoding of a model, such as `"gpt-4o"`; a KeyError if it is not known."""
+    return get_encoding(encoding_name_for_model(model_name), path, download=download)
+
+
+def list_encoding_names() -> list[str]:
+    """Returns the names of the encodings."""
+    return names.names()
+
+
+@lru_cache(maxsize=16)
+def _wrapped(name: str, tokenizer: Tokenizer) -> Encoding:
+    """One object for a name and a tokenizer: its tables are made once."""
+    return Encoding.of(name, tokenizer)

@@ -1,0 +1,67 @@
+"""Files of ranks as dicts: `tiktoken.load.load_tiktoken_bpe(path)`, for an `Encoding` built by hand.
+
+Not for encodings that have a name (`get_encoding`), nor for a tokenizer of a file
+(`sentitok.Tokenizer.from_tiktoken`). Nothing is fetched.
+
+Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/load.py`.
+"""
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+
+from ... import atomic
+from ...messages import shown
+
+__all__ = ["dump_tiktoken_bpe", "load_tiktoken_bpe"]
+
+
+def load_tiktoken_bpe(
+    tiktoken_bpe_file: str | os.PathLike[str], expected_hash: str | None = None
+) -> dict[bytes, int]:
+    """Returns the rank of each token of a file.
+
+    Args:
+        tiktoken_bpe_file: its path.
+        expected_hash: the SHA-256 of its bytes, to be compared.
+
+    Raises:
+        ValueError: for a line that is no token with its rank, another hash, or an address.
+        OSError: if the file cannot be read.
+    """
+    path = os.fspath(tiktoken_bpe_file)
+    if "://" in path:
+        raise ValueError(f"{shown(path)} is an address; nothing is fetched here: give the path of a file")
+    with open(path, "rb") as file:
+        content = file.read()
+    found = hashlib.sha256(content).hexdigest()
+    if expected_hash and found != expected_hash:
+        raise ValueError(f"{shown(path)}: its SHA-256 is {found}, not {expected_hash}; get the file again")
+    ranks = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line:
+            continue
+        try:
+            token, rank = line.split()
+            ranks[base64.b64decode(token, validate=True)] = int(rank)
+        except ValueError as error:
+            raise ValueError(
+                f"{shown(path)}, line {number}: {shown(line)} is no token in base64, a space and its rank"
+            ) from error
+    return ranks
+
+
+def dump_tiktoken_bpe(bpe_ranks: Mapping[bytes, int], tiktoken_bpe_file: str | os.PathLike[str]) -> None:
+    """Writes ranks as a file, in order.
+
+    Args:
+        bpe_ranks: the rank of each token, by its bytes.
+        tiktoken_bpe_file: the path of the file, which is written whole or not at all.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
+    lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in ordered)
+    atomic.write(tiktoken_bpe_file, b"".join(lines))

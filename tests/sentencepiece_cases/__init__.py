@@ -1,0 +1,20 @@
+"""The cases of SentencePiece's own Python test suite, restated; each runs on any library of its calls.
+
+Source of the cases: google/sentencepiece, `python/test` beside release 0.2.3; what is asked and what
+comes is taken as facts, the words are ours. Options whose defaults are others in 0.2.3 are named.
+`suite.NAMES` names all its cases; `docs/compat-sentencepiece.md` lists those that do not pass.
+"""
+
+from restated import Cases, Library, pickled
+
+__all__ = ["Library", "case", "loaded", "pickled"]
+
+#: The cases by their names in the suite: `file::test`.
+case = Cases()
+
+
+def loaded() -> Cases:
+    """The cases of all modules."""
+    from . import arrays, normalizing, places, processors, texts, training, vocabularies  # noqa: F401
+
+    return case

@@ -1,0 +1,64 @@
+"""Names of the libraries whose calls are here: each is here, too, or its page says what is in its place."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import sentencepiece
+import tiktoken
+import tokenizers
+
+from sentitok.compat import sentencepiece as our_sentencepiece
+from sentitok.compat import tiktoken as our_tiktoken
+from sentitok.compat import tokenizers as our_tokenizers
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+LIBRARIES = [
+    (tiktoken, our_tiktoken, "compat-tiktoken.md"),
+    (tokenizers, our_tokenizers, "compat-tokenizers.md"),
+    (sentencepiece, our_sentencepiece, "compat-sentencepiece.md"),
+]
+#: What they import for themselves.
+ASIDE = {"Enum", "List", "Tuple", "Union", "csv", "importlib", "io", "os", "sys", "tokenizers"}
+
+
+def public(owner: object) -> set[str]:
+    return {name for name in dir(owner) if not name.startswith("_")}
+
+
+@pytest.fixture(params=LIBRARIES, ids=[theirs.__name__ for theirs, *_ in LIBRARIES])
+def library(request: pytest.FixtureRequest) -> tuple[ModuleType, ModuleType, str]:
+    """The library, ours, and our page."""
+    theirs, ours, page = request.param
+    return theirs, ours, (DOCS / page).read_text("utf-8")
+
+
+def made_of(kind: type) -> object:
+    """An instance, where one can be made of nothing: some names are those of instances alone."""
+    if kind is our_tokenizers.Tokenizer:
+        return our_tokenizers.Tokenizer(our_tokenizers.models.BPE())
+    try:
+        return kind()
+    except (TypeError, ValueError):
+        return kind
+
+
+def test_every_name_is_here_or_on_the_page(library: tuple[ModuleType, ModuleType, str]) -> None:
+    theirs, ours, page = library
+    missing = public(theirs) - public(ours) - ASIDE
+    n_classes = 0
+    for name in public(theirs) & public(ours):
+        kind, own = getattr(theirs, name), getattr(ours, name)
+        if isinstance(kind, type) and isinstance(own, type):
+            n_classes += 1
+            made = made_of(own)
+            missing |= {each for each in public(kind) if not hasattr(own, each) and not hasattr(made, each)}
+    assert n_classes > 0
+    spelled = page.replace("_", "").lower()
+    assert {name for name in missing if name.replace("_", "").lower() not in spelled} == set()
+
+
+def test_the_version_is_that_of_the_calls(library: tuple[ModuleType, ModuleType, str]) -> None:
+    theirs, ours, page = library
+    assert ours.__version__ == theirs.__version__
+    assert f'`__version__` is `"{ours.__version__}"`' in page
