@@ -4,6 +4,8 @@
 //! another PyO3 than this one, and reading the C structs by hand would be the
 //! only unsafe code of the bindings.
 
+use std::path::PathBuf;
+
 use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
@@ -126,6 +128,21 @@ impl<'py> Chunks<'py> {
         }))
     }
 
+    /// The chunks of a column of Parquet files, read row group by row group.
+    pub fn of_parquet(
+        py: Python<'py>,
+        paths: &[PathBuf],
+        column: &str,
+        shard: Option<(u64, u64)>,
+        invalid_utf8: &str,
+    ) -> PyResult<Self> {
+        let pyarrow = import(py)?;
+        let read = py.import("sentitok.parquet")?.getattr("chunks")?;
+        let chunks = read.call1((paths, column, shard, invalid_utf8))?;
+        let large_binary = pyarrow.call_method0("large_binary")?;
+        Ok(Self { chunks: chunks.try_iter()?, current: None, large_binary })
+    }
+
     /// The most rows in one array, so that a large chunk is copied in parts.
     const ROWS: usize = 1 << 14;
 
@@ -155,6 +172,12 @@ impl<'py> Chunks<'py> {
         {
             one_column(n_fields)?;
             chunk.call_method1("field", (0,))?
+        } else {
+            chunk
+        };
+        // Categories: pandas' and Polars' Categorical, pyarrow's dictionary_encode.
+        let chunk = if chunk.hasattr("dictionary_decode")? && chunk.hasattr("dictionary")? {
+            chunk.call_method0("dictionary_decode")?
         } else {
             chunk
         };

@@ -5,13 +5,18 @@ Not for measuring: `sentitok.evaluate` does that.
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
+from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, number, of_total, table
+from .texts import InvalidText, check_invalid, check_stdin, note_replaced, texts_of
 from .train import Format, MaxLineBytes, Threads
+
+if TYPE_CHECKING:
+    from sentitok.evaluate import Evaluation
 
 # Measure, heading, and how it is written.
 _MEASURES = (
@@ -27,7 +32,8 @@ _MEASURES = (
 
 def evaluate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files.")
+        list[Path],
+        typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files; - for stdin."),
     ],
     tokenizers: Annotated[
         list[Path] | None,
@@ -39,7 +45,11 @@ def evaluate(
         ),
     ] = None,
     per_file: Annotated[bool, typer.Option("--per-file", help="Measure each text file separately.")] = False,
+    pattern: Pattern = None,
+    special: SpecialTokens = None,
+    cased: Cased = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -47,40 +57,54 @@ def evaluate(
     traceback: Traceback = False,
 ) -> None:
     """Measure tokenizers on text; docs/eval.md defines the measures."""
-    import sentitok
-    from sentitok.documents import check_format, documents, n_bytes
-    from sentitok.evaluate import evaluate as measure
+    from sentitok.documents import check_format, n_bytes
+    from sentitok.evaluate import evaluate_all
 
     chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
     if not (chosen and texts):
-        raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
+        raise UsageError(_missing(files, chosen))
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
+    specials = special_ids(special)
     check_format(format)
-    limit = size(max_line_bytes, "--max-line-bytes")
+    check_invalid(invalid_utf8)
+    check_stdin(texts)
     total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
-    loaded = [sentitok.Tokenizer.from_file(path) for path in chosen]
+    loaded = [load(path, pattern, specials, cased=cased) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
     found: list[dict[str, Any]] = []
     with output.progress() as progress:
         for group in groups:
-            for path, tokenizer in zip(chosen, loaded, strict=True):
-                before = sum(row["bytes"] for row in found)
-                measured = measure(
-                    tokenizer,
-                    documents(group, format, max_line_bytes=limit),
-                    threads=threads,
-                    progress=of_total(progress, total, before),
-                )
-                # JSON knows no NaN: a measure of nothing is null.
-                values = {
-                    k: None if isinstance(v, float) and math.isnan(v) else v
-                    for k, v in measured.as_dict().items()
-                }
-                found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
+            before = sum(row["bytes"] for row in found)
+            documents = texts_of(group, format, max_line_bytes, invalid_utf8)
+            measured = evaluate_all(
+                loaded, documents, threads=threads, progress=of_total(progress, total, before)
+            )
+            note_replaced(output, group, documents.replaced)
+            about = {"files": list(map(str, group)), "replaced": documents.replaced}
+            found += [
+                {"tokenizer": str(path), **about, **_values(one)}
+                for path, one in zip(chosen, measured, strict=True)
+            ]
     text = _table(found, per_file) if output.human else ""
     output.result(
         {"evaluations": found}, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found)
     )
+
+
+def _missing(files: list[Path], chosen: list[Path]) -> str:
+    """What is said where there is no tokenizer, or no text."""
+    wanted = "give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt"
+    if chosen:
+        return f"{', '.join(map(str, chosen))}: no text is named; {wanted}"
+    return (
+        f"{files[0]} stands where a tokenizer is meant, and is none by its name; tokenizers come first, or "
+        f"behind --tokenizer; {wanted}"
+    )
+
+
+def _values(measured: "Evaluation") -> dict[str, Any]:
+    """The measures for JSON, which knows no NaN: a measure of nothing is null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in measured.as_dict().items()}
 
 
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
@@ -116,5 +140,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok eval tokenizer.json corpus.txt",
             "sentitok eval tokenizer.json merged.json corpus.txt --json",
+            "sentitok eval ranks.tiktoken corpus.txt --pattern gpt2",
         ),
     )(evaluate)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import UsageError
-from .output import Output, bytes_text, lines, number, peak_memory
-from .process import stdin
+from .output import Output, bytes_text, counted, lines, number, peak_memory
+from .texts import check_stdin
 
 if TYPE_CHECKING:
     from sentitok import PreTokenizer, Tokenizer, WordCounts
@@ -46,8 +46,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN or "
-        "tsv:COLUMN. [default: by file name]",
+        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN, "
+        "tsv:COLUMN or parquet:COLUMN. [default: by file name]",
     ),
 ]
 InvalidUtf8 = Annotated[
@@ -181,10 +181,10 @@ def sources(paths: list[str] | None) -> Any:
 
     Raises:
         OSError: if stdin is named and closed.
+        UsageError: if it is named twice.
     """
     paths = paths or []
-    if "-" in paths:
-        stdin()
+    check_stdin(paths)
     return paths[0] if len(paths) == 1 else paths
 
 
@@ -202,7 +202,7 @@ def add_counts(paths: list[Path] | None) -> "WordCounts | None":
 
 def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: str | None) -> float | None:
     """Measures bytes per token on the beginning of the sources."""
-    from sentitok.documents import documents
+    from sentitok.documents import Documents
 
     # A pipe was read, and is empty now.
     files = [path for path in paths or [] if Path(path).is_file()]
@@ -210,13 +210,13 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
     sample = []
     try:
         # A document may be longer than the sample; its beginning is enough.
-        for document in islice(documents(files, format), 100_000):
+        for document in islice(Documents(files, format), 100_000):
             sample.append(document[: _SAMPLE_BYTES - n_bytes])
             n_bytes += len(sample[-1].encode("utf-8", "replace"))
             if n_bytes >= _SAMPLE_BYTES:
                 break
     except ValueError:
-        # Before 3.14 zst needs pyarrow, a line may be long: the figure is left out, training stands.
+        # A line may be too long: the figure is left out, training stands.
         return None
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
     return n_bytes / n_tokens if n_tokens else None
@@ -314,7 +314,7 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     if summary.get("merges"):
         pairs.append(("merges", number(summary["merges"])))
     totals = dict(summary.get("totals", {}))
-    read = [f"{number(totals.pop(key))} {key}" for key in ("documents", "bytes") if key in totals]
+    read = [counted(totals.pop(key), key[:-1]) for key in ("documents", "bytes") if key in totals]
     if read:
         pairs.append(("read", ", ".join(read)))
     if "pieces" in totals:
