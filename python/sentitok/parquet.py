@@ -97,7 +97,8 @@ def _open(name: str) -> Any:
     with open(name, "rb"):
         pass
     try:
-        return parquet.ParquetFile(name, buffer_size=_BUFFER)
+        # Not buffered ahead, which would hold the column of a whole row group.
+        return parquet.ParquetFile(name, buffer_size=_BUFFER, pre_buffer=False)
     except arrow.ArrowInvalid as error:
         raise FormatError(f"{name}: no Parquet file, or a damaged one ({_reason(error)})") from None
 

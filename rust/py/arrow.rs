@@ -156,15 +156,16 @@ impl<'py> Chunks<'py> {
                 return self.as_binary(rows).map(Some);
             }
             match self.chunks.next() {
-                Some(chunk) => self.current = Some((chunk?, 0)),
+                Some(chunk) => self.current = Some((self.one_array(chunk?)?, 0)),
                 None => return Ok(None),
             }
         }
     }
 
-    fn as_binary(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// The one column of a chunk.
+    fn one_array(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         // A record batch has columns, an array of structs fields.
-        let chunk = if chunk.hasattr("num_columns")? {
+        let array = if chunk.hasattr("num_columns")? {
             chunk.call_method1("column", (0,))?
         } else if let Ok(n_fields) = chunk.getattr("type")?.getattr("num_fields")?.extract::<usize>()
             && n_fields > 0
@@ -175,14 +176,20 @@ impl<'py> Chunks<'py> {
         } else {
             chunk
         };
-        // Categories: pandas' and Polars' Categorical, pyarrow's dictionary_encode.
-        let chunk = if chunk.hasattr("dictionary_decode")? && chunk.hasattr("dictionary")? {
-            chunk.call_method0("dictionary_decode")?
-        } else {
-            chunk
-        };
-        let kind = chunk.getattr("type")?;
-        chunk.call_method1("cast", (&self.large_binary,)).map_err(|_| {
+        if !array.hasattr("dictionary")? {
+            return Ok(array);
+        }
+        // Categories: their texts are converted once, not for each slice.
+        let texts = self.as_binary(array.getattr("dictionary")?)?;
+        array.get_type().call_method1("from_arrays", (array.getattr("indices")?, texts))
+    }
+
+    fn as_binary(&self, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if array.hasattr("dictionary")? {
+            return array.call_method0("dictionary_decode");
+        }
+        let kind = array.getattr("type")?;
+        array.call_method1("cast", (&self.large_binary,)).map_err(|_| {
             PyTypeError::new_err(format!("an Arrow column of {kind}; it must be of strings or binary"))
         })
     }
