@@ -16,6 +16,7 @@ import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .encode import TokenizerFile
+from .loading import load_plain
 from .output import Output, bytes_text, counted, number, table
 from .texts import InvalidText, note_replaced, texts_of
 from .train import Format, MaxLineBytes
@@ -67,8 +68,6 @@ def bench(
     # Here, not above: other commands start without it.
     import tempfile
 
-    import sentitok
-
     from .rivals import RIVALS
 
     output = Output("sentitok.bench/1", as_json=as_json, quiet=quiet)
@@ -76,7 +75,7 @@ def bench(
         if name not in RIVALS:
             raise UsageError(f"--rival {name}: it is one of {', '.join(RIVALS)}")
     names = [name for name in RIVALS if name == "sentitok" or name in (rival or RIVALS)]
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load_plain(tokenizer_file)
     texts = _default_texts()
     if files:
         documents = texts_of(files, format, max_line_bytes, invalid_utf8)

@@ -15,7 +15,7 @@ from .compare import compared, found_lines
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, counted, lines
 from .texts import InvalidText, check_invalid, check_stdin, note_replaced
-from .train import Format, MaxLineBytes, Threads, how_cut
+from .train import Format, MaxLineBytes, Threads, how_cut, there_already
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -105,11 +105,8 @@ def convert(
 
 def _refuse_replacing(target: Path) -> None:
     """Finds what would be replaced before anything is read."""
-    names = ("tokenizer.json", "vocab.json", "merges.txt")
-    there = [target / name for name in names] if target.is_dir() else [target]
-    for file in there:
-        if file.exists():
-            raise UsageError(f"{file} is there already; name another file, or replace it with --force")
+    for file in there_already(target):
+        raise UsageError(f"{file} is there already; name another file, or replace it with --force")
 
 
 def _is_cased(tokenizer: "Tokenizer") -> bool:

@@ -14,7 +14,7 @@ from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, lines, number
 from .texts import InvalidText, note_replaced, texts_of
-from .train import Format, MaxLineBytes, Threads
+from .train import Format, MaxLineBytes, Threads, note_replacing, there_already
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -161,7 +161,9 @@ def prune(
     pruned, ids = tokenizer.prune(kept[:vocab])
     if vocab is not None and pruned.n_tokens > vocab:
         pruned, ids = _shrink(tokenizer, kept, vocab)
+    replaced = there_already(out)
     written = [str(file) for file in pruned.save(out)]
+    note_replacing(output, replaced)
     map_file = id_map or out.with_suffix(".ids.npy")
     data = BytesIO()
     np.save(data, ids)

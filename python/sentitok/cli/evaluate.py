@@ -97,7 +97,7 @@ def _missing(files: list[Path], chosen: list[Path]) -> str:
     if chosen:
         return f"{', '.join(map(str, chosen))}: no text is named; {wanted}"
     return (
-        f"{files[0]} stands where a tokenizer is meant, and is none by its name; tokenizers come first, or "
+        f"{files[0]} stands where a tokenizer is meant, and is none; tokenizers come first, or "
         f"behind --tokenizer; {wanted}"
     )
 
@@ -108,12 +108,22 @@ def _values(measured: "Evaluation") -> dict[str, Any]:
 
 
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Tells the tokenizers at the front from the texts behind them, by name."""
+    """Tells the tokenizers at the front from the texts behind them, by name or by how they begin."""
     n = 0
-    kinds = (".json", ".tiktoken", ".model", ".sentitok")
-    while n < len(files) and (files[n].suffix in kinds or files[n].is_dir()):
+    while n < len(files) and (_is_named_tokenizer(files[n]) or _begins_as_tokenizer(files[n])):
         n += 1
     return files[:n], files[n:]
+
+
+def _is_named_tokenizer(file: Path) -> bool:
+    return file.suffix in (".json", ".tiktoken", ".model", ".sentitok") or file.is_dir()
+
+
+def _begins_as_tokenizer(file: Path) -> bool:
+    """Whether a file under another name is no text for certain; JSON and lists of words may be."""
+    from sentitok._sentitok import file_kind
+
+    return file.is_file() and file_kind(file) in ("tiktoken", "sentencepiece", "sentitok")
 
 
 def _cell(row: dict[str, Any], measure: str, form: str) -> str:

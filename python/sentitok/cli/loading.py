@@ -1,6 +1,6 @@
 """Tokenizers that a command names by their files, and the options for what some files do not hold.
 
-Not for commands that take `--tokenizer FILE` alone (`encode.py`).
+What a file is follows from how it begins. Not for the option `--tokenizer FILE` (`encode.py`).
 """
 
 from pathlib import Path
@@ -53,7 +53,7 @@ def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bo
     Raises:
         UsageError: if the file holds no pattern and none was given, or is no tokenizer.
     """
-    from sentitok import FormatError, Tokenizer
+    from sentitok import Tokenizer
     from sentitok._sentitok import file_kind
 
     kind = file_kind(path)
@@ -66,6 +66,20 @@ def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bo
         return Tokenizer.from_tiktoken(path, pattern, specials)
     if kind == "vocab.txt":
         return Tokenizer.from_bert_vocab(path, lowercase=not cased)
+    return load_plain(path)
+
+
+def load_plain(path: Path) -> "Tokenizer":
+    """Loads a tokenizer of a file that says all of it, for commands without the options above.
+
+    Raises:
+        FormatError: if it needs more, or is damaged.
+        UsageError: if it is no tokenizer.
+    """
+    from sentitok import FormatError, Tokenizer
+    from sentitok._sentitok import file_kind
+
+    kind = file_kind(path)
     if kind == "unknown":
         raise UsageError(f"{path} is no tokenizer; {_WANTED}")
     try:

@@ -265,12 +265,30 @@ def finish(
     tokenizer: "Tokenizer", src: list[str] | None, asked: int, out: Path, output: Output, format: str | None
 ) -> None:
     """Saves a trained tokenizer and prints what came of it."""
+    replaced = there_already(out)
     written = tokenizer.save(out)
+    note_replacing(output, replaced)
     summary = _summary(tokenizer, written, output)
     if not output.quiet:
         summary["bytes_per_token"] = _bytes_per_token(tokenizer, src, format)
     text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
-    output.result({"tokenizer": str(out), **summary}, text, str(out))
+    output.result({"tokenizer": str(out), "overwrote": list(map(str, replaced)), **summary}, text, str(out))
+
+
+def there_already(out: Path) -> list[Path]:
+    """The files of a tokenizer that are there under the name that one gets."""
+    names = ("tokenizer.json", "vocab.json", "merges.txt")
+    return [file for file in ([out / name for name in names] if out.is_dir() else [out]) if file.exists()]
+
+
+def note_replacing(output: Output, files: list[Path]) -> None:
+    """Says what a new tokenizer was written over.
+
+    Not refused, as in `convert`: what is trained again with other options takes the place of what was
+    trained before, and has a name by default.
+    """
+    if files:
+        output.note(f"{', '.join(map(str, files))}: was there already and is replaced")
 
 
 def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict[str, Any]:
@@ -279,7 +297,7 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
     if report is not None:
         summary |= {
             "stop": report.stop,
-            "merges": report.merges,
+            **({} if tokenizer.info()["model"] == "Unigram" else {"merges": report.merges}),
             "distinct_pieces": report.distinct_pieces,
             "totals": report.totals,
             "stage_seconds": report.seconds,
