@@ -14,6 +14,7 @@ mod files;
 mod format;
 mod iterables;
 mod jsonl;
+mod mistaken;
 mod pipe;
 mod quotes;
 mod shard;
@@ -129,6 +130,17 @@ pub enum InvalidUtf8 {
     /// They stay: the valid stretches between are split as documents of their
     /// own, and each longest run of invalid bytes is one piece.
     Bytes,
+}
+
+impl InvalidUtf8 {
+    /// The name, as [`FromStr`](std::str::FromStr) reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Replace => "replace",
+            Self::Bytes => "bytes",
+        }
+    }
 }
 
 impl std::str::FromStr for InvalidUtf8 {

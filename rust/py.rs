@@ -17,8 +17,11 @@ mod copies;
 mod corpus;
 mod counting;
 mod dataset;
+mod document_reader;
 mod encoding;
 mod error;
+mod feeding;
+mod file_kind;
 mod html;
 mod ids;
 mod loaded;
@@ -59,7 +62,11 @@ mod _sentitok {
     #[pymodule_export]
     use super::dataset::encode_files;
     #[pymodule_export]
+    use super::document_reader::PyDocumentReader;
+    #[pymodule_export]
     use super::encoding::PyEncoding;
+    #[pymodule_export]
+    use super::file_kind::file_kind;
     #[pymodule_export]
     use super::normalizer::PyNormalizer;
     #[pymodule_export]

@@ -57,7 +57,7 @@ def _extension(stub: ast.Module) -> Iterator[str]:
     lines = [f"{_plain(node.target)} = {_plain(node.value)}" for node in aliases if node.value is not None]
     yield "Names of types in the signatures below:\n\n```python\n" + "\n".join(lines) + "\n```"
     for node in stub.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and node.name in module.__all__:
             yield _signature([node], "")
             yield _text(inspect.getdoc(getattr(module, node.name)))
         elif isinstance(node, ast.ClassDef) and node.name in module.__all__:

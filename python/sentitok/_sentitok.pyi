@@ -23,6 +23,7 @@ from .pretrained import Settings
 __all__ = [
     "AddedToken",
     "DecodeError",
+    "DocumentReader",
     "EncodeError",
     "Encoding",
     "EncodingBatch",
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "count",
     "encode_files",
+    "file_kind",
     "merge_counts",
     "train_bpe",
     "train_unigram",
@@ -678,10 +680,11 @@ def merge_counts(
     paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None
 ) -> dict[str, int]: ...
 def encode_files(
-    paths: _Path | Sequence[_Path],
-    out_dir: _Path,
-    tokenizer: Tokenizer,
+    source: _Source | None = None,
+    out_dir: _Path | None = None,
+    tokenizer: Tokenizer | None = None,
     *,
+    texts: _Texts | None = None,
     format: str | None = None,
     layout: Literal["sentitok", "nanogpt", "megatron", "text"] = "sentitok",
     separator: str | None = None,
@@ -691,7 +694,25 @@ def encode_files(
     shard: tuple[int, int] | None = None,
     max_line_bytes: int | None = None,
     shard_tokens: int | None = None,
-    resume: bool = True,
+    resume: bool | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> dict[str, Any]: ...
+
+# For `sentitok.documents` and the commands.
+@final
+class DocumentReader:
+    def __new__(
+        cls,
+        paths: Sequence[_Path],
+        *,
+        format: str | None = None,
+        invalid_utf8: _InvalidUtf8 = "error",
+        max_line_bytes: int | None = None,
+    ) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> list[Any]: ...
+    @property
+    def replaced(self) -> int: ...
+
+def file_kind(path: _Path) -> str | None: ...

@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 
 from ._sentitok import EncodingBatch, Tokenizer
-from .documents import documents
+from .documents import Documents
 from .spelling import readable
 
 __all__ = ["Difference", "Differences", "differences"]
@@ -59,6 +60,7 @@ class Differences:
         tokens_a: tokens of the first tokenizer.
         tokens_b: tokens of the second.
         first: the first difference; `None` where all are equal.
+        replaced: invalid parts of UTF-8 that were read as U+FFFD.
     """
 
     documents: int
@@ -66,6 +68,7 @@ class Differences:
     tokens_a: int
     tokens_b: int
     first: Difference | None
+    replaced: int
 
     def as_dict(self) -> dict[str, object]:
         """Returns the fields by name."""
@@ -79,6 +82,7 @@ def differences(
     format: str | None = None,
     *,
     max_line_bytes: int | None = None,
+    invalid_utf8: Literal["error", "replace"] = "replace",
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Differences:
@@ -87,26 +91,32 @@ def differences(
     Args:
         one: the first tokenizer.
         other: the second.
-        paths: the files.
-        format: as for `documents.documents`.
-        max_line_bytes: as for `documents.documents`.
+        paths: the files, read once; `-` is stdin.
+        format: as for `sentitok.count`; `None` goes by the file's name.
+        max_line_bytes: the longest line or row; 2^28 if not given.
+        invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
         threads: threads that encode.
         progress: called as `progress("encode", bytes, 0)` after each batch.
 
     Raises:
-        FormatError: if a file is damaged, or its format unknown.
+        FormatError: if a file is damaged, or is no text.
+        TrainError: if the format is unknown.
         OSError: if a file cannot be read.
     """
-    n_documents = differing = n_one = n_other = n_bytes = 0
+    n_documents = differing = n_one = n_other = n_bytes = replaced = 0
     first: Difference | None = None
-    for path in paths:
+    files = [
+        (os.fspath(path), Documents([path], format, max_line_bytes=max_line_bytes, invalid_utf8=invalid_utf8))
+        for path in paths
+    ]  # a file that is missing is found before the first is read
+    for path, documents in files:
         before = n_documents
-        for texts in _batches(documents([path], format, max_line_bytes=max_line_bytes)):
+        for texts in _batches(documents):
             a, b = (tokenizer.encode_batch(texts, threads=threads) for tokenizer in (one, other))
             rows = _differing(a, b)
             if rows and first is None:
                 place = n_documents - before + rows[0]
-                first = _first(one, other, os.fspath(path), place, texts[rows[0]])
+                first = _first(one, other, path, place, texts[rows[0]])
             n_documents += len(texts)
             differing += len(rows)
             n_one += len(a.ids)
@@ -114,7 +124,8 @@ def differences(
             if progress is not None:
                 n_bytes += sum(len(text.encode("utf-8", "replace")) for text in texts)
                 progress("encode", n_bytes, 0)
-    return Differences(n_documents, differing, n_one, n_other, first)
+        replaced += documents.replaced
+    return Differences(n_documents, differing, n_one, n_other, first, replaced)
 
 
 def _batches(texts: Iterator[str]) -> Iterator[list[str]]:

@@ -1,41 +1,37 @@
-"""Reads documents one by one in Python: for samples, comparisons and benches.
+"""Documents one by one: for measures, comparisons and samples in Python.
 
-Not for training, counting or encoding files, which read in Rust, in blocks and
-in parallel. The formats mean the same as there: `lines` (each with its end),
-`text` (the whole file), `jsonl:FIELD`, `csv:COLUMN`, `tsv:COLUMN`. Invalid UTF-8
-is replaced.
+Not for training, counting or encoding files, which take paths and make no object of a document.
+The reading is the extension's, so the formats, limits and messages are those of training:
+`lines` (each with its end), `text` (the whole file), `jsonl:FIELD`, `csv:COLUMN`, `tsv:COLUMN`,
+`parquet:COLUMN`; `-` is stdin.
 """
 
-import io
-import json
-import lzma
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Literal
 
-from ._sentitok import FormatError
-from .messages import shown, told
-from .opening import is_damage, unpacked, without_suffix
-from .rows import MAX_LINE, lines, separated, whole
+from . import parquet
+from ._sentitok import DocumentReader
+from .opening import without_suffix
 
-__all__ = ["check_format", "documents", "n_bytes"]
+__all__ = ["Documents", "check_format", "n_bytes"]
+
+
+def _column(format: str | None) -> str | None:
+    """The column of Parquet that a format names."""
+    kind, _, column = (format or "").partition(":")
+    return column if kind == "parquet" and column else None
 
 
 def check_format(format: str | None) -> None:
     """Refuses what is no format of documents.
 
     Raises:
-        FormatError: if the format is unknown, or names no column.
+        TrainError: if the format is unknown, or names no column.
     """
-    kind, _, field = (format or "lines").partition(":")
-    if kind not in ("lines", "text", "jsonl", "csv", "tsv"):
-        raise FormatError(
-            f"format {shown(kind)} is unknown: lines, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
-        )
-    if kind in ("csv", "tsv") and not field:
-        raise FormatError(f"which column? Give the format as {kind}:COLUMN")
+    if _column(format) is None:
+        DocumentReader([], format=format)
 
 
 def n_bytes(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> int:
@@ -47,118 +43,75 @@ def n_bytes(paths: Iterable[str | os.PathLike[str]], format: str | None = None) 
     total, is_known = 0, True
     for path in paths:
         name = os.fspath(path)
+        if name == "-":
+            is_known = False
+            continue
         total += Path(name).stat().st_size
-        kind = (format or _format_of(name)).partition(":")[0]
         is_plain = Path(name).is_file() and without_suffix(name) == name
-        is_known = is_known and is_plain and kind in ("lines", "text")
+        is_known = is_known and is_plain and _is_all_text(name, format)
     return total if is_known else 0
 
 
-def _open(path: str | os.PathLike[str], newline: str) -> TextIO:
-    file = open(path, "rb")  # noqa: SIM115  (it lives as long as what is returned)
-    try:
-        # utf-8-sig drops a byte order mark.
-        return io.TextIOWrapper(
-            unpacked(file, os.fspath(path)), encoding="utf-8-sig", errors="replace", newline=newline
-        )
-    except BaseException:
-        file.close()
-        raise
+def _is_all_text(name: str, format: str | None) -> bool:
+    if format is not None:
+        return format in ("lines", "text")
+    return not name.lower().endswith((".jsonl", ".ndjson"))
 
 
-def _field(row: dict[str, object], field: str, path: str, number: int) -> str:
-    value = row.get(field)
-    if not isinstance(value, str):
-        raise FormatError(
-            f"{path}: record {number} has no text in {shown(field)}; it has {told(', '.join(row))}"
-        )
-    return value
+class Documents(Iterator[str]):
+    """Documents of files, in order."""
 
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        format: str | None = None,
+        *,
+        max_line_bytes: int | None = None,
+        invalid_utf8: Literal["error", "replace"] = "replace",
+    ) -> None:
+        """Looks at the files; they are read when documents are asked for.
 
-def _columns(file: TextIO, path: str, delimiter: str, column: str, limit: int) -> Iterator[str]:
-    rows = (row for _, row in separated(file, path, delimiter, limit=limit) if row)
-    header = next(rows, [])
-    for number, row in enumerate(rows, 1):
-        if len(row) > len(header):
-            raise FormatError(
-                f"{path}: record {number} is longer than the header; quote fields with separators"
+        Args:
+            paths: the files; gz, xz, bz2 and zst are unpacked, `-` is stdin.
+            format: what a document is; `None` goes by the file's name.
+            max_line_bytes: the longest line or row; 2^28 if not given.
+            invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
+
+        Raises:
+            TrainError: if the format is unknown, or names no column.
+            OSError: if a file cannot be read.
+        """
+        names = [os.fspath(path) for path in paths]
+        column = _column(format)
+        self._replaced = 0
+        self._reader: DocumentReader | None = None
+        if column is None:
+            self._reader = DocumentReader(
+                names, format=format, invalid_utf8=invalid_utf8, max_line_bytes=max_line_bytes
             )
-        yield _field(dict(zip(header, row, strict=False)), column, path, number)
+            self._texts: Iterator[str] = (text for batch in self._reader for text in batch)
+        else:
+            self._texts = self._of_parquet(names, column, invalid_utf8)
 
+    def __next__(self) -> str:
+        """The next document.
 
-def _format_of(path: str) -> str:
-    name = without_suffix(path.lower())
-    if name.endswith((".csv", ".tsv")):
-        return name[-3:]
-    return "jsonl:text" if name.endswith((".jsonl", ".ndjson")) else "lines"
+        Raises:
+            FormatError: if a record lacks the field, a line is too long, a quote is never closed,
+                compressed data are damaged, or a file is no text.
+            OSError: if a file cannot be read.
+        """
+        return next(self._texts)
 
+    @property
+    def replaced(self) -> int:
+        """Invalid parts of UTF-8 that became U+FFFD, so far."""
+        return self._replaced + (0 if self._reader is None else self._reader.replaced)
 
-def documents(
-    paths: Iterable[str | os.PathLike[str]],
-    format: str | None = None,
-    *,
-    max_line_bytes: int | None = None,
-) -> Iterator[str]:
-    """Yields the documents of files, in order.
-
-    Args:
-        paths: the files; gz, xz, bz2 and zst are unpacked.
-        format: `lines`, `text`, `jsonl:FIELD`, `csv:COLUMN` or `tsv:COLUMN`;
-            `None` goes by the file's name.
-        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
-
-    Raises:
-        FormatError: if the format is unknown, a record lacks the field, a line is
-            too long, a quote is never closed, or compressed data are damaged.
-        OSError: if a file cannot be read.
-    """
-    for path in paths:
-        name = os.fspath(path)
-        kind = format or _format_of(name)
-        limit = MAX_LINE if max_line_bytes is None else max_line_bytes
-        # `csv` finds the line ends itself; elsewhere LF alone ends a line, as in the extension.
-        with _open(path, "" if kind.startswith(("csv", "tsv")) else "\n") as file:
-            found = _read(file, name, kind, limit)
-            while True:
-                try:
-                    document = next(found)
-                except StopIteration:
-                    break
-                except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                    if not is_damage(error):
-                        raise
-                    raise FormatError(
-                        f"{name}: damaged or truncated compressed data ({error}); get the file again"
-                    ) from None
-                yield document
-
-
-def _read(file: TextIO, name: str, format: str, limit: int) -> Iterator[str]:
-    kind, _, field = format.partition(":")
-    if kind == "lines":
-        yield from lines(file, name, limit)
-    elif kind == "text":
-        # What lies on the disk is as large as it looks; what is unpacked or piped is not.
-        yield whole(file, name, max(limit, Path(name).stat().st_size))
-    elif kind == "jsonl":
-        for number, row in enumerate(_json_lines(file, name, limit), 1):
-            yield row if isinstance(row, str) else _field(row, field or "text", name, number)
-    elif kind in ("csv", "tsv") and not field:
-        raise FormatError(f"{name}: which column? Give the format as {kind}:COLUMN")
-    elif kind in ("csv", "tsv"):
-        yield from _columns(file, name, "," if kind == "csv" else "\t", field, limit)
-    else:
-        check_format(format)
-
-
-def _json_lines(file: TextIO, name: str, limit: int) -> Iterator[dict[str, object] | str]:
-    for number, line in enumerate(lines(file, name, limit), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"{name}, line {number}: {error}") from None
-        if not isinstance(row, (dict, str)):
-            raise FormatError(f"{name}, line {number}: expected a JSON object or a string")
-        yield row
+    def _of_parquet(self, names: list[str], column: str, invalid_utf8: str) -> Iterator[str]:
+        for batch in parquet.texts(names, column, invalid_utf8):
+            for data in batch:
+                text = data.decode("utf-8", "replace")
+                if "\ufffd" in text:
+                    self._replaced += text.count("\ufffd") - data.count("\ufffd".encode())
+                yield text

@@ -6,7 +6,7 @@ Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
 (single-token retention). Memory follows the distinct words and the vocabulary.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._sentitok import EncodingBatch, Tokenizer
 
-__all__ = ["Evaluation", "evaluate", "renyi_efficiency"]
+__all__ = ["Evaluation", "evaluate", "evaluate_all", "renyi_efficiency"]
 
 # The order at which Zouhar et al. found the efficiency to go best with BLEU.
 RENYI_ALPHA = 2.5
@@ -67,39 +67,100 @@ def evaluate(
         progress: called as `progress("encode", bytes, 0)` after each batch.
         seen: called with each batch of texts and its encoding, which has offsets.
     """
-    frequency = np.zeros(tokenizer.vocab_size, dtype=np.int64)
-    documents = n_bytes = words = word_tokens = continued = 0
+    listeners = [] if seen is None else [seen]
+    return evaluate_all([tokenizer], texts, threads=threads, progress=progress, seen=listeners)[0]
+
+
+def evaluate_all(
+    tokenizers: Sequence[Tokenizer],
+    texts: Iterable[str],
+    *,
+    threads: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    seen: Sequence[Callable[[list[str], EncodingBatch], None]] = (),
+) -> list[Evaluation]:
+    """Measures several tokenizers on the same texts, which are read once.
+
+    Args:
+        tokenizers: the tokenizers.
+        texts: as for `evaluate`.
+        threads: as for `evaluate`.
+        progress: as for `evaluate`; the bytes of a text count once for each tokenizer.
+        seen: as for `evaluate`, one for each tokenizer; or none.
+
+    Returns:
+        What `evaluate` gives for each.
+    """
+    measures = [_Measure(tokenizer, threads) for tokenizer in tokenizers]
+    listeners = seen or [None] * len(measures)
     vocabulary: set[str] = set()
+    documents = n_bytes = 0
     for batch in _batches(texts):
-        encoded = tokenizer.encode_batch(batch, threads=threads, add_special_tokens=False, offsets=True)
+        words = _Words(batch)
+        vocabulary.update(words.joined.split())
         documents += len(batch)
-        n_bytes += sum(len(text.encode("utf-8", "replace")) for text in batch)
-        counted = np.bincount(encoded.ids, minlength=len(frequency))
-        frequency += counted
-        per_word = _tokens_per_word(batch, encoded, vocabulary)
-        words += len(per_word)
-        word_tokens += int(per_word.sum())
-        continued += int((per_word > 1).sum())
-        if seen is not None:
-            seen(batch, encoded)
-        if progress is not None:
-            progress("encode", n_bytes, 0)
-    tokens = int(frequency.sum())
-    unknown = _unknown_id(tokenizer)
-    return Evaluation(
-        documents=documents,
-        bytes=n_bytes,
-        tokens=tokens,
-        words=words,
-        bytes_per_token=_ratio(n_bytes, tokens),
-        tokens_per_word=_ratio(word_tokens, words),
-        continued_words=_ratio(continued, words),
-        single_token_retention=_retention(tokenizer, sorted(vocabulary), threads),
-        unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
-        renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
-        vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
-        vocab_size=tokenizer.vocab_size,
-    )
+        batch_bytes = sum(len(text.encode("utf-8", "replace")) for text in batch)
+        for number, (measure, listener) in enumerate(zip(measures, listeners, strict=True), 1):
+            encoded = measure.add(words)
+            if listener is not None:
+                listener(batch, encoded)
+            if progress is not None:
+                progress("encode", n_bytes * len(measures) + batch_bytes * number, 0)
+        n_bytes += batch_bytes
+    distinct = sorted(vocabulary)
+    return [measure.result(documents, n_bytes, distinct) for measure in measures]
+
+
+class _Measure:
+    """What one tokenizer makes of the batches so far."""
+
+    def __init__(self, tokenizer: Tokenizer, threads: int | None) -> None:
+        self.tokenizer = tokenizer
+        self.threads = threads
+        self.frequency = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+        self.words = self.word_tokens = self.continued = 0
+
+    def encode(self, texts: list[str]) -> EncodingBatch:
+        return self.tokenizer.encode_batch(
+            texts, threads=self.threads, add_special_tokens=False, offsets=True
+        )
+
+    def add(self, words: "_Words") -> EncodingBatch:
+        encoded = self.encode(words.texts)
+        self.frequency += np.bincount(encoded.ids, minlength=len(self.frequency))
+        per_word = words.tokens_per_word(encoded)
+        self.words += len(per_word)
+        self.word_tokens += int(per_word.sum())
+        self.continued += int((per_word > 1).sum())
+        return encoded
+
+    def retention(self, distinct: list[str]) -> float:
+        """Share of distinct words that are one token inside running text."""
+        if not distinct:
+            return float("nan")
+        # As in running text: behind a space, which may or may not join the word.
+        spaced = [f" {word}" for word in distinct]
+        per_word = _Words(spaced).tokens_per_word(self.encode(spaced))
+        return float((per_word == 1).mean())
+
+    def result(self, documents: int, n_bytes: int, distinct: list[str]) -> Evaluation:
+        tokenizer, frequency = self.tokenizer, self.frequency
+        tokens = int(frequency.sum())
+        unknown = _unknown_id(tokenizer)
+        return Evaluation(
+            documents=documents,
+            bytes=n_bytes,
+            tokens=tokens,
+            words=self.words,
+            bytes_per_token=_ratio(n_bytes, tokens),
+            tokens_per_word=_ratio(self.word_tokens, self.words),
+            continued_words=_ratio(self.continued, self.words),
+            single_token_retention=self.retention(distinct),
+            unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
+            renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
+            vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
+            vocab_size=tokenizer.vocab_size,
+        )
 
 
 def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float = RENYI_ALPHA) -> float:
@@ -128,36 +189,30 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _tokens_per_word(batch: list[str], encoded: EncodingBatch, vocabulary: set[str]) -> NDArray[np.int64]:
-    """Counts, for each word of the texts in order, the tokens that touch it."""
-    joined = "\n".join(batch)
-    vocabulary.update(joined.split())
-    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    is_space = np.ones(len(codes) + 2, dtype=bool)
-    is_space[1:-1] = _IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)]
-    starts = np.flatnonzero(is_space[:-1] & ~is_space[1:])
-    ends = np.flatnonzero(~is_space[:-1] & is_space[1:])
-    row_starts = np.zeros(len(batch), dtype=np.int64)  # in characters of what is joined
-    row_starts[1:] = np.cumsum([len(text) + 1 for text in batch[:-1]])
-    tokens = encoded.offsets("chars", trim=False)
-    tokens = tokens + np.repeat(row_starts, np.diff(encoded.row_offsets))[:, None]
-    # Spans stand in order, so the tokens that touch a word stand side by side:
-    # from the first that ends behind its start to the last that begins before its end.
-    first = np.searchsorted(tokens[:, 1], starts, side="right")
-    behind = np.searchsorted(tokens[:, 0], ends, side="left")
-    per_word: NDArray[np.int64] = np.maximum(behind - first, 0).astype(np.int64)
-    return per_word
+class _Words:
+    """Where the words of texts are; texts are joined by line feeds."""
 
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.joined = "\n".join(texts)
+        codes = np.frombuffer(self.joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        is_space = np.ones(len(codes) + 2, dtype=bool)
+        is_space[1:-1] = _IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)]
+        self.starts = np.flatnonzero(is_space[:-1] & ~is_space[1:])
+        self.ends = np.flatnonzero(~is_space[:-1] & is_space[1:])
+        self.text_starts = np.zeros(len(texts), dtype=np.int64)  # in characters of what is joined
+        self.text_starts[1:] = np.cumsum([len(text) + 1 for text in texts[:-1]])
 
-def _retention(tokenizer: Tokenizer, words: list[str], threads: int | None) -> float:
-    """Share of distinct words that are one token inside running text."""
-    if not words:
-        return float("nan")
-    # As in running text: behind a space, which may or may not join the word.
-    spaced = [f" {word}" for word in words]
-    encoded = tokenizer.encode_batch(spaced, threads=threads, add_special_tokens=False, offsets=True)
-    per_word = _tokens_per_word(spaced, encoded, set())
-    return float((per_word == 1).mean())
+    def tokens_per_word(self, encoded: EncodingBatch) -> NDArray[np.int64]:
+        """Counts, for each word of the texts in order, the tokens that touch it."""
+        tokens = encoded.offsets("chars", trim=False)
+        tokens = tokens + np.repeat(self.text_starts, np.diff(encoded.row_offsets))[:, None]
+        # Spans stand in order, so the tokens that touch a word stand side by side:
+        # from the first that ends behind its start to the last that begins before its end.
+        first = np.searchsorted(tokens[:, 1], self.starts, side="right")
+        behind = np.searchsorted(tokens[:, 0], self.ends, side="left")
+        per_word: NDArray[np.int64] = np.maximum(behind - first, 0).astype(np.int64)
+        return per_word
 
 
 def _unknown_id(tokenizer: Tokenizer) -> int | None:

@@ -12,7 +12,7 @@ from typing import IO
 
 from ._sentitok import FormatError
 
-__all__ = ["MAX_LINE", "lines", "separated", "whole"]
+__all__ = ["MAX_LINE", "lines", "separated"]
 
 # The longest line or row in characters when no limit is named.
 MAX_LINE = 1 << 28
@@ -38,18 +38,6 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
             raise FormatError(f"{name}, line {number}: {_too_long('line', limit)}")
         yield line
         number += 1
-
-
-def whole(file: IO[str], name: str, limit: int = MAX_LINE) -> str:
-    """Returns all of a file.
-
-    Raises:
-        FormatError: if it is longer than `limit`.
-    """
-    text = file.read(limit + 1)
-    if len(text) > limit:
-        raise FormatError(f"{name}: {_too_long('document', limit)}")
-    return text
 
 
 def _too_long(what: str, limit: int) -> str:

@@ -20,9 +20,6 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// How many bytes [`Compression::of_magic`] looks at.
-    pub const MAGIC_BYTES: usize = 10;
-
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",

@@ -18,7 +18,7 @@ use super::compression::Compression;
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
 use super::table::Table;
-use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source};
+use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source, mistaken};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
@@ -55,6 +55,8 @@ impl Default for FileOptions {
 struct Input {
     path: PathBuf,
     format: Format,
+    /// Whether that is the caller's word; else it is by the file's name.
+    is_named: bool,
     /// Bytes on disk; `None` for standard input and other pipes.
     size: Option<u64>,
     /// The shard's bytes, counted from the file's start.
@@ -108,7 +110,8 @@ impl FileSource {
             }
             let start = total;
             total += size.unwrap_or(0);
-            inputs.push(Input { path, format, size, range: start..total });
+            let is_named = options.format.is_some();
+            inputs.push(Input { path, format, is_named, size, range: start..total });
         }
         let n_files = inputs.len();
         if let Some(shard) = options.shard {
@@ -168,7 +171,7 @@ impl FileSource {
             reader = compression.decoder(path, reader)?;
         }
         let mut start = peek(&mut reader).map_err(|error| place.error(&self.meter, error))?;
-        let marks = byte_order_mark(path, &mut start)?;
+        let marks = text_start(input, &mut start)?;
         let current = match &input.format {
             Format::Csv { column } | Format::Tsv { column } => {
                 let delimiter = if matches!(input.format, Format::Csv { .. }) { b',' } else { b'\t' };
@@ -197,7 +200,7 @@ impl FileSource {
     fn open_lines(&self, input: &Input, mut file: File, start: &[u8]) -> Result<Option<Stream>> {
         let path = &input.path;
         let size = input.size.unwrap_or(0);
-        let mark = byte_order_mark(path, &mut start.to_vec())?;
+        let mark = text_start(input, &mut start.to_vec())?;
         let io = |error| Error::io(path, error);
         let mut from = line_start(&mut file, input.range.start).map_err(io)?;
         // A file may grow while it is read: without a shard all of it is ours.
@@ -333,12 +336,21 @@ fn size_of(path: &Path) -> Result<Option<u64>> {
 /// The first bytes, as many as are needed to know what a file is.
 fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    reader.take(Compression::MAGIC_BYTES as u64).read_to_end(&mut start)?;
+    reader.take(mistaken::START_BYTES as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Takes a UTF-8 mark off `start`, and refuses what is no text; returns how many marks there were.
+fn text_start(input: &Input, start: &mut Vec<u8>) -> Result<u64> {
+    let marks = byte_order_mark(&input.path, start)?;
+    match mistaken::lines(&input.path, start) {
+        Some(error) if !input.is_named && input.format == Format::Lines => Err(error),
+        _ => Ok(marks),
+    }
+}
 
 /// Takes a UTF-8 mark off `start` and returns how many there were (0 or 1).
 fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
@@ -351,7 +363,7 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             start.drain(..BOM.len());
             return Ok(1);
         }
-        start => return other_format(path, start).map_or(Ok(0), Err),
+        start => return mistaken::table(path, start).map_or(Ok(0), Err),
     };
     let from = encoding.trim_end_matches("LE").trim_end_matches("BE");
     Err(Error::format(
@@ -360,21 +372,6 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             "its byte order mark says {encoding}; text must be UTF-8: iconv -f {from} -t UTF-8 FILE > NEW_FILE"
         ),
     ))
-}
-
-/// The error of a file that is a table of another format, by its first bytes.
-fn other_format(path: &Path, start: &[u8]) -> Option<Error> {
-    let (format, read) = match start {
-        [b'P', b'A', b'R', b'1', ..] => {
-            ("a Parquet", "pyarrow.parquet.read_table(FILE, columns=[COLUMN])[COLUMN]")
-        }
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => ("an Arrow", "pyarrow.feather.read_table(FILE)[COLUMN]"),
-        _ => return None,
-    };
-    let reason = format!(
-        "{format} file, not text; in Python pass its column: texts={read}; or write it as JSONL first"
-    );
-    Some(Error::format(path.display().to_string(), reason))
 }
 
 /// The start of the first line that begins at or after `at`.

@@ -49,10 +49,10 @@ impl Format {
         let suffix = name.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
         match suffix.as_deref() {
             Some("jsonl" | "ndjson") => Ok(Self::Jsonl { field: Self::DEFAULT_FIELD.to_owned() }),
-            Some(table @ ("csv" | "tsv")) => Err(Error::Option {
+            Some(table @ ("csv" | "tsv" | "parquet" | "pq")) => Err(Error::Option {
                 option: "format",
                 value: path.display().to_string(),
-                reason: format!("name the column of text, as in {table}:text"),
+                reason: name_column(if table == "pq" { "parquet" } else { table }),
             }),
             _ => Ok(Self::Lines),
         }
@@ -75,18 +75,30 @@ impl FromStr for Format {
             ("jsonl", Some(field)) => Ok(Self::Jsonl { field }),
             ("csv", Some(column)) => Ok(Self::Csv { column }),
             ("tsv", Some(column)) => Ok(Self::Tsv { column }),
-            ("csv" | "tsv", None) => Err(Error::Option {
+            ("csv" | "tsv" | "parquet", None) => {
+                Err(Error::Option { option: "format", value: text.to_owned(), reason: name_column(name) })
+            }
+            ("parquet", Some(column)) if column.is_empty() => {
+                Err(Error::Option { option: "format", value: text.to_owned(), reason: name_column(name) })
+            }
+            ("parquet", Some(_)) => Err(Error::Option {
                 option: "format",
                 value: text.to_owned(),
-                reason: format!("name the column of text, as in {text}:text"),
+                reason: "Parquet is read in Python and by the commands alone; give the texts of the column"
+                    .to_owned(),
             }),
             _ => Err(Error::Option {
                 option: "format",
                 value: text.to_owned(),
-                reason: "it is one of text, lines, jsonl:FIELD, csv:COLUMN, tsv:COLUMN".to_owned(),
+                reason: "it is one of text, lines, jsonl:FIELD, csv:COLUMN, tsv:COLUMN, parquet:COLUMN"
+                    .to_owned(),
             }),
         }
     }
+}
+
+fn name_column(table: &str) -> String {
+    format!("name the column of text, as in {table}:text")
 }
 
 #[cfg(test)]
@@ -106,6 +118,7 @@ mod tests {
             ("csv", None),
             ("lines:x", None),
             ("parquet", None),
+            ("parquet:x", None),
             ("", None),
         ] {
             assert_eq!(text.parse::<Format>().ok(), expected, "{text}");
@@ -119,6 +132,8 @@ mod tests {
             ("a.txt.zst", Some(Format::Lines)),
             ("a.csv", None),
             ("a.tsv.xz", None),
+            ("a.parquet", None),
+            ("a.pq", None),
         ] {
             assert_eq!(Format::of_path(Path::new(path)).ok(), expected, "{path}");
         }

@@ -84,6 +84,12 @@ impl<F: FnMut(&mut DocumentSink) -> Result<bool> + Send> IterSource<F> {
         self
     }
 
+    /// Takes a meter that others look at, too, such as those who wait for documents.
+    pub fn with_meter(mut self, meter: Arc<Meter>) -> Self {
+        self.meter = meter;
+        self
+    }
+
     /// Makes blocks of about this many bytes instead of [`BLOCK_BYTES`].
     pub fn with_block_bytes(mut self, block_bytes: usize) -> Self {
         self.block_bytes = block_bytes.max(1);

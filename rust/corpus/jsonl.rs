@@ -8,9 +8,14 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use super::mistaken::ARRAY_REMEDY;
+
 /// Appends the value of `field` in `line` to `out`; the error is a reason.
 pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<(), String> {
     let start = out.len();
+    if line.trim_ascii_start().first() == Some(&b'[') {
+        return Err(format!("a JSON array, where a line holds one object or one string; {ARRAY_REMEDY}"));
+    }
     let mut json = serde_json::Deserializer::from_slice(line);
     let is_string = line.trim_ascii_start().first() == Some(&b'"');
     let found = if is_string {
@@ -152,7 +157,8 @@ mod tests {
             (br#"{"text":null}"#, Err("invalid type: null")),
             (br#"{"text":[1,2]}"#, Err("invalid type: sequence")),
             (br#"{"text":{}}"#, Err("invalid type: map")),
-            (br#"["text"]"#, Err("expected an object with the field")),
+            (br#"["text"]"#, Err("a JSON array, where a line holds one object or one string; write")),
+            (b" [\n", Err("jq -c '.[]' FILE > NEW.jsonl")),
             (br#"{"text":"a"} x"#, Err("trailing characters, at column 14")),
             (br#"{"text":"a"#, Err("EOF")),
             (br#"not json"#, Err("at column")),

@@ -40,6 +40,11 @@ impl Shard {
         }
     }
 
+    /// Its number, from 0, and how many shards there are.
+    pub fn place(self) -> (u64, u64) {
+        (self.index, self.count)
+    }
+
     /// The bytes, of `total`, in which this shard's units begin.
     pub(super) fn range(self, total: u64) -> std::ops::Range<u64> {
         let at = |index: u64| (u128::from(total) * u128::from(index) / u128::from(self.count)) as u64;

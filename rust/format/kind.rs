@@ -1,6 +1,12 @@
 //! What a file is, by how it begins: never by its name.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::reading::START_BYTES;
 use super::{container, sentencepiece};
+use crate::error::{Error, Result};
 
 /// What the bytes of a file are, by how they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +32,36 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// Looks at the beginning of a file; `None` of what is none, such as a directory or a pipe,
+    /// whose bytes could not be read again.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_file(path: &Path) -> Result<Option<Self>> {
+        let io = |error| Error::io(path, error);
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Ok(None);
+        }
+        let mut start = Vec::new();
+        File::open(path).map_err(io)?.take(START_BYTES).read_to_end(&mut start).map_err(io)?;
+        Ok(Some(Self::of(&start)))
+    }
+
+    /// The name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sentitok => "sentitok",
+            Self::TokenizerJson => "tokenizer.json",
+            Self::VocabJson => "vocab.json",
+            Self::MergesTxt => "merges.txt",
+            Self::Tiktoken => "tiktoken",
+            Self::Counts => "counts",
+            Self::SentencePiece => "sentencepiece",
+            Self::VocabTxt => "vocab.txt",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Looks at the bytes of a file.
     pub fn of(bytes: &[u8]) -> Self {
         let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();

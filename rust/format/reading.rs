@@ -16,7 +16,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Held)> {
 }
 
 /// How many bytes are looked at before the rest is read.
-const START_BYTES: u64 = 1 << 20;
+pub(super) const START_BYTES: u64 = 1 << 20;
 
 /// Reads a file that is not larger than any tokenizer, or the start of it if
 /// that is not `wanted`. What is read is limited, whatever the file says of

@@ -4,6 +4,8 @@
 //! another PyO3 than this one, and reading the C structs by hand would be the
 //! only unsafe code of the bindings.
 
+use std::path::PathBuf;
+
 use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
@@ -126,6 +128,21 @@ impl<'py> Chunks<'py> {
         }))
     }
 
+    /// The chunks of a column of Parquet files, read row group by row group.
+    pub fn of_parquet(
+        py: Python<'py>,
+        paths: &[PathBuf],
+        column: &str,
+        shard: Option<(u64, u64)>,
+        invalid_utf8: &str,
+    ) -> PyResult<Self> {
+        let pyarrow = import(py)?;
+        let read = py.import("sentitok.parquet")?.getattr("chunks")?;
+        let chunks = read.call1((paths, column, shard, invalid_utf8))?;
+        let large_binary = pyarrow.call_method0("large_binary")?;
+        Ok(Self { chunks: chunks.try_iter()?, current: None, large_binary })
+    }
+
     /// The most rows in one array, so that a large chunk is copied in parts.
     const ROWS: usize = 1 << 14;
 
@@ -139,15 +156,16 @@ impl<'py> Chunks<'py> {
                 return self.as_binary(rows).map(Some);
             }
             match self.chunks.next() {
-                Some(chunk) => self.current = Some((chunk?, 0)),
+                Some(chunk) => self.current = Some((self.one_array(chunk?)?, 0)),
                 None => return Ok(None),
             }
         }
     }
 
-    fn as_binary(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// The one column of a chunk.
+    fn one_array(&self, chunk: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         // A record batch has columns, an array of structs fields.
-        let chunk = if chunk.hasattr("num_columns")? {
+        let array = if chunk.hasattr("num_columns")? {
             chunk.call_method1("column", (0,))?
         } else if let Ok(n_fields) = chunk.getattr("type")?.getattr("num_fields")?.extract::<usize>()
             && n_fields > 0
@@ -158,8 +176,20 @@ impl<'py> Chunks<'py> {
         } else {
             chunk
         };
-        let kind = chunk.getattr("type")?;
-        chunk.call_method1("cast", (&self.large_binary,)).map_err(|_| {
+        if !array.hasattr("dictionary")? {
+            return Ok(array);
+        }
+        // Categories: their texts are converted once, not for each slice.
+        let texts = self.as_binary(array.getattr("dictionary")?)?;
+        array.get_type().call_method1("from_arrays", (array.getattr("indices")?, texts))
+    }
+
+    fn as_binary(&self, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if array.hasattr("dictionary")? {
+            return array.call_method0("dictionary_decode");
+        }
+        let kind = array.getattr("type")?;
+        array.call_method1("cast", (&self.large_binary,)).map_err(|_| {
             PyTypeError::new_err(format!("an Arrow column of {kind}; it must be of strings or binary"))
         })
     }

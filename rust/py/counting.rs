@@ -11,9 +11,9 @@ use super::error::entry;
 use super::numbers::Threads;
 use super::pipeline;
 use super::progress::run;
-use super::source::{Documents, SourceOptions};
+use super::source::{Documents, FileFormat, SourceOptions};
 use super::word_counts::{PyWordCounts, totals_dict};
-use crate::corpus::{Format, InvalidUtf8, Shard};
+use crate::corpus::{InvalidUtf8, Shard};
 use crate::pipeline::Pipeline;
 use crate::word_counts::{self, CountOptions, WordCounts};
 
@@ -32,7 +32,7 @@ pub(super) struct Reading<'a> {
 impl Reading<'_> {
     fn source_options(&self) -> PyResult<SourceOptions> {
         Ok(SourceOptions {
-            format: self.format.map(Format::from_str).transpose()?,
+            format: self.format.map(FileFormat::of).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(self.invalid_utf8)?,
             shard: self.shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
             max_line_bytes: self.max_line_bytes,

@@ -1,42 +1,48 @@
-//! `encode_files`: text files to token shards.
+//! `encode_files`: texts of files or of memory to token shards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::error::entry;
 use super::numbers::Threads;
-use super::paths::paths_of;
-use super::progress::run;
+use super::source::{Documents, FileFormat, SourceOptions};
 use super::specials::OwnedSpecials;
 use super::tokenizer::PyTokenizer;
-use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard};
-use crate::dataset::{self, DatasetOptions, Layout, SourceFile};
-use crate::error::Error;
+use crate::corpus::{InvalidUtf8, Shard};
+use crate::dataset::{self, DatasetOptions, Layout, Manifest, SourceFile};
+use crate::error::{Error, Result};
 use crate::tokenizer::EncodeOptions;
 
-/// Encodes files into token shards in `out_dir`; returns the manifest.
+/// Encodes texts into token shards in `out_dir`; returns the manifest.
 ///
-/// Documents are encoded in order and written as they come. `separator` is a
-/// token put after each document. With `resume` a run goes on after the last
-/// finished shard of an earlier one. `layout` is `"sentitok"` (read by
-/// `sentitok.datasets.TokenDataset`), `"nanogpt"`, `"megatron"` or `"text"`.
+/// `source` is a path, or a list of paths; `texts`, or an iterator, series, array or Arrow
+/// column as `source`, is text in memory. Documents are encoded in order and written as they
+/// come, so memory does not grow with them. `separator` is a token put after each document.
+/// `layout` is `"sentitok"` (read by `sentitok.datasets.TokenDataset`), `"nanogpt"`,
+/// `"megatron"` or `"text"`.
+///
+/// With `resume` a run goes on after the last finished shard of an earlier one over the same
+/// source. That is the default for files. Texts in memory have no name to know them by: there
+/// a directory that holds a data set is an error unless `resume` says what to do.
 #[pyfunction]
 #[pyo3(signature = (
-    paths, out_dir, tokenizer, *, format = None, layout = "sentitok", separator = None,
-    add_special_tokens = false, specials = OwnedSpecials::None, invalid_utf8 = "error", shard = None,
-    max_line_bytes = None, shard_tokens = None, resume = true, threads = None, progress = None,
+    source = None, out_dir = None, tokenizer = None, *, texts = None, format = None, layout = "sentitok",
+    separator = None, add_special_tokens = false, specials = OwnedSpecials::None, invalid_utf8 = "error",
+    shard = None, max_line_bytes = None, shard_tokens = None, resume = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(paths, out_dir, tokenizer, *, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=True, threads=None, progress=None)"
+    text_signature = "(source=None, out_dir=None, tokenizer=None, *, texts=None, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn encode_files<'py>(
     py: Python<'py>,
-    paths: &Bound<'py, PyAny>,
-    out_dir: PathBuf,
-    tokenizer: &Bound<'py, PyTokenizer>,
+    source: Option<&Bound<'py, PyAny>>,
+    out_dir: Option<PathBuf>,
+    tokenizer: Option<&Bound<'py, PyTokenizer>>,
+    texts: Option<&Bound<'py, PyAny>>,
     format: Option<&str>,
     layout: &str,
     separator: Option<&str>,
@@ -46,13 +52,18 @@ pub(super) fn encode_files<'py>(
     shard: Option<(u64, u64)>,
     max_line_bytes: Option<usize>,
     shard_tokens: Option<u64>,
-    resume: bool,
+    resume: Option<bool>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     entry(|| {
-        let paths = paths_of(paths)?;
-        let tokenizer = &*tokenizer.get().tokenizer;
+        let missing = |what| {
+            PyTypeError::new_err(format!("{what} is missing; encode_files(source, out_dir, tokenizer)"))
+        };
+        let documents = Documents::new(source, texts)?
+            .ok_or_else(|| missing("what to encode (paths as source, or texts=[...])"))?;
+        let out_dir = out_dir.ok_or_else(|| missing("out_dir, the directory to write to,"))?;
+        let tokenizer = &*tokenizer.ok_or_else(|| missing("tokenizer"))?.get().tokenizer;
         let separator = match separator {
             None => None,
             Some(token) => Some(tokenizer.spelled_to_id(token).ok_or_else(|| Error::Option {
@@ -61,7 +72,15 @@ pub(super) fn encode_files<'py>(
                 reason: "it is no token of this tokenizer; add it by with_specials".to_owned(),
             })?),
         };
-        let mut sources: Vec<SourceFile> = paths.iter().map(source_file).collect();
+        let mut sources = match documents.paths() {
+            Some(paths) => paths.iter().map(source_file).collect(),
+            None => {
+                if resume.is_none() {
+                    refuse_unknown(&out_dir)?;
+                }
+                vec![SourceFile { name: "<iterable>".to_owned(), bytes: None }]
+            }
+        };
         if let Some((index, count)) = shard {
             sources.push(SourceFile { name: format!("shard {index}/{count}"), bytes: None });
         }
@@ -69,7 +88,7 @@ pub(super) fn encode_files<'py>(
             layout: Layout::from_str(layout)?,
             separator,
             shard_tokens: shard_tokens.unwrap_or(DatasetOptions::SHARD_TOKENS),
-            resume,
+            resume: resume.unwrap_or(true),
             encode: EncodeOptions {
                 add_special_tokens,
                 specials: specials.get(),
@@ -78,19 +97,31 @@ pub(super) fn encode_files<'py>(
             },
             sources,
         };
-        let files = FileOptions {
-            format: format.map(Format::from_str).transpose()?,
+        let reading = SourceOptions {
+            format: format.map(FileFormat::of).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
             shard: shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
-            max_line_bytes: max_line_bytes.unwrap_or(MAX_LINE_BYTES),
-            ..FileOptions::default()
+            max_line_bytes,
         };
-        let manifest = run(py, progress.as_ref(), |progress| {
-            let mut source = FileSource::new(&paths, files)?;
-            let summary = dataset::encode_files(&mut source, tokenizer, &out_dir, &options, progress)?;
+        let manifest = documents.run(py, reading, progress.as_ref(), |source, progress| {
+            let summary = dataset::encode_files(source, tokenizer, &out_dir, &options, progress)?;
             serde_json::to_string(&summary.manifest).map_err(|error| Error::Internal(error.to_string()))
         })?;
         py.import("json")?.call_method1("loads", (manifest,))
+    })
+}
+
+/// Refuses to go on with, or to leave alone, what may have been made of other texts.
+fn refuse_unknown(out_dir: &Path) -> Result<()> {
+    if Manifest::load(out_dir)?.is_none() {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option: "out_dir",
+        value: out_dir.display().to_string(),
+        reason: "it holds a data set, and whether it is of the same texts cannot be told; choose another \
+                 directory, start over with resume=False, or go on with resume=True"
+            .to_owned(),
     })
 }
 

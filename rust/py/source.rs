@@ -1,45 +1,52 @@
-//! Where documents come from: files, or what Python iterates over.
+//! Where documents come from: files, columns of Parquet, or what Python iterates over.
 //!
 //! A list or tuple given as `source` holds paths, as in Hugging Face's
 //! `train(files=[...])`; texts in a list are given as `texts`. Anything else
 //! that can be iterated gives texts either way. Nothing depends on whether a
 //! file happens to exist.
 //!
-//! An iterator belongs to the thread that called: it is pulled there, into
-//! blocks that the counting threads take. So a cursor bound to its thread works,
-//! Ctrl-C lands in the iterator itself, and what it raises goes up unchanged.
+//! An iterator is pulled by the thread that called; see `feeding`.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
+use super::feeding::feed;
 use super::paths::{is_path, paths_of};
-use super::progress::{Listener, run};
+use super::progress::run;
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
-use crate::corpus::{
-    FileOptions, FileSource, Format, InvalidUtf8, IterSource, MAX_LINE_BYTES, Shard, Source,
-};
+use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard, Source};
 use crate::error::{Error, Result};
-use crate::parallel;
-use crate::progress::{Progress, Stage};
+use crate::progress::Progress;
 
 /// Bytes of documents that travel together.
 const BATCH_BYTES: usize = 256 << 10;
-/// Batches that wait; one is being filled, and each thread may hold one.
-const BATCHES_AHEAD: usize = 4;
-/// How long to wait before looking again whether a batch is wanted.
-const FULL_WAIT: Duration = Duration::from_millis(1);
+
+/// What a document of a file is.
+pub(super) enum FileFormat {
+    /// What the crate reads.
+    Text(Format),
+    /// A column of Parquet files, which pyarrow reads.
+    Parquet(String),
+}
+
+impl FileFormat {
+    /// Reads a format by its name.
+    pub fn of(name: &str) -> Result<Self> {
+        match name.split_once(':') {
+            Some(("parquet", column)) if !column.is_empty() => Ok(Self::Parquet(column.to_owned())),
+            _ => name.parse().map(Self::Text),
+        }
+    }
+}
 
 /// How documents are read.
 pub(super) struct SourceOptions {
-    pub format: Option<Format>,
+    pub format: Option<FileFormat>,
     pub invalid_utf8: InvalidUtf8,
     pub shard: Option<Shard>,
     pub max_line_bytes: Option<usize>,
@@ -65,6 +72,14 @@ impl<'py> Documents<'py> {
             }
             (Some(source), None) => Self::of_source(source).map(Some),
             (None, Some(texts)) => Self::of_texts(texts).map(Some),
+        }
+    }
+
+    /// The paths of files; `None` for what is in memory.
+    pub fn paths(&self) -> Option<&[PathBuf]> {
+        match self {
+            Self::Files { paths, .. } => Some(paths),
+            Self::Items(_) | Self::Column(_) => None,
         }
     }
 
@@ -111,6 +126,16 @@ impl<'py> Documents<'py> {
         match self {
             Self::Files { paths, from_list } => {
                 let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
+                let format = match format {
+                    Some(FileFormat::Parquet(column)) => {
+                        let shard = shard.map(Shard::place);
+                        let chunks = Chunks::of_parquet(py, &paths, &column, shard, invalid_utf8.name())?;
+                        // The shard is taken there already, of row groups.
+                        return feed_chunks(py, chunks, invalid_utf8, None, callback, job);
+                    }
+                    Some(FileFormat::Text(format)) => Some(format),
+                    None => None,
+                };
                 let options =
                     FileOptions { format, invalid_utf8, shard, max_line_bytes, ..FileOptions::default() };
                 let result =
@@ -134,20 +159,30 @@ impl<'py> Documents<'py> {
                 let mut items = Items { items, row: 0, invalid_utf8 };
                 feed(py, |batch| items.fill(batch), invalid_utf8, shard, callback, job)
             }
-            Self::Column(mut chunks) => {
-                let mut row = 0;
-                let next = |batch: &mut Column| match chunks.next() {
-                    None => Ok(false),
-                    Some(chunk) => {
-                        batch.extend(&chunk?, row)?;
-                        row += batch.n_rows() as u64;
-                        Ok(true)
-                    }
-                };
-                feed(py, next, invalid_utf8, shard, callback, job)
-            }
+            Self::Column(chunks) => feed_chunks(py, chunks, invalid_utf8, shard, callback, job),
         }
     }
+}
+
+/// Runs a job on the rows of Arrow arrays.
+fn feed_chunks<T: Send>(
+    py: Python<'_>,
+    mut chunks: Chunks<'_>,
+    invalid_utf8: InvalidUtf8,
+    shard: Option<Shard>,
+    callback: Option<&Py<PyAny>>,
+    job: impl FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let mut row = 0;
+    let next = |batch: &mut Column| match chunks.next() {
+        None => Ok(false),
+        Some(chunk) => {
+            batch.extend(&chunk?, row)?;
+            row += batch.n_rows() as u64;
+            Ok(true)
+        }
+    };
+    feed(py, next, invalid_utf8, shard, callback, job)
 }
 
 /// Documents of an iterator.
@@ -189,181 +224,5 @@ impl Items<'_> {
         let replaces = self.invalid_utf8 == InvalidUtf8::Replace;
         join_pairs(&mut bytes, if replaces { Lone::Replace } else { Lone::Keep });
         Ok(bytes)
-    }
-}
-
-/// How far the job is, for the calling thread to tell.
-#[derive(Default)]
-struct State {
-    stage: AtomicU64,
-    done: AtomicU64,
-    total: AtomicU64,
-    stopped: AtomicBool,
-}
-
-impl State {
-    const STAGES: [Stage; 6] =
-        [Stage::Count, Stage::Spill, Stage::Merge, Stage::Seed, Stage::Prune, Stage::Encode];
-
-    /// Takes what the job reports; `false` once it should stop.
-    fn set(&self, stage: Stage, done: u64, total: u64) -> bool {
-        let number = Self::STAGES.iter().position(|&known| known == stage).unwrap_or(0);
-        self.stage.store(number as u64, Ordering::Relaxed);
-        self.done.store(done, Ordering::Relaxed);
-        self.total.store(total, Ordering::Relaxed);
-        !self.stopped.load(Ordering::Relaxed)
-    }
-
-    fn tell(&self, py: Python<'_>, listener: &mut Listener<'_>) -> bool {
-        let stage = Self::STAGES[self.stage.load(Ordering::Relaxed) as usize % Self::STAGES.len()];
-        listener.tell(py, stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
-    }
-}
-
-/// Runs a job on a thread of its own, and feeds it from the calling thread.
-///
-/// Where the system gives no thread, the calling one reads everything into
-/// memory, then runs the job.
-fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send>(
-    py: Python<'_>,
-    mut next: impl FnMut(&mut Column) -> PyResult<bool>,
-    invalid_utf8: InvalidUtf8,
-    shard: Option<Shard>,
-    callback: Option<&Py<PyAny>>,
-    job: Job,
-) -> PyResult<T> {
-    let state = State::default();
-    let (sender, receiver) = sync_channel::<Column>(BATCHES_AHEAD);
-    let (ended, mut end) = channel::<()>();
-    let run_job = |receiver: Receiver<Column>, job: Job, progress: &mut Progress<'_>| {
-        let mut source =
-            IterSource::new("<iterable>", invalid_utf8, taker(receiver, &state)).with_shard(shard);
-        job(&mut source, progress)
-    };
-    // Whoever runs the job takes it: its thread, or the calling one if there is none.
-    let waiting_job = Mutex::new(Some(job));
-    let take = || {
-        let job = waiting_job.lock().unwrap_or_else(PoisonError::into_inner).take();
-        job.ok_or_else(|| Error::Internal("a job was taken twice".to_owned()))
-    };
-    std::thread::scope(|scope| {
-        let (state, run_job, take) = (&state, &run_job, &take);
-        let worker = parallel::spawn(scope, move || {
-            // Dropped at the end, also by a panic: the calling thread waits for it.
-            let _ended = ended;
-            let mut report = |stage, done, total| state.set(stage, done, total);
-            run_job(receiver, take()?, &mut Progress::new(&mut report))
-        });
-        let Some(worker) = worker else {
-            // All is read before the job begins: one thread cannot do both at once.
-            let (sender, receiver) = channel();
-            let mut more = true;
-            while more {
-                py.check_signals()?;
-                let mut batch = Column::default();
-                more = next(&mut batch)?;
-                // Fails only without a receiver, which is here.
-                let _ = sender.send(batch);
-            }
-            drop(sender);
-            return run(py, callback, |progress| run_job(receiver, take()?, progress));
-        };
-
-        let mut feeder = Feeder { py, state, listener: Listener::new(callback), told: Instant::now() };
-        let fed = feeder.feed(&mut next, &sender);
-        if fed.is_err() {
-            state.stopped.store(true, Ordering::Relaxed);
-        }
-        // Not before: a job that was not stopped takes this for the end.
-        drop(sender);
-        let mut waiting = true;
-        while waiting {
-            // A loop, not a join: signals are looked for meanwhile.
-            let wait = Progress::INTERVAL / 2;
-            let end = &mut end;
-            waiting = py.detach(move || end.recv_timeout(wait)) == Err(RecvTimeoutError::Timeout);
-            feeder.tell();
-        }
-        let result = py.detach(|| worker.join());
-        fed?;
-        let result = result.unwrap_or_else(|_| Err(Error::Internal("a counting thread panicked".to_owned())));
-        feeder.listener.finish(result)
-    })
-}
-
-/// The calling thread's part of [`feed`].
-struct Feeder<'a, 'py> {
-    py: Python<'py>,
-    state: &'a State,
-    listener: Listener<'a>,
-    told: Instant,
-}
-
-impl Feeder<'_, '_> {
-    /// Tells Python how far the job is, not too often; `false` once it should stop.
-    fn tell(&mut self) -> bool {
-        if self.told.elapsed() >= Progress::INTERVAL {
-            self.told = Instant::now();
-            if !self.state.tell(self.py, &mut self.listener) {
-                self.state.stopped.store(true, Ordering::Relaxed);
-            }
-        }
-        !self.state.stopped.load(Ordering::Relaxed)
-    }
-
-    /// Sends batches until there is no more, or nobody takes them.
-    fn feed(
-        &mut self,
-        next: &mut impl FnMut(&mut Column) -> PyResult<bool>,
-        sender: &SyncSender<Column>,
-    ) -> PyResult<()> {
-        let mut more = true;
-        while more && self.tell() {
-            let mut batch = Column::default();
-            more = next(&mut batch)?;
-            let mut unsent = Some(batch);
-            while let Some(batch) = unsent.take() {
-                match sender.try_send(batch) {
-                    Ok(()) => {}
-                    Err(TrySendError::Full(batch)) if self.tell() => {
-                        self.py.detach(|| std::thread::sleep(FULL_WAIT));
-                        unsent = Some(batch);
-                    }
-                    // The job has failed; its error is its result.
-                    Err(_) => return Ok(()),
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Gives documents of batches to a source.
-fn taker(
-    receiver: Receiver<Column>,
-    state: &State,
-) -> impl FnMut(&mut crate::corpus::DocumentSink<'_>) -> Result<bool> + Send {
-    let mut batch = Column::default();
-    let mut row = 0;
-    move |sink| loop {
-        if state.stopped.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
-        while row < batch.n_rows() {
-            let has_room = sink.push(batch.row(row))?;
-            row += 1;
-            if !has_room {
-                return Ok(true);
-            }
-        }
-        match receiver.recv_timeout(Progress::INTERVAL / 2) {
-            Ok(next) => (batch, row) = (next, 0),
-            Err(RecvTimeoutError::Timeout) => {}
-            // All was sent, unless sending was given up.
-            Err(RecvTimeoutError::Disconnected) if !state.stopped.load(Ordering::Relaxed) => {
-                return Ok(false);
-            }
-            Err(RecvTimeoutError::Disconnected) => {}
-        }
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString, PyTuple};
 
 use super::spans::Source;
 use crate::error::{Error, shown};
@@ -302,6 +302,9 @@ pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> 
                 item.get_type().name()?
             )))
         }
+        Ok(None) if item.is_instance_of::<PyDict>() => Err(PyTypeError::new_err(format!(
+            "row {row} is a dict, not a text; give one column of it, as in dataset[\"text\"]"
+        ))),
         Ok(None) => Err(PyTypeError::new_err(format!(
             "row {row} is {}, not a text; drop or fill missing values first",
             item.get_type().name()?

@@ -23,6 +23,7 @@ from sentimodels.onnx import OnnxReader
 from sentimodels.onnx import folder as onnx_folder
 from sentimodels.onnx.graph import portable, refuse
 from sentimodels.runs.config import resolve
+from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -102,7 +103,7 @@ def test_the_graph_answers_as_the_run(exported: Path, name: str) -> None:
         np.testing.assert_allclose(answers(exported / f"{name}.onnx", [text])[0], one, atol=1e-5)
     assert np.ptp(expected) > 0.05  # otherwise any graph would do
     about = json.loads((exported / f"{name}.onnx" / "export.json").read_text("utf-8"))
-    assert about["compared"]["texts"] == len(TEXTS) + 1
+    assert about["compared"]["texts"] == len(TEXTS)
     assert about["compared"]["worst"] <= 1e-5
     assert about["labels"] == ["neg", "pos"] == OnnxReader.load(exported / f"{name}.onnx").labels
 
@@ -144,11 +145,8 @@ def test_every_architecture_that_onnx_holds(name: str, tmp_path: Path) -> None:
 def test_what_onnx_cannot_hold_is_refused_by_name(
     arch: str, sections: dict[str, Any], said: str, folder: Path
 ) -> None:
-    class Run:
-        config = resolve(tree(arch, folder / "reviews.csv", **sections))
-
     with pytest.raises(ConfigError, match=re.escape(said)):
-        refuse(Run())  # type: ignore[arg-type]
+        refuse(resolve(tree(arch, folder / "reviews.csv", **sections)))
 
 
 @pytest.mark.parametrize("off", [1.001, 1.5])
@@ -181,7 +179,7 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
         (exported / "runs" / "first").symlink_to(exported / "runs" / "gpt")
     done = senti(*shlex.split(line)[1:], cwd=exported)
     assert done.code == 0, done.err
-    assert "the same labels, probabilities within" in done.out
+    assert re.search(r"on \d+ texts of \S+ and an empty one: the same labels, probabilities within", done.out)
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip
@@ -200,6 +198,36 @@ WRONG: list[tuple[list[str], str]] = [
 def test_wrong_calls(folder: Path, args: list[str], said: str) -> None:
     done = senti("export", "runs/gru", *args, "-o", "x", cwd=folder)
     assert (done.code, said in done.err) == (2, True), done.err
+
+
+def refused(folder: Path, *args: str | Path) -> str:
+    """What a call says that is refused."""
+    done = senti(*args, cwd=folder)
+    assert (done.code, done.out) == (2, ""), done.err
+    return done.err
+
+
+def test_other_kinds_of_models_are_refused_by_name(folder: Path, tmp_path: Path) -> None:
+    members = [folder / "runs" / name for name in RUNS]
+    (tmp_path / "both").mkdir()
+    both = Ensemble(tuple(Classifier.load(member) for member in members), (0.5, 0.5))
+    both.save(tmp_path / "both", members, "0" * 64)
+    for args in (["--onnx"], []):
+        said = refused(tmp_path, "export", "both", *args, "-o", "x")
+        assert "both: an ensemble, and one run is exported at a time" in said
+    (tmp_path / "language").mkdir()
+    (tmp_path / "language" / "config.toml").write_text('[task]\nkind = "next-token"\n')
+    said = refused(tmp_path, "export", "language", "--onnx", "-o", "x")
+    assert "language: a language model, and ONNX holds classifiers here; leave out --onnx" in said
+    assert "language: a language model, not a classifier" in refused(tmp_path, "explain", "language", "great")
+
+
+def test_a_bag_is_refused_before_texts_are_looked_for(tmp_path: Path) -> None:
+    train(resolve(tree("tfidf", write(tmp_path / "gone.csv"))), tmp_path / "run", baseline=False)
+    (tmp_path / "gone.csv").unlink()
+    for more in ([], ["--texts", "none.csv"]):
+        said = refused(tmp_path, "export", "run", "--onnx", "-o", "x", *more)
+        assert "arch tfidf: ONNX cannot hold it: a bag of n-grams" in said
 
 
 def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

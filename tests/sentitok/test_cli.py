@@ -158,7 +158,7 @@ WRONG_CALLS = [
     ("file as directory", ["train-bpe", "corpus.txt", "-o", "corpus.txt/x.json"], 2, "Not a directory"),
     ("stdout", ["count", "corpus.txt", "-o", "-"], 2, "not to stdout"),
     ("specials", ["show", "x", "--specials", "some"], 2, "none, all or raise"),
-    ("column", ["eval", "tokenizer.json", "corpus.txt", "--format", "csv:text"], 2, "corpus.txt: record 1"),
+    ("column", ["eval", "tokenizer.json", "corpus.txt", "--format", "csv:text"], 2, 'no column "text"'),
     ("vocabulary below the alphabet", ["train-bpe", "corpus.txt", "--vocab", "10"], 2, "256"),
     ("missing file", ["train-bpe", "nowhere.txt"], 2, "nowhere.txt"),
     ("missing tokenizer", ["show", "x", "-t", "nowhere.json"], 2, "nowhere.json"),
@@ -532,7 +532,7 @@ def test_compare_shows_where_ids_first_differ(folder: Path) -> None:
     assert first["tokens_b"][:2] == [left, right]
     shown = run(*args, cwd=folder)
     assert "b.txt, document 2, from token 2 on: " in shown.out
-    assert "1 of 5 documents get other ids from one-less.json" in shown.err
+    assert "1 of 5 documents gets other ids from one-less.json" in shown.err
 
 
 @pytest.mark.parametrize("command", ["compare", "eval"])

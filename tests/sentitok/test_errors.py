@@ -97,7 +97,7 @@ CASES: list[tuple[str, Callable[[Path], object], type[BaseException], str]] = [
     ("empty corpus", lambda d: train_bpe(texts=[]), TrainError, "the corpus is empty"),
     ("empty counts", lambda d: train_bpe(counts={}), TrainError, "the corpus is empty"),
     ("small vocabulary", lambda d: train_bpe(texts=["a"], vocab_size=9), TrainError, "at least 256"),
-    ("bad option", lambda d: train_bpe(texts=["a"], format="parquet"), TrainError, "jsonl:FIELD"),
+    ("bad option", lambda d: train_bpe(texts=["a"], format="pages"), TrainError, "jsonl:FIELD"),
     ("bad tie rule", lambda d: train_bpe(texts=["a"], tie_break="x"), TrainError, "'sentencepiece'"),  # type: ignore[arg-type]
     ("bad unit", lambda d: train_bpe(texts=["a"], unit="x"), TrainError, "'chars'"),  # type: ignore[arg-type]
     ("bad alphabet", lambda d: train_bpe(texts=["a"], initial_alphabet=["ab"]), TrainError, "one character"),

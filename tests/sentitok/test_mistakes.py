@@ -13,7 +13,7 @@ import pytest
 
 import sentitok
 from commands import environment
-from sentitok import FormatError, Tokenizer
+from sentitok import FormatError, Tokenizer, TrainError
 
 STORY = "Once upon a time there was a tokenizer that had no path.\n" * 20
 
@@ -71,9 +71,13 @@ def test_a_table_is_no_text(tmp_path: Path) -> None:
     table = pa.table({"text": ["low lower"]})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
     pyarrow.feather.write_feather(table, tmp_path / "x.arrow")
-    for name, format in (("x.parquet", "a Parquet file"), ("x.arrow", "an Arrow file")):
-        with pytest.raises(FormatError, match=f"{name}.*{format}, not text.*texts="):
-            sentitok.train_bpe(tmp_path / name, vocab_size=300)
+    (tmp_path / "x.txt").write_bytes((tmp_path / "x.parquet").read_bytes())
+    with pytest.raises(TrainError, match=r"x\.parquet: name the column of text, as in parquet:text"):
+        sentitok.train_bpe(tmp_path / "x.parquet", vocab_size=300)
+    with pytest.raises(FormatError, match=r"x\.txt: a Parquet file, not text; .*parquet:text"):
+        sentitok.train_bpe(tmp_path / "x.txt", vocab_size=300)
+    with pytest.raises(FormatError, match=r"x\.arrow: an Arrow file, not text; .*texts="):
+        sentitok.train_bpe(tmp_path / "x.arrow", vocab_size=300)
     column = pyarrow.parquet.read_table(tmp_path / "x.parquet", columns=["text"])["text"]
     assert sentitok.train_bpe(texts=column, vocab_size=260).n_tokens == 260
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .tables import TextColumn, read
@@ -64,6 +64,7 @@ def export(
     wanted = "onnx" if onnx else to or "transformers"
     if wanted not in _FORMATS:
         raise UsageError(f"--to {wanted}: expected {' or '.join(_FORMATS)}")
+    _refuse_others(run, wanted)
     if wanted == "onnx":
         _to_onnx(output, run, out, texts, text_column, limit, tolerance)
         return
@@ -73,6 +74,29 @@ def export(
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]
     output.result({"out": str(out), "files": named}, "\n".join(["wrote", *named]), str(out))
+
+
+def _refuse_others(run: Path, wanted: str) -> None:
+    """Refuses what is another kind of model, by name.
+
+    Raises:
+        UsageError: for an ensemble, and for a language model where classifiers are written.
+    """
+    from ..runs.config import read_toml
+    from ..runs.ensemble import members_of
+    from ..runs.language import is_language
+
+    members = members_of(run)
+    if members:
+        raise UsageError(
+            f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
+        )
+    config = run / "config.toml"
+    if wanted == "onnx" and config.is_file() and is_language(read_toml(config)):
+        raise UsageError(
+            f"{run}: a language model, and ONNX holds classifiers here; leave out --onnx to write it for "
+            "transformers"
+        )
 
 
 def _to_onnx(
@@ -85,11 +109,14 @@ def _to_onnx(
     tolerance: float,
 ) -> None:
     from ..onnx.folder import export_onnx
+    from ..onnx.graph import refuse
     from ..runs.directory import load_config
 
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
-    data = load_config(run).data
+    config = load_config(run)
+    refuse(config)
+    data = config.data
     if texts is None:
         there = [Path(path) for path in (data.valid, data.train) if path and Path(path).exists()]
         if not there:
@@ -103,7 +130,8 @@ def _to_onnx(
     files = [str(path) for path in sorted(out.iterdir())]
     compared = about["compared"]
     said = (
-        f"compared with the run on {number(compared['texts'])} texts of {table.source}: the same labels, "
+        f"compared with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: "
+        "the same labels, "
         f"probabilities within {compared['worst']:.1g}"
     )
     found = {"out": str(out), "files": files, "compared": compared}

@@ -78,7 +78,11 @@ def explain(
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
     from ..predictor import load_predictor
+    from ..runs.directory import load_config
+    from ..runs.ensemble import members_of
 
+    if members_of(run) is None:
+        load_config(run)  # which names another kind of model before its files are looked at
     predictor = load_predictor(run, device)
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)

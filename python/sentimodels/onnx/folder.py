@@ -71,7 +71,7 @@ def export_onnx(
     if not texts:
         raise ConfigError("no texts to compare on; give some by --texts FILE")
     classifier = Classifier.load(run)
-    refuse(classifier)
+    refuse(classifier.config)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside it, so that it can be renamed once it has been checked.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".senti-export-") as scratch:
@@ -160,7 +160,7 @@ def _grown(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], tolerance: float) -> dict[str, Any]:
-    """Asks the run and the folder for the same answers.
+    """Asks the run and the folder for the same answers, to the texts and to an empty one.
 
     Raises:
         ExportError: if they differ.
@@ -185,7 +185,7 @@ def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], toleran
             f"the graph answers otherwise than the run: a probability by {worst:.2g} (allowed "
             f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
         )
-    return {"texts": n_texts, "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
+    return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:

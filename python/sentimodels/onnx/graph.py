@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..classifier import Classifier
+from ..config import RunConfig
 from ..errors import ConfigError
 from ..layers.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
 from ..layers.pooling import Pooling
@@ -28,13 +29,12 @@ __all__ = ["portable", "refuse"]
 _HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt")
 
 
-def refuse(classifier: Classifier) -> None:
-    """Refuses what ONNX cannot hold.
+def refuse(config: RunConfig) -> None:
+    """Refuses the configuration of what ONNX cannot hold.
 
     Raises:
         ConfigError: naming the setting.
     """
-    config = classifier.config
     if config.arch not in _HOLDS:
         why = {
             "mamba": "its scan is cut into pieces by the length of the text",
@@ -62,7 +62,7 @@ def portable(classifier: Classifier) -> nn.Module:
 
     Called as `model(input_ids, mask)`, or with `unknown_ngrams` (U, M) as well; see `reader.py`.
     """
-    refuse(classifier)
+    refuse(classifier.config)
     module = copy.deepcopy(classifier.module).cpu().float().eval()
     assert isinstance(module, SequenceClassifier)
     backbone: Any = module.backbone

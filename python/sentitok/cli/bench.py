@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .encode import TokenizerFile
-from .output import Output, bytes_text, number, table
+from .loading import load_plain
+from .output import Output, bytes_text, counted, number, table
+from .texts import InvalidText, note_replaced, texts_of
 from .train import Format, MaxLineBytes
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def bench(
         int, typer.Option("--threads", min=1, metavar="N", help="Number of threads of each library.")
     ] = 1,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -65,9 +68,6 @@ def bench(
     # Here, not above: other commands start without it.
     import tempfile
 
-    import sentitok
-    from sentitok.documents import documents
-
     from .rivals import RIVALS
 
     output = Output("sentitok.bench/1", as_json=as_json, quiet=quiet)
@@ -75,9 +75,12 @@ def bench(
         if name not in RIVALS:
             raise UsageError(f"--rival {name}: it is one of {', '.join(RIVALS)}")
     names = [name for name in RIVALS if name == "sentitok" or name in (rival or RIVALS)]
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
-    limit = size(max_line_bytes, "--max-line-bytes")
-    texts = list(documents(files, format, max_line_bytes=limit)) if files else _default_texts()
+    tokenizer = load_plain(tokenizer_file)
+    texts = _default_texts()
+    if files:
+        documents = texts_of(files, format, max_line_bytes, invalid_utf8)
+        texts = list(documents)
+        note_replaced(output, files, documents.replaced)
     n_bytes = sum(len(text.encode("utf-8", "replace")) for text in texts)
     if not n_bytes:
         raise UsageError("the files hold no text")
@@ -90,7 +93,7 @@ def bench(
             if f"{run}_s" in row:
                 row[f"{run}_mb_per_s"] = n_bytes / 1e6 / row[f"{run}_s"]
     value = {"bytes": n_bytes, "documents": len(texts), "threads": threads, "results": rows}
-    head = f"{number(len(texts))} documents, {bytes_text(n_bytes)}, threads: {threads}"
+    head = f"{counted(len(texts), 'document')}, {bytes_text(n_bytes)}, threads: {threads}"
     text = f"{head}\n\n{_table(rows)}" if output.human else ""
     output.result(value, text, "\n".join(f"{r['rival']} {r.get('ids', 'refused')}" for r in rows))
     if any(row.get("ids") == "differ" for row in rows):

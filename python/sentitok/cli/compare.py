@@ -11,24 +11,28 @@ import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
-from .output import Output, lines, number, of_total
+from .output import Output, counted, lines, number, of_total
+from .texts import InvalidText, check_invalid, check_stdin, note_replaced
 from .train import Format, MaxLineBytes, Threads
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
     from sentitok.differences import Differences
 
-__all__ = ["found_lines", "register"]
+__all__ = ["compared", "found_lines", "register"]
 
 
 def compare(
     one: Annotated[Path, typer.Argument(metavar="A", help="Tokenizer.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="Tokenizer to compare it with.")],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts to encode with both.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Texts to encode with both; - for stdin.")
+    ],
     pattern: Pattern = None,
     special: SpecialTokens = None,
     cased: Cased = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -37,7 +41,7 @@ def compare(
 ) -> None:
     """Compare the ids that two tokenizers give for texts; exit code 1 if they differ.
 
-    Ids are those of encode, the template's special tokens included. Invalid UTF-8 counts as U+FFFD.
+    Ids are those of encode, the template's special tokens included.
     """
     from sentitok.differences import differences
     from sentitok.documents import check_format, n_bytes
@@ -45,14 +49,20 @@ def compare(
     output = Output("sentitok.compare/1", as_json=as_json, quiet=quiet)
     specials = special_ids(special)
     check_format(format)
+    check_invalid(invalid_utf8)
+    check_stdin(files)
     limit = size(max_line_bytes, "--max-line-bytes")
     total = n_bytes(files, format)  # and a file that is missing is found before all else
     a, b = (load(path, pattern, specials, cased=cased) for path in (one, other))
     with output.progress() as progress:
         found = differences(
             a, b, files, format,
-            max_line_bytes=limit, threads=threads, progress=of_total(progress, total),
+            max_line_bytes=limit,
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # it was looked at
+            threads=threads,
+            progress=of_total(progress, total),
         )  # fmt: skip
+    note_replaced(output, files, found.replaced)
     if not found.documents:
         names = ", ".join(map(str, files))
         raise UsageError(f"{names}: no document, so nothing was compared; give a text that is not empty")
@@ -67,15 +77,21 @@ def compare(
     pairs = [
         ("vocabulary", f"{sizes}, {number(shared)} with equal ids"),
         ("tokens", f"{number(found.tokens_a)} and {number(found.tokens_b)}"),
-        ("documents", f"{number(found.documents)}, {number(found.differing)} differ"),
+        ("documents", compared(found)),
         *found_lines(found),
     ]
     output.result(value, lines(pairs), str(found.differing))
     if found.differing:
         raise AnswerIsNoError(
-            f"{number(found.differing)} of {number(found.documents)} documents get other ids from {other} "
-            f"than from {one}"
+            f"{number(found.differing)} of {counted(found.documents, 'document')} "
+            f"{'gets' if found.differing == 1 else 'get'} other ids from {other} than from {one}"
         )
+
+
+def compared(found: "Differences") -> str:
+    """Returns how many documents were compared, and how many differ."""
+    differ = "differs" if found.differing == 1 else "differ"
+    return f"{counted(found.documents, 'document')}, {number(found.differing)} {differ}"
 
 
 def found_lines(found: "Differences") -> list[tuple[str, str]]:
@@ -106,6 +122,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "sentitok compare tokenizer.json theirs.json corpus.txt",
+            "sentitok compare tokenizer.json theirs.json - < corpus.txt",
             "sentitok compare tokenizer.json theirs.json corpus.txt --json",
         ),
     )(compare)

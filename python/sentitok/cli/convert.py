@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .compare import found_lines
+from .compare import compared, found_lines
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
-from .output import Output, lines, number
-from .train import Format, MaxLineBytes, Threads, how_cut
+from .output import Output, counted, lines
+from .texts import InvalidText, check_invalid, check_stdin, note_replaced
+from .train import Format, MaxLineBytes, Threads, how_cut, there_already
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -40,6 +41,7 @@ def convert(
     cased: Cased = False,
     force: Annotated[bool, typer.Option("--force", help="Replace B if it is there already.")] = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -54,6 +56,8 @@ def convert(
     output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
     specials = special_ids(special)
     check_format(format)
+    check_invalid(invalid_utf8)
+    check_stdin(verify or [])
     limit = size(max_line_bytes, "--max-line-bytes")
     if not force:
         _refuse_replacing(target)
@@ -72,10 +76,19 @@ def convert(
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
         back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
-        found = differences(tokenizer, back, verify, format, max_line_bytes=limit, threads=threads)
-        first = found.as_dict()["first"]
-        value |= {"documents": found.documents, "differing": found.differing, "first": first}
-        pairs.append(("verified", f"{number(found.documents)} documents, {number(found.differing)} differ"))
+        found = differences(
+            tokenizer,
+            back,
+            verify,
+            format,
+            max_line_bytes=limit,
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # it was looked at
+            threads=threads,
+        )
+        note_replaced(output, verify, found.replaced)
+        about = found.as_dict()
+        value |= {name: about[name] for name in ("documents", "differing", "first", "replaced")}
+        pairs.append(("verified", compared(found)))
         pairs += found_lines(found)
     else:
         given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
@@ -86,16 +99,14 @@ def convert(
         pairs.append(("next", again))
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
-        raise AnswerIsNoError(f"{number(value['differing'])} documents get other ids than from {source}")
+        get = "gets" if value["differing"] == 1 else "get"
+        raise AnswerIsNoError(f"{counted(value['differing'], 'document')} {get} other ids than from {source}")
 
 
 def _refuse_replacing(target: Path) -> None:
     """Finds what would be replaced before anything is read."""
-    names = ("tokenizer.json", "vocab.json", "merges.txt")
-    there = [target / name for name in names] if target.is_dir() else [target]
-    for file in there:
-        if file.exists():
-            raise UsageError(f"{file} is there already; name another file, or replace it with --force")
+    for file in there_already(target):
+        raise UsageError(f"{file} is there already; name another file, or replace it with --force")
 
 
 def _is_cased(tokenizer: "Tokenizer") -> bool:

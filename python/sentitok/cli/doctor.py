@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..spelling import readable
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
+from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, lines, number
-from .train import Format, MaxLineBytes, Threads
+from .texts import InvalidText, note_replaced, texts_of
+from .train import Format, MaxLineBytes, Threads, note_replacing, there_already
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -35,9 +39,14 @@ _MEANING = {
 def doctor(
     tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to examine.")],
     texts: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="Text files to look for unused tokens in.")
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Text files to look for unused tokens in; - for stdin."),
     ] = None,
+    pattern: Pattern = None,
+    special: SpecialTokens = None,
+    cased: Cased = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -45,13 +54,13 @@ def doctor(
     traceback: Traceback = False,
 ) -> None:
     """List unreachable tokens and, given text files, unused ones."""
-    import sentitok
-
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
     found = tokenizer.doctor()
     if texts:
-        used = _frequency(tokenizer, texts, format, max_line_bytes, threads)
+        documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
+        used = _frequency(tokenizer, documents, threads)
+        note_replaced(output, texts, documents.replaced)
         found["unused"] = [
             id
             for id, count in enumerate(used.tolist())
@@ -77,9 +86,7 @@ def _some(tokenizer: "Tokenizer", ids: list[int]) -> str:
 
 def _frequency(
     tokenizer: "Tokenizer",
-    texts: list[Path],
-    format: str | None,
-    max_line_bytes: str | None,
+    texts: "Iterable[str]",
     threads: int | None,
 ) -> "NDArray[np.int64]":
     """Counts how often each id stands in texts; one count for each id there can be."""
@@ -87,11 +94,9 @@ def _frequency(
 
     import numpy as np
 
-    from sentitok.documents import documents
-
     n_ids = 1 + max(tokenizer.vocab().values(), default=0)
     frequency = np.zeros(n_ids, dtype=np.int64)
-    rest = documents(texts, format, max_line_bytes=size(max_line_bytes, "--max-line-bytes"))
+    rest = iter(texts)
     while batch := list(islice(rest, 4096)):
         encoded = tokenizer.encode_batch(batch, add_special_tokens=False, specials="all", threads=threads)
         frequency += np.bincount(encoded.ids, minlength=n_ids)
@@ -100,7 +105,9 @@ def _frequency(
 
 def prune(
     tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to prune.")],
-    texts: Annotated[list[Path], typer.Argument(metavar="FILE", help="Text files whose tokens are kept.")],
+    texts: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Text files whose tokens are kept; - for stdin.")
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the pruned tokenizer to.")
     ] = Path("tokenizer.pruned.json"),
@@ -125,7 +132,11 @@ def prune(
             help="File to write the map from old to new ids to. [default: OUT.ids.npy]",
         ),
     ] = None,
+    pattern: Pattern = None,
+    special: SpecialTokens = None,
+    cased: Cased = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -137,19 +148,22 @@ def prune(
 
     import numpy as np
 
-    import sentitok
     from sentitok.atomic import write
 
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
-    frequency = _frequency(tokenizer, texts, format, max_line_bytes, threads)
+    documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
+    frequency = _frequency(tokenizer, documents, threads)
+    note_replaced(output, texts, documents.replaced)
     # Of equal counts the lower id stays, so the result does not depend on the sort.
     order = np.argsort(-frequency, kind="stable")
     kept = order[frequency[order] >= min_count]
     pruned, ids = tokenizer.prune(kept[:vocab])
     if vocab is not None and pruned.n_tokens > vocab:
         pruned, ids = _shrink(tokenizer, kept, vocab)
+    replaced = there_already(out)
     written = [str(file) for file in pruned.save(out)]
+    note_replacing(output, replaced)
     map_file = id_map or out.with_suffix(".ids.npy")
     data = BytesIO()
     np.save(data, ids)

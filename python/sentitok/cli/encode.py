@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
 from .train import Format, InvalidUtf8, MaxLineBytes, Sources, Threads, sources
@@ -104,7 +105,7 @@ def encode(
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
     check_specials(specials)
     part = shard(shard_text)
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load_plain(tokenizer_file)
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
         was_there = not restart and _is_complete(out)
@@ -205,9 +206,7 @@ def decode(
     traceback: Traceback = False,
 ) -> None:
     """Decode ids, or a folder of token shards, into text."""
-    import sentitok
-
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load_plain(tokenizer_file)
     given = ids or text_from_stdin().decode("utf-8", "backslashreplace").split()
     if len(given) == 1 and Path(given[0]).is_dir():
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .loading import Cased, Pattern, SpecialTokens, load, special_ids
 from .output import Output, number, of_total, table
+from .texts import InvalidText, check_invalid, check_stdin, note_replaced, texts_of
 from .train import Format, MaxLineBytes, Threads
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
+    from sentitok.evaluate import Evaluation
     from sentitok.figures.tokenizers import Counts
 
 # Measure, heading, and how it is written.
@@ -32,7 +35,8 @@ _MEASURES = (
 
 def evaluate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files.")
+        list[Path],
+        typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files; - for stdin."),
     ],
     tokenizers: Annotated[
         list[Path] | None,
@@ -53,7 +57,11 @@ def evaluate(
             ".pdf. Needs the extra plot.",
         ),
     ] = None,
+    pattern: Pattern = None,
+    special: SpecialTokens = None,
+    cased: Cased = False,
     format: Format = None,
+    invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -61,41 +69,42 @@ def evaluate(
     traceback: Traceback = False,
 ) -> None:
     """Measure tokenizers on text; docs/eval.md defines the measures."""
-    import sentitok
-    from sentitok.documents import check_format, documents, n_bytes
-    from sentitok.evaluate import evaluate as measure
+    from sentitok.documents import check_format, n_bytes
+    from sentitok.evaluate import evaluate_all
 
     chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
     if not (chosen and texts):
-        raise UsageError("give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt")
+        raise UsageError(_missing(files, chosen))
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
     if plot is not None:
         _check_plot(plot)
+    specials = special_ids(special)
     check_format(format)
-    limit = size(max_line_bytes, "--max-line-bytes")
+    check_invalid(invalid_utf8)
+    check_stdin(texts)
     total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
-    loaded = [sentitok.Tokenizer.from_file(path) for path in chosen]
+    loaded = [load(path, pattern, specials, cased=cased) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
     found: list[dict[str, Any]] = []
     drawn: dict[str, Counts] = {}
     with output.progress() as progress:
         for group in groups:
-            for path, tokenizer in zip(chosen, loaded, strict=True):
-                before = sum(row["bytes"] for row in found)
-                counts = None if plot is None else _counts(drawn, path, tokenizer, group if per_file else [])
-                measured = measure(
-                    tokenizer,
-                    documents(group, format, max_line_bytes=limit),
-                    threads=threads,
-                    progress=of_total(progress, total, before),
-                    seen=None if counts is None else counts.add,
-                )
-                # JSON knows no NaN: a measure of nothing is null.
-                values = {
-                    k: None if isinstance(v, float) and math.isnan(v) else v
-                    for k, v in measured.as_dict().items()
-                }
-                found.append({"tokenizer": str(path), "files": list(map(str, group)), **values})
+            before = sum(row["bytes"] for row in found)
+            documents = texts_of(group, format, max_line_bytes, invalid_utf8)
+            counts = [] if plot is None else _counts(drawn, chosen, loaded, group if per_file else [])
+            measured = evaluate_all(
+                loaded,
+                documents,
+                threads=threads,
+                progress=of_total(progress, total, before),
+                seen=[one.add for one in counts],
+            )
+            note_replaced(output, group, documents.replaced)
+            about = {"files": list(map(str, group)), "replaced": documents.replaced}
+            found += [
+                {"tokenizer": str(path), **about, **_values(one)}
+                for path, one in zip(chosen, measured, strict=True)
+            ]
     text = _table(found, per_file) if output.human else ""
     value: dict[str, Any] = {"evaluations": found}
     if plot is not None:
@@ -131,24 +140,55 @@ def _check_plot(plot: Path) -> None:
         raise UsageError(f"--plot {error}") from None
 
 
-def _counts(drawn: "dict[str, Counts]", path: Path, tokenizer: "Tokenizer", files: list[Path]) -> "Counts":
-    """Returns what counts for the figure, under a name of its own."""
+def _counts(
+    drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[Path]
+) -> "list[Counts]":
+    """Returns what counts for the figure: one for each tokenizer, under a name of its own."""
     from sentitok.figures.tokenizers import Counts
 
-    name = f"{path.name}, {files[0].name}" if files else path.name
-    if name in drawn:
-        name = f"{path}, {files[0]}" if files else str(path)
-    drawn[name] = Counts(tokenizer.vocab_size)
-    return drawn[name]
+    found = []
+    for path, tokenizer in zip(paths, tokenizers, strict=True):
+        name = f"{path.name}, {files[0].name}" if files else path.name
+        if name in drawn:
+            name = f"{path}, {files[0]}" if files else str(path)
+        drawn[name] = Counts(tokenizer.vocab_size)
+        found.append(drawn[name])
+    return found
+
+
+def _missing(files: list[Path], chosen: list[Path]) -> str:
+    """What is said where there is no tokenizer, or no text."""
+    wanted = "give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt"
+    if chosen:
+        return f"{', '.join(map(str, chosen))}: no text is named; {wanted}"
+    return (
+        f"{files[0]} stands where a tokenizer is meant, and is none; tokenizers come first, or "
+        f"behind --tokenizer; {wanted}"
+    )
+
+
+def _values(measured: "Evaluation") -> dict[str, Any]:
+    """The measures for JSON, which knows no NaN: a measure of nothing is null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in measured.as_dict().items()}
 
 
 def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Tells the tokenizers at the front from the texts behind them, by name."""
+    """Tells the tokenizers at the front from the texts behind them, by name or by how they begin."""
     n = 0
-    kinds = (".json", ".tiktoken", ".model", ".sentitok")
-    while n < len(files) and (files[n].suffix in kinds or files[n].is_dir()):
+    while n < len(files) and (_is_named_tokenizer(files[n]) or _begins_as_tokenizer(files[n])):
         n += 1
     return files[:n], files[n:]
+
+
+def _is_named_tokenizer(file: Path) -> bool:
+    return file.suffix in (".json", ".tiktoken", ".model", ".sentitok") or file.is_dir()
+
+
+def _begins_as_tokenizer(file: Path) -> bool:
+    """Whether a file under another name is no text for certain; JSON and lists of words may be."""
+    from sentitok._sentitok import file_kind
+
+    return file.is_file() and file_kind(file) in ("tiktoken", "sentencepiece", "sentitok")
 
 
 def _cell(row: dict[str, Any], measure: str, form: str) -> str:
@@ -176,5 +216,6 @@ def register(app: typer.Typer) -> None:
             "sentitok eval tokenizer.json corpus.txt",
             "sentitok eval tokenizer.json merged.json corpus.txt --json",
             "sentitok eval tokenizer.json merged.json corpus.txt --plot eval.svg",
+            "sentitok eval ranks.tiktoken corpus.txt --pattern gpt2",
         ),
     )(evaluate)

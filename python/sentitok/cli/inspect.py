@@ -15,6 +15,7 @@ from ..spelling import readable, spelled_tokens, token_bytes
 from .command import AsJson, Command, Quiet, Traceback, examples
 from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
+from .loading import load_plain
 from .output import Output, bytes_text, colour, lines, number
 from .process import text_from_stdin
 
@@ -43,10 +44,8 @@ def show(
     traceback: Traceback = False,
 ) -> None:
     """Show the tokens of a text, with their ids below."""
-    import sentitok
-
     check_specials(specials)
-    tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
+    tokenizer = load_plain(tokenizer_file)
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
     given: str | bytes = text_from_stdin() if text is None else text
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension

@@ -1,6 +1,6 @@
 """Tokenizers that a command names by their files, and the options for what some files do not hold.
 
-Not for commands that take `--tokenizer FILE` alone (`encode.py`).
+What a file is follows from how it begins. Not for the option `--tokenizer FILE` (`encode.py`).
 """
 
 from pathlib import Path
@@ -23,6 +23,12 @@ SpecialTokens = Annotated[
 ]
 Cased = Annotated[bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")]
 
+# What a file that is no tokenizer should have been.
+_WANTED = (
+    "give a tokenizer.json, a SentencePiece .model, a .tiktoken or vocab.txt file, a folder of a model or "
+    "sentitok's own file here, and texts where texts are meant"
+)
+
 
 def special_ids(given: list[str] | None) -> dict[str, int]:
     """Returns the ids of special tokens that were given as TOKEN=ID.
@@ -40,17 +46,46 @@ def special_ids(given: list[str] | None) -> dict[str, int]:
 
 
 def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bool = False) -> "Tokenizer":
-    """Loads a tokenizer; `.tiktoken` and `vocab.txt` need what they do not hold.
+    """Loads a tokenizer; files of ranks and `vocab.txt` need what they do not hold.
+
+    What a file is follows from how it begins, not from its name.
 
     Raises:
-        UsageError: if the file holds no pattern and none was given.
+        UsageError: if the file holds no pattern and none was given, or is no tokenizer.
     """
     from sentitok import Tokenizer
+    from sentitok._sentitok import file_kind
 
-    if path.suffix == ".txt":
+    kind = file_kind(path)
+    if kind == "tiktoken":
+        if pattern is None:
+            raise UsageError(
+                f"{path} is a .tiktoken file, which does not say how text is cut; add --pattern r50k, cl100k "
+                "or o200k"
+            )
+        return Tokenizer.from_tiktoken(path, pattern, specials)
+    if kind == "vocab.txt":
         return Tokenizer.from_bert_vocab(path, lowercase=not cased)
-    if path.suffix != ".tiktoken":
+    return load_plain(path)
+
+
+def load_plain(path: Path) -> "Tokenizer":
+    """Loads a tokenizer of a file that says all of it, for commands without the options above.
+
+    Raises:
+        FormatError: if it needs more, or is damaged.
+        UsageError: if it is no tokenizer.
+    """
+    from sentitok import FormatError, Tokenizer
+    from sentitok._sentitok import file_kind
+
+    kind = file_kind(path)
+    if kind == "unknown":
+        raise UsageError(f"{path} is no tokenizer; {_WANTED}")
+    try:
         return Tokenizer.from_file(path)
-    if pattern is None:
-        raise UsageError(f"{path} does not say how text is cut; add --pattern r50k, cl100k or o200k")
-    return Tokenizer.from_tiktoken(path, pattern, specials)
+    except FormatError as error:
+        # JSON of any kind begins as a tokenizer may.
+        if kind == "tokenizer.json" and path.suffix != ".json":
+            raise UsageError(f"{path} is no tokenizer ({error}); {_WANTED}") from error
+        raise

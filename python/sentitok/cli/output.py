@@ -145,12 +145,17 @@ def number(value: float) -> str:
     return f"{value:,}"
 
 
+def counted(n: int, noun: str) -> str:
+    """Writes a number of things: `1 document`, `2,000 documents`."""
+    return f"{number(n)} {noun if n == 1 else noun + 's'}"
+
+
 def bytes_text(value: float) -> str:
     """Writes a number of bytes in the unit that suits it."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if value >= factor:
             return f"{value / factor:.1f} {unit}"
-    return f"{value:.0f} bytes"
+    return counted(round(value), "byte")
 
 
 def peak_memory() -> int | None:

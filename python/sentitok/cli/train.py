@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import UsageError
-from .output import Output, bytes_text, lines, number, peak_memory
-from .process import stdin
+from .output import Output, bytes_text, counted, lines, number, peak_memory
+from .texts import check_stdin
 
 if TYPE_CHECKING:
     from sentitok import PreTokenizer, Tokenizer, WordCounts
@@ -46,8 +46,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN or "
-        "tsv:COLUMN. [default: by file name]",
+        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN, "
+        "tsv:COLUMN or parquet:COLUMN. [default: by file name]",
     ),
 ]
 InvalidUtf8 = Annotated[
@@ -181,10 +181,10 @@ def sources(paths: list[str] | None) -> Any:
 
     Raises:
         OSError: if stdin is named and closed.
+        UsageError: if it is named twice.
     """
     paths = paths or []
-    if "-" in paths:
-        stdin()
+    check_stdin(paths)
     return paths[0] if len(paths) == 1 else paths
 
 
@@ -202,7 +202,7 @@ def add_counts(paths: list[Path] | None) -> "WordCounts | None":
 
 def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: str | None) -> float | None:
     """Measures bytes per token on the beginning of the sources."""
-    from sentitok.documents import documents
+    from sentitok.documents import Documents
 
     # A pipe was read, and is empty now.
     files = [path for path in paths or [] if Path(path).is_file()]
@@ -210,13 +210,13 @@ def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: st
     sample = []
     try:
         # A document may be longer than the sample; its beginning is enough.
-        for document in islice(documents(files, format), 100_000):
+        for document in islice(Documents(files, format), 100_000):
             sample.append(document[: _SAMPLE_BYTES - n_bytes])
             n_bytes += len(sample[-1].encode("utf-8", "replace"))
             if n_bytes >= _SAMPLE_BYTES:
                 break
     except ValueError:
-        # Before 3.14 zst needs pyarrow, a line may be long: the figure is left out, training stands.
+        # A line may be too long: the figure is left out, training stands.
         return None
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
     return n_bytes / n_tokens if n_tokens else None
@@ -265,12 +265,30 @@ def finish(
     tokenizer: "Tokenizer", src: list[str] | None, asked: int, out: Path, output: Output, format: str | None
 ) -> None:
     """Saves a trained tokenizer and prints what came of it."""
+    replaced = there_already(out)
     written = tokenizer.save(out)
+    note_replacing(output, replaced)
     summary = _summary(tokenizer, written, output)
     if not output.quiet:
         summary["bytes_per_token"] = _bytes_per_token(tokenizer, src, format)
     text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
-    output.result({"tokenizer": str(out), **summary}, text, str(out))
+    output.result({"tokenizer": str(out), "overwrote": list(map(str, replaced)), **summary}, text, str(out))
+
+
+def there_already(out: Path) -> list[Path]:
+    """The files of a tokenizer that are there under the name that one gets."""
+    names = ("tokenizer.json", "vocab.json", "merges.txt")
+    return [file for file in ([out / name for name in names] if out.is_dir() else [out]) if file.exists()]
+
+
+def note_replacing(output: Output, files: list[Path]) -> None:
+    """Says what a new tokenizer was written over.
+
+    Not refused, as in `convert`: what is trained again with other options takes the place of what was
+    trained before, and has a name by default.
+    """
+    if files:
+        output.note(f"{', '.join(map(str, files))}: was there already and is replaced")
 
 
 def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict[str, Any]:
@@ -279,7 +297,7 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
     if report is not None:
         summary |= {
             "stop": report.stop,
-            "merges": report.merges,
+            **({} if tokenizer.info()["model"] == "Unigram" else {"merges": report.merges}),
             "distinct_pieces": report.distinct_pieces,
             "totals": report.totals,
             "stage_seconds": report.seconds,
@@ -314,7 +332,7 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     if summary.get("merges"):
         pairs.append(("merges", number(summary["merges"])))
     totals = dict(summary.get("totals", {}))
-    read = [f"{number(totals.pop(key))} {key}" for key in ("documents", "bytes") if key in totals]
+    read = [counted(totals.pop(key), key[:-1]) for key in ("documents", "bytes") if key in totals]
     if read:
         pairs.append(("read", ", ".join(read)))
     if "pieces" in totals:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .loading import load_plain
 from .output import Output
 from .train import (
     ByteFallback,
@@ -224,7 +225,7 @@ def train_bpe(
             max_piece_length=max_piece_length,
             split_digits=split_digits or None,
             user_defined_symbols=user_defined,
-            extend=None if extend is None else sentitok.Tokenizer.from_file(extend),
+            extend=None if extend is None else load_plain(extend),
             format=format,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),

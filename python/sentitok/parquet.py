@@ -1,0 +1,202 @@
+"""`chunks`: a column of Parquet files as Arrow arrays, row group by row group.
+
+The extension reads Parquet through this, and so does `documents.py`. Not for tables in memory,
+which are taken as they are. pyarrow does the reading; it is imported when it is needed. Memory is
+that of a batch of rows and of a page of the column, whatever the file's size.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ._sentitok import FormatError
+from .messages import shown, told
+
+__all__ = ["chunks", "texts"]
+
+# Rows decoded at a time, and about how many bytes of text.
+_ROWS = 1 << 14
+_BYTES = 1 << 22
+# What is read of a file at a time.
+_BUFFER = 1 << 20
+
+
+def chunks(
+    paths: Iterable[str | os.PathLike[str]],
+    column: str,
+    shard: tuple[int, int] | None = None,
+    invalid_utf8: str = "error",
+) -> Iterator[Any]:
+    """Yields the rows of a column as `pyarrow.LargeBinaryArray`, in order.
+
+    All files are looked at before the first row is given.
+
+    Args:
+        paths: the files.
+        column: its name; strings, binary, or categories of these.
+        shard: `(index, count)`: the row groups that begin in this part of the files' bytes.
+        invalid_utf8: with `"error"`, bytes that are not UTF-8 are an error.
+
+    Raises:
+        FormatError: if a file is no Parquet, lacks the column, holds null or something else than
+            text there, or invalid UTF-8.
+        ModuleNotFoundError: without pyarrow.
+        OSError: if a file cannot be read.
+    """
+    names = [os.fspath(path) for path in paths]
+    for name in names:
+        _check(name, column)
+    sizes = [Path(name).stat().st_size for name in names]
+    total, before = sum(sizes), 0
+    for name, size in zip(names, sizes, strict=True):
+        yield from _rows(name, column, _Part(shard, total, before), invalid_utf8)
+        before += size
+
+
+def texts(
+    paths: Iterable[str | os.PathLike[str]], column: str, invalid_utf8: str = "error"
+) -> Iterator[list[bytes]]:
+    """Yields the rows of a column in lists; as `chunks` otherwise."""
+    for chunk in chunks(paths, column, None, invalid_utf8):
+        yield chunk.to_pylist()
+
+
+class _Part:
+    """The bytes, of all files end to end, in which a shard's row groups begin."""
+
+    def __init__(self, shard: tuple[int, int] | None, total: int, before: int) -> None:
+        index, count = shard or (0, 1)
+        self.start = total * index // count - before
+        self.end = total * (index + 1) // count - before
+
+    def takes(self, offset: int) -> bool:
+        return self.start <= offset < self.end
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'Parquet needs pyarrow; install it: pip install "sentitok[arrow]"'
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _open(name: str) -> Any:
+    arrow, parquet = _pyarrow()
+    if Path(name).is_dir():
+        reason = "is a directory; name the files in it, such as DIR/*.parquet"
+        raise IsADirectoryError(errno.EISDIR, reason, name)
+    if name == "-" or (Path(name).exists() and not Path(name).is_file()):
+        raise FormatError(f"{name}: Parquet is read from its end, so it must be a file; write it to one")
+    # Python's own error of a file that is missing or may not be read.
+    with open(name, "rb"):
+        pass
+    try:
+        # Not buffered ahead, which would hold the column of a whole row group.
+        return parquet.ParquetFile(name, buffer_size=_BUFFER, pre_buffer=False)
+    except arrow.ArrowInvalid as error:
+        raise FormatError(f"{name}: no Parquet file, or a damaged one ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    """What pyarrow says, on one line."""
+    return told(" ".join(str(error).split()))
+
+
+def _check(name: str, column: str) -> None:
+    arrow, _ = _pyarrow()
+    with _open(name) as file:
+        schema = file.schema_arrow
+    if schema.names.count(column) != 1:
+        found = ", ".join(map(repr, schema.names))
+        what = f"no column {shown(column)}" if column not in schema.names else f"two columns {shown(column)}"
+        raise FormatError(f"{name}: {what}; the columns are {told(found)}")
+    kind = schema.field(column).type
+    inner = kind.value_type if arrow.types.is_dictionary(kind) else kind
+    kinds = arrow.types
+    is_text = (
+        kinds.is_string(inner) or kinds.is_large_string(inner)
+        or kinds.is_binary(inner) or kinds.is_large_binary(inner)
+        or kinds.is_fixed_size_binary(inner) or kinds.is_string_view(inner) or kinds.is_binary_view(inner)
+    )  # fmt: skip
+    if not is_text:
+        raise FormatError(f"{name}: column {shown(column)} is of {kind}; a column of text is one of strings")
+
+
+def _rows(name: str, column: str, part: _Part, invalid_utf8: str) -> Iterator[Any]:
+    arrow, _ = _pyarrow()
+    with _open(name) as file:
+        row = 0
+        for group in range(file.num_row_groups):
+            found = file.metadata.row_group(group)
+            if found.num_rows and part.takes(_begin(found)):
+                number = row
+                for batch in _batches(file, name, group, column):
+                    array = batch.column(0)
+                    if arrow.types.is_dictionary(array.type):
+                        array = array.dictionary_decode()
+                    array = array.cast(arrow.large_binary())
+                    _refuse_null(array, name, column, number)
+                    if invalid_utf8 == "error":
+                        _refuse_invalid(array, name, column, number)
+                    yield array
+                    number += len(array)
+            row += found.num_rows
+
+
+def _begin(group: Any) -> int:
+    """Where a row group begins in its file."""
+    places = []
+    for at in range(group.num_columns):
+        chunk = group.column(at)
+        places += [
+            p for p in (chunk.dictionary_page_offset, chunk.data_page_offset) if p is not None and p > 0
+        ]
+    return min(places, default=0)
+
+
+def _batches(file: Any, name: str, group: int, column: str) -> Iterator[Any]:
+    arrow, _ = _pyarrow()
+    found = file.metadata.row_group(group)
+    places = [found.column(at) for at in range(found.num_columns)]
+    n_bytes = sum(chunk.total_uncompressed_size for chunk in places if chunk.path_in_schema == column)
+    rows = min(_ROWS, max(1, _BYTES * found.num_rows // max(1, n_bytes)))
+    batches = file.iter_batches(rows, row_groups=[group], columns=[column])
+    while True:
+        try:
+            batch = next(batches, None)
+        except (arrow.ArrowInvalid, OSError) as error:
+            raise FormatError(f"{name}: damaged Parquet ({_reason(error)}); get the file again") from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _refuse_null(array: Any, name: str, column: str, before: int) -> None:
+    if array.null_count:
+        row = before + array.is_null().index(True).as_py() + 1
+        raise FormatError(
+            f"{name}: row {row} of column {shown(column)} is null, not a text; "
+            "drop or fill missing values first"
+        )
+
+
+def _refuse_invalid(array: Any, name: str, column: str, before: int) -> None:
+    arrow, _ = _pyarrow()
+    try:
+        array.cast(arrow.large_string())
+    except arrow.ArrowInvalid:
+        for number, data in enumerate(array.to_pylist(), before + 1):
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                raise FormatError(
+                    f"{name}: row {number} of column {shown(column)}: invalid UTF-8 at byte {error.start}; "
+                    "pass invalid_utf8 (--invalid-utf8) replace or bytes to go on"
+                ) from None
+        raise

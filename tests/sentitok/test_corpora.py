@@ -1,0 +1,354 @@
+"""Where texts come from beside text files: Parquet, categories of Arrow, data sets, memory."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sentitok
+from commands import run
+from sentitok import FormatError, Tokenizer, TrainError, encode_files, parquet
+from sentitok.datasets import TokenDataset
+from sentitok.documents import Documents
+
+TEXTS = [f"low lower lowest {number % 7} naïve 👍🏽\n" for number in range(1000)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = pa.table(
+        {
+            "n": list(range(len(TEXTS))),
+            "text": TEXTS,
+            "view": pa.array(TEXTS, pa.string_view()).cast(pa.binary()),
+            "category": pa.array(TEXTS).dictionary_encode(),
+            "a.b": TEXTS,
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100)
+    pq.write_table(table.slice(0, 50), tmp_path / "b.parquet")
+    sentitok.train_bpe(texts=TEXTS, vocab_size=280).save(tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def counted(*args: Any, **options: Any) -> sentitok.WordCounts:
+    counts = sentitok.count(*args, **options)
+    assert counts is not None
+    return counts
+
+
+@pytest.mark.parametrize("column", ["text", "view", "category", "a.b"])
+def test_a_column_of_parquet_is_its_texts(column: str, folder: Path) -> None:
+    paths, format = [folder / "a.parquet", folder / "b.parquet"], f"parquet:{column}"
+    assert counted(paths, format=format) == counted(texts=TEXTS + TEXTS[:50])
+    assert list(Documents(paths, format)) == TEXTS + TEXTS[:50]
+    trained = sentitok.train_bpe(paths, format=format, vocab_size=280)
+    assert trained.fingerprint == sentitok.train_bpe(texts=TEXTS + TEXTS[:50], vocab_size=280).fingerprint
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 3, 7, 20])
+def test_shards_of_parquet_are_row_groups(n_shards: int, folder: Path) -> None:
+    paths = [folder / "a.parquet", folder / "b.parquet"]
+    parts = [counted(paths, format="parquet:text", shard=(i, n_shards)) for i in range(n_shards)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    assert total == counted(texts=TEXTS + TEXTS[:50])
+    assert all(part.totals["documents"] % 50 == 0 for part in parts)
+
+
+def test_parquet_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    """One row group of 64 MB: about a batch of it is held."""
+    text, schema = "x" * (1 << 16), pa.schema([("text", pa.string())])
+    # In pages of a megabyte, as most writers make them of shorter texts, too.
+    pages = {"use_dictionary": False, "compression": "none", "write_batch_size": 10}
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema, **pages) as writer:
+        table = pa.table({"text": [f"{text}{number}" for number in range(1000)]})
+        writer.write_table(table, row_group_size=1000)
+    del table
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for chunk in parquet.chunks([tmp_path / "a.parquet"], "text"):
+        most = max(most, pa.total_allocated_bytes() - before)
+        rows += len(chunk)
+    assert rows == 1000
+    assert most < 24 << 20
+
+
+def test_the_commands_read_parquet(folder: Path) -> None:
+    line = "train-bpe a.parquet --format parquet:text --vocab 280 -o new.json"
+    assert run(line, cwd=folder)[0] == 0
+    assert (folder / "new.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+    assert run("encode a.parquet --format parquet:text -o tokens", cwd=folder)[0] == 0
+    assert len(TokenDataset(folder / "tokens")) == len(TEXTS)
+    code, out, err = run("eval tokenizer.json a.parquet --format parquet:category --json", cwd=folder)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["evaluations"][0]["documents"] == len(TEXTS)
+    code, _, err = run("eval tokenizer.json a.parquet", cwd=folder)
+    assert (code, "name the column of text, as in parquet:text" in err) == (2, True)
+
+
+def parquet_file(path: Path, column: pa.Array) -> Path:
+    pq.write_table(pa.table({"text": column}), path / "x.parquet")
+    return path / "x.parquet"
+
+
+def damaged(path: Path) -> Path:
+    file = parquet_file(path, pa.array(TEXTS))
+    data = file.read_bytes()
+    file.write_bytes(data[:20] + bytes(100) + data[120:])
+    return file
+
+
+def no_parquet(path: Path) -> Path:
+    (path / "x.parquet").write_text("text\na film\n")
+    return path / "x.parquet"
+
+
+# (what it is, file, format, error, words of the message)
+REFUSED: list[tuple[str, Callable[[Path], Path], str, type[Exception], str]] = [
+    ("null", lambda d: parquet_file(d, pa.array(["a", None])), "parquet:text", FormatError,
+     "row 2 of column 'text' is null, not a text; drop or fill missing values first"),
+    ("bytes", lambda d: parquet_file(d, pa.array([b"a", b"b\xff"], pa.binary())), "parquet:text", FormatError,
+     "row 2 of column 'text': invalid UTF-8 at byte 1; pass invalid_utf8 (--invalid-utf8) replace"),
+    ("numbers", lambda d: parquet_file(d, pa.array([1, 2])), "parquet:text", FormatError,
+     "column 'text' is of int64"),
+    ("no column", lambda d: parquet_file(d, pa.array(["a"])), "parquet:body", FormatError,
+     "no column 'body'; the columns are 'text'"),
+    ("damaged", damaged, "parquet:text", FormatError, "x.parquet: damaged Parquet"),
+    ("no Parquet", no_parquet, "parquet:text", FormatError, "x.parquet: no Parquet file, or a damaged one"),
+    ("a folder", lambda d: d, "parquet:text", IsADirectoryError, "name the files in it"),
+    ("nothing", lambda d: d / "x.parquet", "parquet:text", FileNotFoundError, "x.parquet"),
+    ("stdin", lambda d: Path("-"), "parquet:text", FormatError, "it must be a file"),
+    ("no name", lambda d: d / "x.parquet", "parquet", TrainError,
+     "name the column of text, as in parquet:text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "format", "error", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
+)
+def test_parquet_that_is_refused(
+    make: Callable[[Path], Path], format: str, error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    file = make(tmp_path)
+    for read in (
+        lambda: sentitok.count(file, format=format),
+        lambda: list(Documents([file], format, invalid_utf8="error")),
+    ):
+        with pytest.raises(error, match=re.escape(words)) as raised:
+            read()
+        assert "\n" not in str(raised.value)
+
+
+def test_bytes_of_parquet_are_replaced_and_counted(tmp_path: Path) -> None:
+    file = parquet_file(tmp_path, pa.array([b"a\xff\xfe", "\ufffd".encode(), b"c"], pa.binary()))
+    documents = Documents([file], "parquet:text")
+    assert (list(documents), documents.replaced) == (["a\ufffd\ufffd", "\ufffd", "c"], 2)
+    totals = counted(file, format="parquet:text", invalid_utf8="replace").totals
+    assert (totals["documents"], totals["replaced"]) == (3, 2)
+
+
+def test_without_pyarrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    for read in (
+        lambda: sentitok.count(folder / "a.parquet", format="parquet:text"),
+        lambda: list(Documents([folder / "a.parquet"], "parquet:text")),
+    ):
+        with pytest.raises(ModuleNotFoundError, match=r'pip install "sentitok\[arrow\]"'):
+            read()
+
+
+CATEGORIES = {
+    "strings": lambda: pa.array(TEXTS).dictionary_encode(),
+    "chunks": lambda: pa.chunked_array([TEXTS[:600], TEXTS[600:]]).dictionary_encode(),
+    # As Polars gives its Categorical.
+    "views": lambda: pa.DictionaryArray.from_arrays(
+        pa.array(range(len(TEXTS)), pa.uint32()), pa.array(TEXTS, pa.string_view())
+    ),
+    "a table": lambda: pa.table({"text": pa.array(TEXTS).dictionary_encode()}),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_categories_are_texts(name: str) -> None:
+    column = CATEGORIES[name]()
+    assert counted(column) == counted(texts=TEXTS)
+    tokenizer = sentitok.train_bpe(texts=column, vocab_size=280)
+    assert tokenizer.encode_batch(column).ids.tolist() == tokenizer.encode_batch(TEXTS).ids.tolist()
+
+
+def test_categories_of_what_is_no_text() -> None:
+    with pytest.raises(ValueError, match=r"row 1 is null"):
+        sentitok.count(pa.array(["a", None]).dictionary_encode())
+    with pytest.raises(TypeError, match="an Arrow column of int64; it must be of strings"):
+        sentitok.count(pa.array([1, 2]).dictionary_encode())
+
+
+def test_series_of_polars() -> None:
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    for kind in (pl.String, pl.Categorical, pl.Enum(sorted(set(TEXTS)))):
+        assert counted(pl.Series(TEXTS, dtype=kind)) == counted(texts=TEXTS)
+
+
+def test_series_of_pandas() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    assert counted(pd.Series(TEXTS, dtype="category")) == counted(texts=TEXTS)
+
+
+def test_columns_of_hugging_face_data_sets(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    given = datasets.Dataset.from_dict({"text": TEXTS, "n": list(range(len(TEXTS)))})
+    for column in (given["text"], given.to_iterable_dataset()["text"], given.with_format("arrow")["text"]):
+        assert counted(texts=column) == counted(texts=TEXTS)
+
+
+class Rows:
+    """As a data set of Hugging Face iterates: rows of named columns, and one column by its name."""
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        return iter([{"text": text, "n": 1} for text in TEXTS])
+
+    def __getitem__(self, name: str) -> Iterator[str]:
+        return (str(row[name]) for row in self)
+
+
+def test_rows_with_columns_are_told_how_to_give_one() -> None:
+    with pytest.raises(
+        TypeError,
+        match=re.escape('row 0 is a dict, not a text; give one column of it, as in dataset["text"]'),
+    ):
+        sentitok.count(Rows())  # type: ignore[arg-type]
+    assert counted(Rows()["text"]) == counted(texts=TEXTS)
+
+
+# Ways of giving the same texts to `encode_files`.
+IN_MEMORY: dict[str, Callable[[], dict[str, Any]]] = {
+    "a list": lambda: {"texts": TEXTS},
+    "an iterator": lambda: {"source": iter(TEXTS)},
+    "Arrow": lambda: {"source": pa.array(TEXTS)},
+    "categories": lambda: {"texts": pa.array(TEXTS).dictionary_encode()},
+    "bytes": lambda: {"texts": [text.encode() for text in TEXTS]},
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_texts_of_memory_become_files(name: str, folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    (folder / "a.jsonl").write_text("".join(json.dumps(text) + "\n" for text in TEXTS), "utf-8")
+    expected = encode_files(folder / "a.jsonl", folder / "files", tokenizer, shard_tokens=3000)
+    found = encode_files(
+        **IN_MEMORY[name](), out_dir=folder / "memory", tokenizer=tokenizer, shard_tokens=3000
+    )
+    assert found["shards"] == expected["shards"]
+    assert found["sources"] == [{"name": "<iterable>", "bytes": None}]
+    for shard in found["shards"]:
+        for file in (shard["file"], shard["index"]):
+            assert (folder / "memory" / file).read_bytes() == (folder / "files" / file).read_bytes()
+
+
+def test_texts_of_memory_are_not_mixed(folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    out, letters = folder / "out", ["a", "b", "c"] * 100_000
+
+    def stopped() -> Iterator[str]:
+        for letter in letters:
+            if (out / "manifest.json").exists():
+                break
+            yield letter
+        raise RuntimeError("the line broke")
+
+    with pytest.raises(RuntimeError, match="the line broke"):
+        encode_files(stopped(), out, tokenizer, shard_tokens=20_000)
+    assert not json.loads((out / "manifest.json").read_text())["complete"]
+    message = "it holds a data set, and whether it is of the same texts cannot be told"
+    with pytest.raises(TrainError, match=message):
+        encode_files(texts=letters, out_dir=out, tokenizer=tokenizer, shard_tokens=20_000)
+    found = encode_files(texts=letters, out_dir=out, tokenizer=tokenizer, shard_tokens=20_000, resume=True)
+    again = encode_files(texts=letters, out_dir=folder / "again", tokenizer=tokenizer, shard_tokens=20_000)
+    assert found == again
+    with pytest.raises(TrainError, match=message):
+        encode_files(texts=TEXTS[:5], out_dir=out, tokenizer=tokenizer)
+    assert encode_files(texts=TEXTS[:5], out_dir=out, tokenizer=tokenizer, resume=False)["documents"] == 5
+
+
+def test_what_encode_files_misses_is_named(folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: encode_files(), "what to encode"),
+        (lambda: encode_files(texts=TEXTS), "out_dir"),
+        (lambda: encode_files(texts=TEXTS, out_dir=folder / "out"), "tokenizer is missing"),
+        (lambda: encode_files("a", folder / "out", tokenizer, texts=TEXTS), "pass one of them"),
+        (lambda: encode_files(TEXTS, folder / "out", tokenizer), r"texts=\[\.\.\.\]"),
+    ]
+    for call, words in calls:
+        with pytest.raises(TypeError, match=words):
+            call()
+    assert not (folder / "out").exists()
+
+
+def test_an_encoding_that_fails_does_not_wait_for_more(folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json").with_specials(["<s>"])
+    given = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal given
+        while True:
+            given += 1
+            yield "a <s>" if given == 1 else "a film " * 100
+
+    with pytest.raises(sentitok.EncodeError, match="<s>"):
+        encode_files(texts(), folder / "out", tokenizer, specials="raise")
+    assert given < 1_000_000
+
+
+# (name, bytes, words of the message where no format is named)
+NO_TEXTS = [
+    ("reviews.json", b'[{"text": "a film"}, {"text": "a man"}]', "this is one JSON array"),
+    ("reviews.txt", b' [\n {"text": "a film"}]', "jq -c '.[]' FILE > NEW.jsonl"),
+    ("strings.json", b'["a film", "a man"]', "this is one JSON array"),
+    ("reviews.json.gz", gzip.compress(b'[{"text": "a film"}]'), "this is one JSON array"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "words"), NO_TEXTS, ids=[row[0] for row in NO_TEXTS])
+def test_an_array_is_no_text(name: str, data: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    for read in (lambda: sentitok.count(path), lambda: list(Documents([path]))):
+        with pytest.raises(FormatError, match=re.escape(words)) as error:
+            read()
+        assert f"{name}: " in str(error.value)
+        assert "--format lines" in str(error.value)
+    assert counted(path, format="lines").totals["documents"] >= 1  # the caller's word stands
+    for read in (lambda: sentitok.count(path, format="jsonl"), lambda: list(Documents([path], "jsonl"))):
+        with pytest.raises(
+            FormatError, match=r"line 1 \(byte 0\): a JSON array, where a line holds one object"
+        ):
+            read()
+
+
+def test_tokenizers_and_counts_are_no_texts(folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    unigram = sentitok.train_unigram(texts=TEXTS, vocab_size=60)
+    tokenizer.save(folder / "own.sentitok")
+    with pytest.warns(UserWarning, match="pattern"):
+        tokenizer.save(folder / "ranks.tiktoken")
+    with pytest.warns(UserWarning, match="32 bits"):
+        unigram.save(folder / "unigram.model")
+    with pytest.warns(UserWarning, match="lowered"):
+        sentitok.train_wordpiece(texts=TEXTS, vocab_size=200).save(folder / "vocab.txt")
+    counted(texts=TEXTS).save(folder / "all.counts")
+    for name in ("tokenizer.json", "own.sentitok", "ranks.tiktoken", "unigram.model", "vocab.txt"):
+        for read in (lambda: sentitok.count(folder / name), lambda: list(Documents([folder / name]))):  # noqa: B023
+            with pytest.raises(
+                FormatError, match=rf"{name}: this is a tokenizer \(.*\), where a text is expected"
+            ):
+                read()
+    with pytest.raises(FormatError, match=r"all\.counts: this is a file of counts, .* train-bpe --counts"):
+        sentitok.train_bpe(folder / "all.counts")
