@@ -92,7 +92,7 @@ def evaluate_all(
         What `evaluate` gives for each.
     """
     measures = [_Measure(tokenizer, threads) for tokenizer in tokenizers]
-    listeners = seen or [None] * len(measures)
+    listeners = seen or [_nobody] * len(measures)
     vocabulary: set[str] = set()
     documents = n_bytes = 0
     for batch in _batches(texts):
@@ -101,14 +101,17 @@ def evaluate_all(
         documents += len(batch)
         batch_bytes = sum(len(text.encode("utf-8", "replace")) for text in batch)
         for number, (measure, listener) in enumerate(zip(measures, listeners, strict=True), 1):
-            encoded = measure.add(words)
-            if listener is not None:
-                listener(batch, encoded)
+            listener(batch, measure.add(words))
             if progress is not None:
                 progress("encode", n_bytes * len(measures) + batch_bytes * number, 0)
         n_bytes += batch_bytes
     distinct = sorted(vocabulary)
     return [measure.result(documents, n_bytes, distinct) for measure in measures]
+
+
+def _nobody(texts: list[str], encoded: EncodingBatch) -> None:
+    """Listens to no batch."""
+    del texts, encoded
 
 
 class _Measure:
