@@ -57,6 +57,12 @@ OPTIONS: list[dict[str, Any]] = [
         "return_overflowing_tokens": True,
         "padding": "max_length",
     },
+    {
+        "truncation": "only_second",
+        "max_length": 90,
+        "return_overflowing_tokens": True,
+        "return_token_type_ids": True,
+    },
     {"return_overflowing_tokens": True},
     {"return_special_tokens_mask": True, "return_length": True, "padding": "longest"},
     {"return_offsets_mapping": True},
@@ -333,7 +339,7 @@ def test_what_draws_or_cannot_run_stays(caplog: pytest.LogCaptureFixture) -> Non
     assert "UnicodeScripts" in caplog.text
     _, second = pair_of("RoBERTa")
     second._tokenizer.model.dropout = 1.0
-    assert second("fox")["input_ids"] != pair_of("RoBERTa")[0]("fox")["input_ids"]
+    assert second(TEXTS[6])["input_ids"] != pair_of("RoBERTa")[0](TEXTS[6])["input_ids"]
     assert "draws at random" in caplog.text
 
 
