@@ -110,9 +110,9 @@ def _not_ours(tokenizer: Any, running: Running, tensors: Any, options: dict[str,
         return f"return_tensors={shown(tensors)}"
     if truncates and tokenizer.truncation_side != "right":
         return f"truncation_side={shown(tokenizer.truncation_side)}"
-    if truncates and options.get("return_overflowing_tokens") and not running.types_are_places:
-        if _is_asked("token_type_ids", tokenizer, options):
-            return "windows of texts whose type ids are not 0 and 1"
+    windows = truncates and options.get("return_overflowing_tokens")
+    if windows and not running.types_are_places and _is_asked("token_type_ids", tokenizer, options):
+        return "windows of texts whose type ids are not 0 and 1"
     return next((name for name in options.keys() - _NAMES if options[name] or name not in IGNORED), None)
 
 
