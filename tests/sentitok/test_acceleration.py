@@ -403,6 +403,24 @@ def test_classes_of_models_keep_what_they_do() -> None:
     assert type(made) is Shouting
 
 
+def test_what_the_class_makes_is_untouched(tmp_path: Path) -> None:
+    """A class that builds its backend from what a file holds looks into its own `__dict__`.
+
+    Source: `test_save_and_load_tokenizer` and `test_chat_template_dict_saving` of transformers 5.16.
+    """
+    pieces = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "▁ab", "<mask>")]
+    options: dict[str, Any] = {"vocab": pieces, "chat_template": "{{ messages }}"}
+    if int(transformers.__version__.split(".")[0]) < 5:
+        backend = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 3))
+        options = {"tokenizer_object": backend, "chat_template": "{{ messages }}"}
+    first, second = (transformers.LayoutXLMTokenizerFast(**options) for _ in range(2))
+    sentitok.accelerate(second).save_pretrained(tmp_path)
+    for made in (second.from_pretrained(tmp_path), type(second).from_pretrained(tmp_path)):
+        assert type(made) is type(first)
+        assert made.backend_tokenizer.to_str() == first.backend_tokenizer.to_str()
+        assert made.chat_template == "{{ messages }}"
+
+
 def test_again_is_the_same() -> None:
     _, second = pair_of("RoBERTa")
     kind = type(second)

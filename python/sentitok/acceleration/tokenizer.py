@@ -29,6 +29,8 @@ _KEY = "_sentitok_running"
 _Fast: Any = transformers.PreTrainedTokenizerFast
 # What our methods raise for arguments that are the original's to judge.
 _NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
+# Methods of a class, not of its objects.
+_MAKERS = ("from_pretrained", "register_for_auto_class")
 _BROKEN = "\N{REPLACEMENT CHARACTER}"
 # With this set, texts of BPE are cleaned up too.
 _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
@@ -58,6 +60,8 @@ def run_here(tokenizer: Any) -> None:
 def _class_over(own: Any) -> type[Any]:
     """The class of accelerated tokenizers of a class."""
     members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
+    # What makes tokenizers looks into `__dict__` of the class: it is asked of the class that has one.
+    members |= {name: staticmethod(getattr(own, name)) for name in _MAKERS}
     kind: Any = AcceleratedOf4 if IS_4 else Accelerated
     bases = (kind,) if own is _Fast else (own, kind)
     return type(own.__name__, bases, {**members, "_own": own})
