@@ -17,7 +17,7 @@ import numpy as np
 from .._sentitok import SentitokError, Tokenizer
 from ..messages import shown, told
 
-__all__ = ["Running", "kept_settings"]
+__all__ = ["ALONE", "Running", "kept_settings"]
 
 LOGGER = logging.getLogger("sentitok.acceleration")
 
@@ -50,7 +50,7 @@ def _references(attributes: dict[str, Any]) -> int:
 
 
 # Those of a backend that nothing but its tokenizer holds, counted by the same expression.
-_ALONE = _references({"_tokenizer": object()})
+ALONE = _references({"_tokenizer": object()})
 
 
 def _seal(backend: Any) -> _Seal:
@@ -124,7 +124,7 @@ class Running:
 
     def current(self, attributes: dict[str, Any]) -> Tokenizer | None:
         """Returns what may run now, after the backend was looked at where it must be."""
-        if self.handed_out or getrefcount(attributes["_tokenizer"]) > _ALONE:
+        if self.handed_out or getrefcount(attributes["_tokenizer"]) > ALONE:
             self.look(attributes["_tokenizer"])
         elif self._waited < self._wait:
             self._make_after_waiting(attributes["_tokenizer"])
@@ -135,7 +135,7 @@ class Running:
 
         While somebody else holds the backend none does: the original path is as quick.
         """
-        if getrefcount(attributes["_tokenizer"]) > _ALONE:
+        if getrefcount(attributes["_tokenizer"]) > ALONE:
             return None
         if self.handed_out:
             self.look(attributes["_tokenizer"])

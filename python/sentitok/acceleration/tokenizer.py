@@ -12,13 +12,14 @@ import copy
 import copyreg
 from collections.abc import Hashable
 from functools import cache
+from sys import getrefcount
 from typing import Any, cast
 
 import numpy as np
 import transformers
 
 from .._sentitok import SentitokError, Tokenizer
-from .backend import Running, kept_settings
+from .backend import ALONE, Running, kept_settings
 from .calls import encoded
 from .versions import IS_4, IS_KNOWN, rows_of_4
 
@@ -167,8 +168,31 @@ class Accelerated(_Fast):  # type: ignore[misc]
 
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
         """As transformers' own: the text of ids, or in 5 the texts of lists of ids."""
-        if type(token_ids) is list and self._decodes and not cleans:
-            text = self._text(token_ids, skip_special_tokens, options)
+        if type(token_ids) is list and not cleans and type(self)._decodes:
+            # What `_text` does where it need not clean, in one frame: windows of a stream are short.
+            attributes = self.__dict__
+            running = attributes.get(_KEY)
+            if (
+                options
+                or running is None
+                or (tokenizer := running.tokenizer) is None
+                or not running.decodes
+                or running.handed_out
+                or attributes["clean_up_tokenization_spaces"]
+                or getrefcount(attributes["_tokenizer"]) > ALONE
+            ):
+                text = self._text(token_ids, skip_special_tokens, options)
+            else:
+                try:
+                    text = (
+                        tokenizer.decode(token_ids, skip_special_tokens=True)
+                        if skip_special_tokens
+                        else tokenizer.decode(token_ids)
+                    )
+                    if running.joins_bytes and _BROKEN in text:
+                        text = None
+                except _NOT_OURS:
+                    text = None
             if text is not None:
                 return text
         return super().decode(token_ids, skip_special_tokens, *cleans, **options)
