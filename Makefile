@@ -66,6 +66,15 @@ $(STAMP)/rivals: $(STAMP)/dev
 	done
 	touch $@
 
+# transformers 4, for a test: an environment of its own that sees what .venv has beside it.
+$(STAMP)/transformers-4: $(STAMP)/dev
+	$(PYTHON) -m venv "$(VENV)/apart/transformers<5"
+	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > \
+		"$$("$(VENV)/apart/transformers<5/bin/python" -c 'import site; print(site.getsitepackages()[0])')/beside.pth"
+	"$(VENV)/apart/transformers<5/bin/python" -m pip --disable-pip-version-check --quiet install "transformers<5" || \
+		{ echo "left out: transformers 4"; rm -r "$(VENV)/apart/transformers<5"; }
+	touch $@
+
 # The last minutes of the build have one thread: the large download fits beside them.
 demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMP)/built $(STAMP)/torch
@@ -88,7 +97,7 @@ test-rust: $(STAMP)/dev
 		$(PY_ENV) cargo check --locked --all-targets --features python; \
 	fi
 
-test-python: $(STAMP)/dev
+test-python: $(STAMP)/dev $(STAMP)/transformers-4
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile
 
 # Every code point in every context, and all short strings: hours, and 16 GB of memory.

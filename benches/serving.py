@@ -21,6 +21,8 @@ from measure import ROUNDS, markdown
 HEAD = ("tokenizer", "call", "untouched", "accelerated", "ratio")
 LONG, SHORT, WINDOW = 28_000, 200, 10
 N_LONG, N_SHORT, N_WINDOWS, N_BATCHES = 3, 200, 1_000, 10
+# As SQuAD is prepared for BERT: questions of 60 characters, contexts of 750; at most 384 ids, 128 again.
+N_PAIRS, QUESTION, CONTEXT, MOST, STRIDE = 10_000, 60, 750, 384, 128
 
 Call = Callable[[Any, Any], Any]
 
@@ -88,6 +90,37 @@ def calls(tokenizer: Any, text: str) -> dict[str, tuple[Call, Sequence[Any]]]:
     }
 
 
+def squad(untouched: Any, text: str) -> tuple[float, float, bool]:
+    """Windows of pairs by transformers, and by `windows_batch`: seconds of both, and whether they are equal.
+
+    A third of the contexts is four times as long. Compared are ids, type ids, offsets and rows.
+    """
+    from sentitok import Tokenizer
+
+    ours = Tokenizer.from_hf(untouched.backend_tokenizer)
+    starts = [place * 250 % (len(text) - 4 * CONTEXT) for place in range(N_PAIRS)]
+    questions = [text[start : start + QUESTION] for start in starts]
+    contexts = [text[s : s + CONTEXT * (4 if s // 250 % 3 == 0 else 1)] for s in starts]
+    begin = time.perf_counter()
+    found = untouched(
+        questions, contexts, truncation="only_second", max_length=MOST, stride=STRIDE,
+        return_overflowing_tokens=True, return_offsets_mapping=True, return_token_type_ids=True,
+    )  # fmt: skip
+    middle = time.perf_counter()
+    windows = ours.windows_batch(
+        questions, MOST, STRIDE, contexts, truncation="only_second", specials="all", threads=1
+    )
+    offsets, types = windows.offsets(), windows.type_ids
+    end = time.perf_counter()
+    same = [
+        windows.ids.tolist() == [id for row in found["input_ids"] for id in row],
+        types.tolist() == [id for row in found["token_type_ids"] for id in row],
+        offsets.tolist() == [list(span) for row in found["offset_mapping"] for span in row],
+        windows.source_rows.tolist() == found["overflow_to_sample_mapping"],
+    ]
+    return middle - begin, end - middle, all(same)
+
+
 def seconds(tokenizer: Any, call: Call, given: Sequence[Any]) -> float:
     """The time of a call; the first is not counted, in which what is made once is made."""
     call(tokenizer, given[0])
@@ -111,6 +144,9 @@ def measured(file: str, text_path: str) -> list[list[str]]:
             times = [seconds(tokenizer, call, given) for tokenizer in (untouched, accelerated)]
             same = all(answer(call(untouched, x)) == answer(call(accelerated, x)) for x in given)
             found.setdefault(name, []).append((times[0], times[1], same))
+        if file.endswith("uncased"):
+            name = f"{N_PAIRS:,} pairs of SQuAD's size in windows, with offsets; `windows_batch`"
+            found.setdefault(name, []).append(squad(untouched, text))
     rows = []
     for name, rounds in found.items():
         before, after = (statistics.median(each[place] for each in rounds) for place in (0, 1))

@@ -22,6 +22,8 @@ const LONG: u8 = 0xFE;
 const MISSING: u8 = 0xFF;
 /// Ids between two looks at the output.
 const BLOCK: usize = 512;
+/// The same for few ids: to clear the room for a block takes longer than to look these up.
+const SHORT_BLOCK: usize = 32;
 
 /// What ids stand for.
 pub(crate) struct Table {
@@ -76,10 +78,23 @@ impl Table {
     /// # Errors
     /// Where there is not enough memory.
     pub(crate) fn push(&self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<usize, TryReserveError> {
-        let mut buffer = [0; BLOCK * WIDTH];
+        if ids.len() <= SHORT_BLOCK {
+            return self.push_blocks(ids, &mut [0; SHORT_BLOCK * WIDTH], out);
+        }
+        self.push_blocks(ids, &mut [0; BLOCK * WIDTH], out)
+    }
+
+    /// The same in blocks of as many ids as `buffer` has room for.
+    #[inline]
+    fn push_blocks(
+        &self,
+        ids: &[TokenId],
+        buffer: &mut [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<usize, TryReserveError> {
         let mut done = 0;
         while done < ids.len() {
-            let block = &ids[done..ids.len().min(done + BLOCK)];
+            let block = &ids[done..ids.len().min(done + buffer.len() / WIDTH)];
             let (mut n, mut at) = (0, 0);
             let mut odd = None;
             for &id in block {

@@ -3,13 +3,16 @@
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyInt, PyList, PyString};
 
 use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
+
+/// Ids of a list for which there is room at once; a longer one may shrink while it is read.
+const MOST_TRUSTED: usize = 1 << 12;
 
 /// What becomes of ids without a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +56,11 @@ pub(super) fn of_tokenizer(
 /// Takes ids. Those that are no `u32` are unknown whatever the vocabulary;
 /// `max` is its greatest id, past which an iterator is not read on.
 fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
+    // Before arrays: to ask a list for what it has not takes longer than to read a short one.
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        let room = list.len().min(MOST_TRUSTED);
+        return from_objects(list.iter().map(Ok), memory::reserved(room)?, max, errors, object.py());
+    }
     if let Ok(ids) = object.cast::<PyArray1<TokenId>>() {
         let ids = ids.try_readonly()?;
         return collect(ids.as_array().iter().map(|&id| Ok(id)), errors);
@@ -62,19 +70,29 @@ fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult
         let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
         return from_array(&array, max, errors);
     }
-    let mut turns = Turns::default();
     // The length that an object says it has is not trusted.
-    let mut ids = Vec::new();
-    for id in object.try_iter()? {
+    from_objects(object.try_iter()?, Vec::new(), max, errors, object.py())
+}
+
+/// Adds the ids that objects are.
+fn from_objects<'py>(
+    objects: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    mut ids: Vec<TokenId>,
+    max: TokenId,
+    errors: Unknown,
+    py: Python<'py>,
+) -> PyResult<Vec<TokenId>> {
+    let mut turns = Turns::default();
+    for id in objects {
         match extract_one(&id?, max) {
             Ok(id) if id <= max => memory::push(&mut ids, id)?,
             Ok(id) if errors == Unknown::Raise => return Err(unknown(id.into(), max)),
-            Err(error) if errors == Unknown::Raise || error.is_instance_of::<PyTypeError>(object.py()) => {
+            Err(error) if errors == Unknown::Raise || error.is_instance_of::<PyTypeError>(py) => {
                 return Err(error);
             }
             Ok(_) | Err(_) => {}
         }
-        turns.after(object.py(), 1)?;
+        turns.after(py, 1)?;
     }
     Ok(ids)
 }

@@ -16,15 +16,11 @@ const PART: usize = 1 << 13;
 const TURN: Duration = Duration::from_millis(6);
 
 /// Counts objects, and lets others have their turn now and then.
+#[derive(Default)]
 pub(super) struct Turns {
     done: usize,
-    since: Instant,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { done: 0, since: Instant::now() }
-    }
+    /// Not read before the first part is done: to ask for the time takes as long as a short call.
+    since: Option<Instant>,
 }
 
 impl Turns {
@@ -37,12 +33,12 @@ impl Turns {
         }
         self.done = 0;
         memory::is_left()?;
-        if self.since.elapsed() < TURN {
+        if self.since.get_or_insert_with(Instant::now).elapsed() < TURN {
             return Ok(());
         }
         // Whoever waits gets the interpreter before it comes back here.
         py.detach(|| ());
-        self.since = Instant::now();
+        self.since = Some(Instant::now());
         py.check_signals()
     }
 }

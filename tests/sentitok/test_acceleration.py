@@ -57,6 +57,12 @@ OPTIONS: list[dict[str, Any]] = [
         "return_overflowing_tokens": True,
         "padding": "max_length",
     },
+    {
+        "truncation": "only_second",
+        "max_length": 90,
+        "return_overflowing_tokens": True,
+        "return_token_type_ids": True,
+    },
     {"return_overflowing_tokens": True},
     {"return_special_tokens_mask": True, "return_length": True, "padding": "longest"},
     {"return_offsets_mapping": True},
@@ -333,7 +339,7 @@ def test_what_draws_or_cannot_run_stays(caplog: pytest.LogCaptureFixture) -> Non
     assert "UnicodeScripts" in caplog.text
     _, second = pair_of("RoBERTa")
     second._tokenizer.model.dropout = 1.0
-    assert second("fox")["input_ids"] != pair_of("RoBERTa")[0]("fox")["input_ids"]
+    assert second(TEXTS[6])["input_ids"] != pair_of("RoBERTa")[0](TEXTS[6])["input_ids"]
     assert "draws at random" in caplog.text
 
 
@@ -395,6 +401,24 @@ def test_classes_of_models_keep_what_they_do() -> None:
     assert second.decode([5]).endswith("!")
     made = type(second)(tokenizer_object=tokenizers.Tokenizer.from_str(file_of("BLOOM")))
     assert type(made) is Shouting
+
+
+def test_what_the_class_makes_is_untouched(tmp_path: Path) -> None:
+    """A class that builds its backend from what a file holds looks into its own `__dict__`.
+
+    Source: `test_save_and_load_tokenizer` and `test_chat_template_dict_saving` of transformers 5.16.
+    """
+    pieces = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "▁ab", "<mask>")]
+    options: dict[str, Any] = {"vocab": pieces, "chat_template": "{{ messages }}"}
+    if int(transformers.__version__.split(".")[0]) < 5:
+        backend = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 3))
+        options = {"tokenizer_object": backend, "chat_template": "{{ messages }}"}
+    first, second = (transformers.LayoutXLMTokenizerFast(**options) for _ in range(2))
+    sentitok.accelerate(second).save_pretrained(tmp_path)
+    for made in (second.from_pretrained(tmp_path), type(second).from_pretrained(tmp_path)):
+        assert type(made) is type(first)
+        assert made.backend_tokenizer.to_str() == first.backend_tokenizer.to_str()
+        assert made.chat_template == "{{ messages }}"
 
 
 def test_again_is_the_same() -> None:

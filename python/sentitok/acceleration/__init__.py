@@ -4,7 +4,8 @@ The object gets a class between its own and transformers': what that answers is 
 `sentitok.Tokenizer` made from the same file, or else of transformers as before. Everything that
 is saved, pickled or set is transformers' own. Not for slow tokenizers, which run no file.
 
-Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`.
+Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`, and transformers
+4, `tokenization_utils_fast.py`.
 """
 
 from typing import Any, TypeVar
@@ -29,11 +30,11 @@ def accelerate(tokenizer: _Fast) -> _Fast:
     and is changed later is not seen: call `accelerate` again.
 
     Args:
-        tokenizer: a `transformers.PreTrainedTokenizerFast`, or of a class made from it.
+        tokenizer: a `PreTrainedTokenizerFast` of transformers 4 or 5, or of a class made from it.
 
     Raises:
         TypeError: for anything else.
-        ImportError: with a transformers older than 5.
+        ImportError: with a transformers older than 4.
     """
     made: Any = tokenizer
     if getattr(made, "backend_tokenizer", None) is None or not getattr(made, "is_fast", False):

@@ -12,10 +12,12 @@ from sys import getrefcount
 from threading import get_ident
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from .._sentitok import SentitokError, Tokenizer
 from ..messages import shown, told
 
-__all__ = ["Running", "kept_settings"]
+__all__ = ["ALONE", "Running", "kept_settings"]
 
 LOGGER = logging.getLogger("sentitok.acceleration")
 
@@ -48,7 +50,7 @@ def _references(attributes: dict[str, Any]) -> int:
 
 
 # Those of a backend that nothing but its tokenizer holds, counted by the same expression.
-_ALONE = _references({"_tokenizer": object()})
+ALONE = _references({"_tokenizer": object()})
 
 
 def _seal(backend: Any) -> _Seal:
@@ -73,6 +75,8 @@ class Running:
         tokens: the tokens of the ids that were asked for, as the backend spells them.
         is_bpe: whether the backend's model is BPE.
         is_of_type_0: whether all ids of a text without a pair have type id 0.
+        types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
+            not, tokenizers gives these to windows all the same, but for the first of a text.
         decodes: whether ids become text here too.
         joins_bytes: whether bytes that are no character become other text than there.
         has_told_of_cleaning: whether the original said that it does not clean up texts of BPE.
@@ -84,6 +88,7 @@ class Running:
         self.tokens: dict[int, str] = {}
         self.is_bpe = False
         self.is_of_type_0 = False
+        self.types_are_places = False
         self.decodes = False
         self.joins_bytes = False
         self.has_told_of_cleaning = False
@@ -119,7 +124,7 @@ class Running:
 
     def current(self, attributes: dict[str, Any]) -> Tokenizer | None:
         """Returns what may run now, after the backend was looked at where it must be."""
-        if self.handed_out or getrefcount(attributes["_tokenizer"]) > _ALONE:
+        if self.handed_out or getrefcount(attributes["_tokenizer"]) > ALONE:
             self.look(attributes["_tokenizer"])
         elif self._waited < self._wait:
             self._make_after_waiting(attributes["_tokenizer"])
@@ -130,7 +135,7 @@ class Running:
 
         While somebody else holds the backend none does: the original path is as quick.
         """
-        if getrefcount(attributes["_tokenizer"]) > _ALONE:
+        if getrefcount(attributes["_tokenizer"]) > ALONE:
             return None
         if self.handed_out:
             self.look(attributes["_tokenizer"])
@@ -185,6 +190,9 @@ class Running:
             )
             self.is_bpe = type(backend.model).__name__ == "BPE"
             self.is_of_type_0 = not any(tokenizer.encode(text).type_ids.any() for text in ("", "a"))
+            pair = tokenizer.encode("a", "a")
+            is_text = pair.sequence_ids >= 0
+            self.types_are_places = np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text])
             self.tokenizer = tokenizer
 
     def _refuse(self, reason: str) -> None:

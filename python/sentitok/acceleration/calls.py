@@ -22,6 +22,7 @@ from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
 from .backend import Running
 from .encodings import EncodingsOnDemand
+from .versions import IGNORED, SETS_SIDE
 
 __all__ = ["encoded"]
 
@@ -45,18 +46,12 @@ class _Given:
     is_batch: bool
     are_words: bool
 
-    def again(self) -> tuple[Any, Any]:
-        """The texts as the original takes them."""
-        if self.is_batch:
-            return self.texts, self.pairs
-        return self.texts[0], None if self.pairs is None else self.pairs[0]
-
 
 def encoded(
     tokenizer: Any,
     running: Running,
     ours: Tokenizer,
-    original: Callable[[Any, Any], Any],
+    original: Callable[[_Rows, _Rows | None], Any],
     text: Any,
     text_pair: Any,
     options: dict[str, Any],
@@ -67,7 +62,7 @@ def encoded(
         tokenizer: the tokenizer of transformers, for what is set in it.
         running: what is known of its backend.
         ours: what runs.
-        original: answers texts and pairs as transformers does, with the same options.
+        original: answers a batch of texts and of pairs as transformers does, with the same options.
         text: as `_encode_plus` takes it.
         text_pair: the same.
         options: its other arguments.
@@ -75,7 +70,7 @@ def encoded(
     option = options.get
     tensors = option("return_tensors")
     tensors = getattr(tensors, "value", tensors)
-    if (theirs := _not_ours(tokenizer, tensors, options)) is not None:
+    if (theirs := _not_ours(tokenizer, running, tensors, options)) is not None:
         running.say(f"calls with {theirs} run in transformers as before", INFO)
         return None
     given = _given(text, text_pair, bool(option("is_split_into_words")))
@@ -95,7 +90,7 @@ def encoded(
     if option("max_length") is None:
         for row in ids:
             tokenizer._eventual_warn_about_too_long_sequence(row, None, option("verbose", True))
-    encodings = EncodingsOnDemand(lambda: original(*given.again()), len(ids), running.quiet)
+    encodings = EncodingsOnDemand(lambda: original(given.texts, given.pairs), len(ids), running.quiet)
     n_sequences = 1 if given.pairs is None else 2
     if given.is_batch or tensors is not None or option("return_overflowing_tokens"):
         return BatchEncoding(data, cast(Any, encodings), tensor_type=tensors, n_sequences=n_sequences)
@@ -103,7 +98,7 @@ def encoded(
     return BatchEncoding(single, cast(Any, encodings), n_sequences=n_sequences)
 
 
-def _not_ours(tokenizer: Any, tensors: Any, options: dict[str, Any]) -> str | None:
+def _not_ours(tokenizer: Any, running: Running, tensors: Any, options: dict[str, Any]) -> str | None:
     """The option that no call here has, if one is given."""
     split = options.get("split_special_tokens")
     truncates = _strategy(options, "truncation") is not None
@@ -115,7 +110,16 @@ def _not_ours(tokenizer: Any, tensors: Any, options: dict[str, Any]) -> str | No
         return f"return_tensors={shown(tensors)}"
     if truncates and tokenizer.truncation_side != "right":
         return f"truncation_side={shown(tokenizer.truncation_side)}"
-    return next((name for name in options if name not in _NAMES and options[name]), None)
+    windows = truncates and options.get("return_overflowing_tokens")
+    if windows and not running.types_are_places and _is_asked("token_type_ids", tokenizer, options):
+        return "windows of texts whose type ids are not 0 and 1"
+    return next((name for name in options.keys() - _NAMES if options[name] or name not in IGNORED), None)
+
+
+def _is_asked(field: str, tokenizer: Any, options: dict[str, Any]) -> bool:
+    """Whether a field is asked for, or else one of those that the model takes."""
+    asked = options.get(f"return_{field}")
+    return field in tokenizer.model_input_names if asked is None else bool(asked)
 
 
 def _strategy(options: dict[str, Any], of: Literal["padding", "truncation"]) -> str | None:
@@ -146,6 +150,8 @@ def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
     is_batch = isinstance(text[0], (list, tuple))
     if not is_batch:
         text, text_pair = [text], [text_pair] if text_pair else None
+    elif text_pair is None and all(_is_pair_of_words(row) for row in text):
+        text, text_pair = zip(*text, strict=True)
     if text_pair is not None and (not isinstance(text_pair, (list, tuple)) or len(text_pair) != len(text)):
         return None
     rows = [*text, *(text_pair or ())]
@@ -154,6 +160,12 @@ def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
     copies = [list(row) for row in rows]
     n = len(text)
     return _Given(copies[:n], copies[n:] if text_pair is not None else None, is_batch, are_words=True)
+
+
+def _is_pair_of_words(row: Any) -> bool:
+    return (
+        type(row) in (tuple, list) and len(row) == 2 and all(isinstance(part, (list, tuple)) for part in row)
+    )
 
 
 def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
@@ -168,7 +180,7 @@ def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
                 max_length=options.get("max_length"),
                 stride=options.get("stride", 0),
                 pad_to_multiple_of=options.get("pad_to_multiple_of"),
-                padding_side=options.get("padding_side"),
+                **({"padding_side": options.get("padding_side")} if SETS_SIDE else {}),
             )
     if backend.encode_special_tokens:
         backend.encode_special_tokens = False
@@ -230,10 +242,8 @@ def _data(
 ) -> dict[str, Any] | None:
     """The fields of a `BatchEncoding`, in its order; `None` for rows that make no tensor."""
     option = options.get
-    names = tokenizer.model_input_names
-    with_types, with_mask = option("return_token_type_ids"), option("return_attention_mask")
-    with_types = "token_type_ids" in names if with_types is None else with_types
-    with_mask = "attention_mask" in names if with_mask is None else with_mask
+    with_types = _is_asked("token_type_ids", tokenizer, options)
+    with_mask = _is_asked("attention_mask", tokenizer, options)
     lengths = [len(rows)] if isinstance(rows, Encoding) else np.diff(rows.row_offsets).tolist()
     padded = _Padded(lengths, tokenizer, options) if _strategy(options, "padding") else None
     target = lengths if padded is None else padded.lengths

@@ -4,21 +4,24 @@ A tokenizer of class `LlamaTokenizer` gets a class of the same name, made of `Ll
 `Accelerated`, in this order: what `LlamaTokenizer` does itself it goes on doing, and where it asks
 transformers' class it asks `Accelerated`. What that cannot answer it passes on.
 
-Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`.
+Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`, and transformers
+4, `tokenization_utils_fast.py`; what differs between them is in `versions.py`.
 """
 
 import copy
 import copyreg
 from collections.abc import Hashable
 from functools import cache
+from sys import getrefcount
 from typing import Any, cast
 
 import numpy as np
 import transformers
 
 from .._sentitok import SentitokError, Tokenizer
-from .backend import Running, kept_settings
+from .backend import ALONE, Running, kept_settings
 from .calls import encoded
+from .versions import IS_4, IS_KNOWN, rows_of_4
 
 __all__ = ["run_here"]
 
@@ -27,6 +30,8 @@ _KEY = "_sentitok_running"
 _Fast: Any = transformers.PreTrainedTokenizerFast
 # What our methods raise for arguments that are the original's to judge.
 _NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
+# Methods of a class, not of its objects.
+_MAKERS = ("from_pretrained", "register_for_auto_class")
 _BROKEN = "\N{REPLACEMENT CHARACTER}"
 # With this set, texts of BPE are cleaned up too.
 _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
@@ -34,9 +39,10 @@ _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_out
 
 def run_here(tokenizer: Any) -> None:
     """Gives a tokenizer the class that asks here first; one that has it is looked at again."""
-    if not hasattr(_Fast, "set_truncation_and_padding") or hasattr(_Fast, "_batch_encode_plus"):
+    if not IS_KNOWN:
         raise ImportError(
-            f"accelerate needs transformers 5, not {transformers.__version__}: pip install -U transformers"
+            f"accelerate needs transformers 4 or 5, not {transformers.__version__}: "
+            "pip install -U transformers"
         )
     attributes = tokenizer.__dict__
     running = attributes.get(_KEY)
@@ -55,7 +61,10 @@ def run_here(tokenizer: Any) -> None:
 def _class_over(own: Any) -> type[Any]:
     """The class of accelerated tokenizers of a class."""
     members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
-    bases = (Accelerated,) if own is _Fast else (own, Accelerated)
+    # What makes tokenizers looks into `__dict__` of the class: it is asked of the class that has one.
+    members |= {name: staticmethod(getattr(own, name)) for name in _MAKERS}
+    kind: Any = AcceleratedOf4 if IS_4 else Accelerated
+    bases = (kind,) if own is _Fast else (own, kind)
     return type(own.__name__, bases, {**members, "_own": own})
 
 
@@ -119,21 +128,28 @@ class Accelerated(_Fast):  # type: ignore[misc]
     # Text to ids
 
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        batch = self._batch(text, text_pair, options)
+        return super()._encode_plus(text, text_pair, **options) if batch is None else batch
+
+    def _batch(self, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
+        """What texts become, or `None` if the original must say."""
         attributes = self.__dict__
         running = attributes.get(_KEY)
-        if running is not None and (tokenizer := running.current(attributes)) is not None:
+        if running is None or (tokenizer := running.current(attributes)) is None:
+            return None
 
-            def original(rows: Any, pairs: Any) -> Any:
-                """The original's answer, as long as the tokenizer is what it was."""
-                is_same = running.current(attributes) is tokenizer
-                source: Any = self if is_same else self._with_backend(tokenizer)
-                with kept_settings(source.__dict__["_tokenizer"]):
-                    return super(Accelerated, source)._encode_plus(rows, pairs, **options)
+        def original(texts: list[Any], pairs: list[Any] | None) -> Any:
+            """The original's answer, as long as the tokenizer is what it was."""
+            is_same = running.current(attributes) is tokenizer
+            source: Any = self if is_same else self._with_backend(tokenizer)
+            with kept_settings(source.__dict__["_tokenizer"]):
+                return source._originally(texts, pairs, options)
 
-            batch = encoded(self, running, tokenizer, original, text, text_pair, options)
-            if batch is not None:
-                return batch
-        return super()._encode_plus(text, text_pair, **options)
+        return encoded(self, running, tokenizer, original, text, text_pair, options)
+
+    def _originally(self, texts: list[Any], pairs: list[Any] | None, options: dict[str, Any]) -> Any:
+        """The original's answer for the rows of a batch."""
+        return super()._encode_plus(texts, pairs, **options)
 
     def _with_backend(self, tokenizer: Tokenizer) -> Any:
         """A copy of this tokenizer as it was, for batches made before it was changed."""
@@ -150,13 +166,36 @@ class Accelerated(_Fast):  # type: ignore[misc]
 
     # Ids to text
 
-    def decode(self, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
-        """As transformers' own: the text of ids, or the texts of lists of ids."""
-        if type(token_ids) is list and self._decodes:
-            text = self._text(token_ids, skip_special_tokens, options)
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
+        """As transformers' own: the text of ids, or in 5 the texts of lists of ids."""
+        if type(token_ids) is list and not cleans and type(self)._decodes:
+            # What `_text` does where it need not clean, in one frame: windows of a stream are short.
+            attributes = self.__dict__
+            running = attributes.get(_KEY)
+            if (
+                options
+                or running is None
+                or (tokenizer := running.tokenizer) is None
+                or not running.decodes
+                or running.handed_out
+                or attributes["clean_up_tokenization_spaces"]
+                or getrefcount(attributes["_tokenizer"]) > ALONE
+            ):
+                text = self._text(token_ids, skip_special_tokens, options)
+            else:
+                try:
+                    text = (
+                        tokenizer.decode(token_ids, skip_special_tokens=True)
+                        if skip_special_tokens
+                        else tokenizer.decode(token_ids)
+                    )
+                    if running.joins_bytes and _BROKEN in text:
+                        text = None
+                except _NOT_OURS:
+                    text = None
             if text is not None:
                 return text
-        return super().decode(token_ids, skip_special_tokens, **options)
+        return super().decode(token_ids, skip_special_tokens, *cleans, **options)
 
     def _decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
         if len(cleans) == 1:
@@ -260,6 +299,24 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return super()._convert_token_to_id_with_added_voc(token)
         with running.quiet():
             return super()._convert_token_to_id_with_added_voc(token)
+
+
+class AcceleratedOf4(Accelerated):
+    """The same for transformers 4, which has calls of its own for rows of a batch."""
+
+    def _batch_encode_plus(self, batch_text_or_text_pairs: Any, *arguments: Any, **options: Any) -> Any:
+        rows = batch_text_or_text_pairs
+        is_batch = isinstance(rows, (list, tuple)) and len(rows) > 0 and not arguments
+        if is_batch and options.get("is_split_into_words"):
+            is_batch = isinstance(rows[0], (list, tuple))
+        batch = self._batch(rows, None, options) if is_batch else None
+        return super()._batch_encode_plus(rows, *arguments, **options) if batch is None else batch
+
+    def _originally(self, texts: list[Any], pairs: list[Any] | None, options: dict[str, Any]) -> Any:
+        return super()._batch_encode_plus(rows_of_4(texts, pairs), **options)
+
+    def tokenize(self, *given: Any, **options: Any) -> Any:
+        return _Fast.tokenize(self, *given, **options)
 
 
 def _learn(tokens: dict[int, str], id: int, backend: Any) -> None:

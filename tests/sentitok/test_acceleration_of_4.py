@@ -1,0 +1,39 @@
+"""`accelerate` with transformers 4: the checks of `test_acceleration.py`, in an environment that has it.
+
+The environment is `.venv/apart/transformers<5`, which `make test` sets up, or that of the Python
+that SENTITOK_TRANSFORMERS_4 names. Not for what differs between 4 and 5: see `versions.py`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sentitok
+
+CHECKS = Path(__file__).with_name("test_acceleration.py")
+APART = Path(sys.prefix) / "apart" / "transformers<5" / "bin" / "python"
+
+
+def test_all_checks_pass_with_transformers_4() -> None:
+    python = os.environ.get("SENTITOK_TRANSFORMERS_4") or str(APART)
+    if not Path(python).exists():
+        pytest.skip(f"no environment with transformers 4 ({python}): `make test` sets one up")
+    package = Path(sentitok.__file__).resolve().parent.parent
+    env = {**os.environ, "PYTHONPATH": str(package)}
+    found = subprocess.run(
+        [python, "-c", "import transformers; print(transformers.__version__)"],
+        env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout.startswith("4."), found.stdout
+    done = subprocess.run(
+        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CHECKS)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+    assert " passed" in done.stdout
