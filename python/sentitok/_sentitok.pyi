@@ -434,6 +434,7 @@ class Tokenizer:
         specials: _Specials = "none",
         max_tokens: SupportsIndex | None = None,
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         seed: int = 0,
@@ -448,6 +449,7 @@ class Tokenizer:
         specials: _Specials = "none",
         max_tokens: SupportsIndex | None = None,
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         offsets: bool = False,
@@ -467,6 +469,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         specials: _Specials = "none",
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         seed: int = 0,
@@ -479,6 +482,7 @@ class Tokenizer:
         *,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
+        truncation_side: _Side = "right",
         errors: _Errors = "replace",
     ) -> EncodingBatch: ...
     def count(
