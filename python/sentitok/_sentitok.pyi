@@ -114,6 +114,7 @@ class Normalizer:
         *,
         add_dummy_prefix: bool = True,
         remove_extra_whitespaces: bool = True,
+        treat_whitespace_as_suffix: bool = False,
         user_defined_symbols: Sequence[str] = (),
     ) -> Normalizer: ...
     @property
@@ -592,6 +593,8 @@ def train_bpe(
     split_by_number: bool | None = None,
     split_by_whitespace: bool | None = None,
     split_digits: bool | None = None,
+    treat_whitespace_as_suffix: bool | None = None,
+    allow_whitespace_only_pieces: bool | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
     max_line_bytes: int | None = None,
@@ -625,6 +628,8 @@ def train_unigram(
     split_by_number: bool = True,
     split_by_whitespace: bool = True,
     split_digits: bool = False,
+    treat_whitespace_as_suffix: bool = False,
+    allow_whitespace_only_pieces: bool = False,
     hard_vocab_limit: bool = False,
     method: Literal["full", "sentencepiece"] = "full",
     format: str | None = None,

@@ -34,6 +34,8 @@ _ARGUMENTS = {
     "split_by_number": ("split_by_number", bool),
     "split_by_whitespace": ("split_by_whitespace", bool),
     "split_digits": ("split_digits", bool),
+    "treat_whitespace_as_suffix": ("treat_whitespace_as_suffix", bool),
+    "allow_whitespace_only_pieces": ("allow_whitespace_only_pieces", bool),
     "byte_fallback": ("byte_fallback", bool),
 }
 _UNIGRAM = {
@@ -73,14 +75,6 @@ _READ: dict[str, tuple[type, Any]] = {
 _IGNORED = {"minloglevel", "random_seed", "accept_language", "self_test_sample_size"}
 #: Refused unless they have the value that changes nothing, with the remedy.
 _REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
-    "treat_whitespace_as_suffix": (
-        ("false", "0", ""),
-        "pieces begin with spaces here; train with sentencepiece, and load the .model here",
-    ),
-    "allow_whitespace_only_pieces": (
-        ("false", "0", ""),
-        "runs of spaces are no pieces here; name them, as in user_defined_symbols=['▁▁', '▁▁▁▁']",
-    ),
     "escape_whitespaces": (("true", "1"), "SentencePiece's trainers need it, too"),
     "use_all_vocab": (("false", "0", ""), "it belongs to models of words and characters"),
     "normalization_rule_tsv": (
@@ -199,6 +193,7 @@ class _Options:
             self["normalization_rule_name"] or "identity",
             add_dummy_prefix=self["add_dummy_prefix"],
             remove_extra_whitespaces=self["remove_extra_whitespaces"],
+            treat_whitespace_as_suffix=self.arguments.get("treat_whitespace_as_suffix", False),
         )
 
     def named(self) -> dict[str, tuple[str, int]]:
@@ -237,8 +232,6 @@ def _train(options: _Options) -> None:
                 arguments.pop(key, None)
             tokenizer = train_bpe(texts=lines, method="sentencepiece", **arguments)
         else:
-            cuts = arguments.get("split_by_whitespace", True)
-            arguments["pre_tokenizer"] = "metaspace-never" if cuts else "metaspace-never-unsplit"
             tokenizer = train_unigram(texts=lines, method="sentencepiece", **arguments)
         _check_size(tokenizer, arguments["vocab_size"], options)
         with warnings.catch_warnings():
