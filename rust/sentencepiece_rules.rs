@@ -143,8 +143,8 @@ impl PieceOptions {
     /// The pipeline that these options ask for, with SentencePiece's normalizer of no rules.
     ///
     /// # Errors
-    /// As [`PieceOptions::pre_tokenizer`].
-    pub(crate) fn pipeline(&self) -> Result<Pipeline> {
+    /// None that these options have.
+    pub fn pipeline(&self) -> Result<Pipeline> {
         let mut normalizer = Normalizer::from_name("sentencepiece")?;
         if let Normalizer::SentencePiece(whole) = &mut normalizer {
             let treat_whitespace_as_suffix = self.treat_whitespace_as_suffix;
