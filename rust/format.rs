@@ -218,7 +218,8 @@ impl Tokenizer {
         container::write(self)
     }
 
-    /// SHA-256 of [`Tokenizer::to_bytes`], in hexadecimal.
+    /// SHA-256 of [`Tokenizer::to_bytes`], in hexadecimal. What a format cannot say, such as sums in
+    /// 64 bits in SentencePiece's, changes it: docs/formats.md names the parts.
     ///
     /// # Errors
     /// As [`Tokenizer::to_bytes`].

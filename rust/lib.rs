@@ -11,6 +11,32 @@
 //! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
 //! 7. [`format`](mod@format) and [`dataset`] put tokenizers and ids on disk.
 //!
+//! Train, encode on all threads, save:
+//!
+//! ```
+//! use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Tokenizer, WordCounts};
+//!
+//! let texts = ["It was good, and it was short.", "It was long.", "Good, but it was not short."];
+//! let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2")?);
+//! let counts = WordCounts::from_texts(&pipeline, texts)?;
+//! let trainer = BpeTrainer { vocab_size: 270, ..BpeTrainer::default() };
+//! let tokenizer = Tokenizer::train_bpe(&trainer, &counts, &mut Progress::silent())?;
+//!
+//! // The ids are the same however many threads there are.
+//! let all = tokenizer.encode_batch(&texts, EncodeOptions::default())?;
+//! let one = tokenizer.encode_batch(&texts, EncodeOptions { threads: Some(1), ..Default::default() })?;
+//! assert_eq!(all, one);
+//! assert_eq!(tokenizer.decode_batch(all.rows(), true)?, texts);
+//!
+//! // What the name of the file says is the format: tokenizer.json, .tiktoken, .model, .sentitok.
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let folder = folder.path();
+//! let path = folder.join("tokenizer.json");
+//! tokenizer.save(&path, None)?;
+//! assert_eq!(Tokenizer::from_file(&path)?.fingerprint()?, tokenizer.fingerprint()?);
+//! # Ok::<(), sentitok::Error>(())
+//! ```
+//!
 //! The Python module in `py` is glue over these and holds no logic.
 
 pub mod added_tokens;

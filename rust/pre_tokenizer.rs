@@ -10,6 +10,7 @@
 
 mod bert;
 mod blanks;
+mod byte_level;
 mod byte_spelled;
 pub(crate) mod chunks;
 mod cl100k;
@@ -31,6 +32,7 @@ mod published;
 mod regex;
 mod sequence;
 mod split;
+mod unicode_scripts;
 pub(crate) mod users;
 mod whitespace;
 
@@ -120,9 +122,19 @@ pub enum PreTokenizer {
         /// How many; the last piece may have fewer.
         length: NonZeroUsize,
     },
+    /// Pieces of one script, as tokenizers knows them; kana count as Han.
+    #[serde(deserialize_with = "no_fields")]
+    UnicodeScripts,
     /// No split; a section that does not begin with U+0020 gets one in front.
     #[serde(deserialize_with = "no_fields")]
     PrefixSpace,
+    /// Bytes as characters, for models whose tokens are so spelled.
+    ByteLevel {
+        /// Whether a section that does not begin with U+0020 gets one in front.
+        add_prefix_space: bool,
+        /// Whether GPT-2's pieces are cut; one piece otherwise.
+        use_regex: bool,
+    },
     /// Splitters that see each byte as a character of its own.
     #[serde(deserialize_with = "sequence::read_byte_spelled")]
     ByteSpelled {
@@ -205,6 +217,7 @@ impl PreTokenizer {
                 metaspace::rewrite(section, at_start, *prepend, *mark)
             }
             Self::MetaspaceWords => Some(metaspace::rewrite_words(section)),
+            Self::ByteLevel { add_prefix_space, .. } => byte_level::rewrite(section, *add_prefix_space),
             Self::Sequence { steps } => steps.first()?.rewrite(section, at_start),
             _ => None,
         }
@@ -296,6 +309,8 @@ impl PreTokenizer {
             Self::FixedLength { length } => {
                 tile(text, |bytes, start| fixed_length::piece_end(bytes, start, *length), f)
             }
+            Self::UnicodeScripts => unicode_scripts::walk(text, f),
+            Self::ByteLevel { use_regex, .. } => byte_level::walk(text, *use_regex, f),
             Self::Sequence { steps } => sequence::walk(steps, text, 0, work, &mut f),
             Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, work, &mut f),
             Self::Regex(pattern) => pattern.walk(text, work, f),

@@ -17,6 +17,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{Behavior, Delimiter, PreTokenizer, Prepend, REPLACEMENT, Split, SplitPattern};
 use crate::vocab::TokenId;
 
 /// What a piece is.
@@ -83,6 +86,10 @@ pub struct PieceOptions {
     pub split_by_whitespace: bool,
     /// Whether a digit is always a piece of its own.
     pub split_digits: bool,
+    /// Whether `▁` stands at the end of a piece, not at its start.
+    pub treat_whitespace_as_suffix: bool,
+    /// Whether a piece may be a run of `▁`, which is then part of one word.
+    pub allow_whitespace_only_pieces: bool,
 }
 
 impl Default for PieceOptions {
@@ -103,11 +110,68 @@ impl Default for PieceOptions {
             split_by_number: true,
             split_by_whitespace: true,
             split_digits: false,
+            treat_whitespace_as_suffix: false,
+            allow_whitespace_only_pieces: false,
         }
     }
 }
 
 impl PieceOptions {
+    /// What cuts a normalized text into words: before each `▁`, or behind it, or beside runs of it.
+    ///
+    /// # Errors
+    /// None that these patterns have.
+    pub(crate) fn pre_tokenizer(&self) -> Result<PreTokenizer> {
+        if !self.split_by_whitespace && self.treat_whitespace_as_suffix {
+            return Ok(PreTokenizer::Bytes);
+        }
+        if !self.split_by_whitespace {
+            return Ok(PreTokenizer::Metaspace { prepend: Prepend::Never, split: false });
+        }
+        let behavior = match self.treat_whitespace_as_suffix {
+            true => Behavior::MergedWithPrevious,
+            false => Behavior::MergedWithNext,
+        };
+        let delimiter = match (self.treat_whitespace_as_suffix, self.allow_whitespace_only_pieces) {
+            (false, false) => return Ok(PreTokenizer::Metaspace { prepend: Prepend::Never, split: true }),
+            (true, false) => Delimiter::Character { character: REPLACEMENT },
+            (_, true) => Delimiter::Pattern(SplitPattern::new("▁+", false)?),
+        };
+        Ok(PreTokenizer::Split(Split { delimiter, behavior, invert: false }))
+    }
+
+    /// The pipeline that these options ask for, with SentencePiece's normalizer of no rules.
+    ///
+    /// # Errors
+    /// None that these options have.
+    pub fn pipeline(&self) -> Result<Pipeline> {
+        let mut normalizer = Normalizer::from_name("sentencepiece")?;
+        if let Normalizer::SentencePiece(whole) = &mut normalizer {
+            let treat_whitespace_as_suffix = self.treat_whitespace_as_suffix;
+            let options = SentencePieceOptions { treat_whitespace_as_suffix, ..whole.options().clone() };
+            **whole = SentencePiece::new(options)?;
+        }
+        Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: self.pre_tokenizer()? })
+    }
+
+    /// How a pipeline normalizes, where SentencePiece's file can say that and these options ask for
+    /// it, with words cut as they say.
+    pub(crate) fn normalizer_of<'a>(&self, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
+        let cuts = match &pipeline.pre_tokenizer {
+            PreTokenizer::Bytes => !self.split_by_whitespace,
+            other => self.pre_tokenizer().is_ok_and(|asked| asked == *other),
+        };
+        match &pipeline.normalizer {
+            Some(Normalizer::SentencePiece(normalizer)) if cuts => {
+                Some(normalizer.options()).filter(|options| {
+                    options.escape_whitespaces
+                        && options.treat_whitespace_as_suffix == self.treat_whitespace_as_suffix
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// The pieces that get ids before what is learnt: special tokens, then bytes.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = Piece> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };

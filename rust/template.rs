@@ -28,9 +28,9 @@ pub enum Part {
 /// What stands around one text and around a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// The parts of a single text: [`Part::First`] once, [`Part::Second`] never.
+    /// The parts of a single text: [`Part::First`], most often once; [`Part::Second`] never.
     pub single: Vec<Part>,
-    /// The parts of a pair: each text once.
+    /// The parts of a pair: each text, most often once.
     pub pair: Vec<Part>,
     /// What offsets leave out where a call does not say.
     pub trim_offsets: TrimOffsets,
@@ -63,39 +63,73 @@ impl Default for Template {
 impl Template {
     /// The most parts of a template, texts included.
     pub const MAX_PARTS: usize = 1024;
+    /// How often a template may hold a text, which is then as often in memory.
+    pub const MAX_COPIES: usize = 64;
 
-    /// Checks that each text stands where it should, once.
+    /// Checks that a single text's template names no second one, and that none is too long.
     ///
     /// # Errors
     /// [`Error::Format`] naming the part at fault.
     pub fn check(&self) -> Result<()> {
-        let count = |parts: &[Part], first| {
-            parts
-                .iter()
-                .filter(|part| {
-                    matches!(part, Part::First { .. } if first)
-                        || matches!(part, Part::Second { .. } if !first)
-                })
-                .count()
-        };
-        for (name, parts, seconds) in [("single", &self.single, 0), ("pair", &self.pair, 1)] {
-            if count(parts, true) != 1 || count(parts, false) != seconds {
+        for (name, is_pair) in [("single", false), ("pair", true)] {
+            let at = || format!("$.post_processor.{name}");
+            let [first, second] = self.copies(is_pair);
+            if second > 0 && !is_pair {
+                return Err(Error::format(at(), "sequence B stands in the template of a single text"));
+            }
+            if first.max(second) > Self::MAX_COPIES {
                 return Err(Error::format(
-                    format!("$.post_processor.{name}"),
-                    format!("sequence A must stand once and B {seconds} time(s)"),
+                    at(),
+                    format!(
+                        "a text stands there {} times; at most {} are supported",
+                        first.max(second),
+                        Self::MAX_COPIES
+                    ),
                 ));
             }
-            if parts.len() > Self::MAX_PARTS {
+            let n_parts = self.parts(is_pair).len();
+            if n_parts > Self::MAX_PARTS {
                 return Err(Error::format(
-                    format!("$.post_processor.{name}"),
-                    format!("{} parts; at most {} may stand around each text", parts.len(), Self::MAX_PARTS),
+                    at(),
+                    format!("{n_parts} parts; at most {} may stand around each text", Self::MAX_PARTS),
                 ));
             }
         }
         Ok(())
     }
 
-    /// The special tokens before and after a single text.
+    /// The parts of a single text, or those of a pair.
+    pub fn parts(&self, is_pair: bool) -> &[Part] {
+        if is_pair { &self.pair } else { &self.single }
+    }
+
+    /// The texts as they stand there: 0 for the first, 1 for the second.
+    pub fn texts(&self, is_pair: bool) -> impl Iterator<Item = usize> {
+        self.parts(is_pair).iter().filter_map(|part| match part {
+            Part::First { .. } => Some(0),
+            Part::Second { .. } => Some(1),
+            Part::Special { .. } => None,
+        })
+    }
+
+    /// How often the first text stands there, and the second.
+    pub fn copies(&self, is_pair: bool) -> [usize; 2] {
+        let mut copies = [0; 2];
+        self.texts(is_pair).for_each(|text| copies[text] += 1);
+        copies
+    }
+
+    /// Whether a single text stands there once, as it does in all but odd files.
+    pub fn is_framed(&self) -> bool {
+        self.copies(false) == [1, 0]
+    }
+
+    /// Whether each text stands there once, alone and in a pair.
+    pub fn is_plain(&self) -> bool {
+        self.is_framed() && self.copies(true) == [1, 1]
+    }
+
+    /// The special tokens before and after a single text that stands there once.
     pub fn around_single(&self) -> (Vec<TokenId>, Vec<TokenId>) {
         let ids = |parts: &[Part]| {
             parts
@@ -110,8 +144,8 @@ impl Template {
         (ids(&self.single[..at]), ids(&self.single[at..]))
     }
 
-    /// The number of special tokens around a pair.
-    pub fn n_special_pair(&self) -> usize {
-        self.pair.iter().filter(|part| matches!(part, Part::Special { .. })).count()
+    /// The number of special tokens around a single text, or around a pair.
+    pub fn n_special(&self, is_pair: bool) -> usize {
+        self.parts(is_pair).iter().filter(|part| matches!(part, Part::Special { .. })).count()
     }
 }

@@ -31,6 +31,7 @@ mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
 mod walk;
+mod windows;
 mod words;
 mod workers;
 

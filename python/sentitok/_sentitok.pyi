@@ -116,6 +116,7 @@ class Normalizer:
         *,
         add_dummy_prefix: bool = True,
         remove_extra_whitespaces: bool = True,
+        treat_whitespace_as_suffix: bool = False,
         user_defined_symbols: Sequence[str] = (),
     ) -> Normalizer: ...
     @property
@@ -436,6 +437,7 @@ class Tokenizer:
         specials: _Specials = "none",
         max_tokens: SupportsIndex | None = None,
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         seed: int = 0,
@@ -450,6 +452,7 @@ class Tokenizer:
         specials: _Specials = "none",
         max_tokens: SupportsIndex | None = None,
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         offsets: bool = False,
@@ -469,6 +472,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         specials: _Specials = "none",
         truncation: _Truncation = "longest_first",
+        truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         seed: int = 0,
@@ -481,6 +485,7 @@ class Tokenizer:
         *,
         add_special_tokens: bool = True,
         specials: _Specials = "none",
+        truncation_side: _Side = "right",
         errors: _Errors = "replace",
     ) -> EncodingBatch: ...
     def count(
@@ -590,6 +595,8 @@ def train_bpe(
     split_by_number: bool | None = None,
     split_by_whitespace: bool | None = None,
     split_digits: bool | None = None,
+    treat_whitespace_as_suffix: bool | None = None,
+    allow_whitespace_only_pieces: bool | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
     max_line_bytes: int | None = None,
@@ -623,6 +630,8 @@ def train_unigram(
     split_by_number: bool = True,
     split_by_whitespace: bool = True,
     split_digits: bool = False,
+    treat_whitespace_as_suffix: bool = False,
+    allow_whitespace_only_pieces: bool = False,
     hard_vocab_limit: bool = False,
     method: Literal["full", "sentencepiece"] = "full",
     format: str | None = None,

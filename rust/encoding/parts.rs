@@ -16,16 +16,29 @@ pub struct TextPart {
 /// The texts of a row: one, or two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowParts {
-    /// The first text's.
+    /// The first text's; of one that stands there more than once, where it does last.
     pub first: TextPart,
     /// The second text's, of a pair.
     pub second: Option<TextPart>,
+    /// Of texts that stand there more than once, where they do before: the text, 0 or 1, and
+    /// its ids. There is none but where a template says so.
+    pub earlier: Vec<(usize, TextPart)>,
 }
 
 impl RowParts {
     /// Those of the first text, then those of the second.
     pub fn iter(&self) -> impl Iterator<Item = &TextPart> {
         std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// All with the text, 0 or 1, that they are of; those of one text in order.
+    pub fn all(&self) -> impl Iterator<Item = (usize, &TextPart)> {
+        self.earlier.iter().map(|(text, part)| (*text, part)).chain(self.iter().enumerate())
+    }
+
+    /// The number of ids of a text, 0 or 1, wherever it stands.
+    pub fn lens(&self, text: usize) -> impl Iterator<Item = usize> {
+        self.all().filter(move |(of, _)| *of == text).map(|(_, part)| part.ids.len())
     }
 
     /// Which ids are the second text's, where there is one.

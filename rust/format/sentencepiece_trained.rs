@@ -8,9 +8,8 @@ use super::sentencepiece::{ModelType, SpModel, SpPiece};
 use super::sentencepiece_tokenizer::parts;
 use crate::bpe::trainer::{ScoredTrained, SentencePieceBpeTrainer};
 use crate::error::{Error, Result};
-use crate::normalizer::{Normalizer, SentencePieceOptions};
+use crate::normalizer::SentencePieceOptions;
 use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
 use crate::sentencepiece_rules::{Piece, PieceOptions};
 use crate::tokenizer::Tokenizer;
@@ -79,30 +78,28 @@ impl Tokenizer {
             let reason = "SentencePiece needs a token for what is unknown; name one, such as <unk>";
             return wrong("unk_token", "None".to_owned(), reason);
         }
-        let cuts = match (&pipeline.pre_tokenizer, trainer.pieces.split_by_whitespace) {
-            (PreTokenizer::Metaspace { prepend: Prepend::Never, split }, splits) => *split == splits,
-            (PreTokenizer::Bytes, splits) => !splits,
-            _ => false,
-        };
-        if !cuts {
-            let reason = "SentencePiece cuts before each ▁, or, without split_by_whitespace, nowhere: \
-                          metaspace-never, or metaspace-never-unsplit";
+        if let Some(options) = trainer.pieces.normalizer_of(pipeline) {
+            return Ok(options.clone());
+        }
+        if trainer.pieces.pre_tokenizer()? != pipeline.pre_tokenizer {
+            let reason = "SentencePiece cuts beside each ▁ (metaspace-never), or, without split_by_whitespace, \
+                          nowhere (metaspace-never-unsplit): leave it out, as spaces behind words and runs of \
+                          them are cut by their own options, or give the text in place of counts";
             return wrong("pre_tokenizer", pipeline.pre_tokenizer.name().to_string(), reason);
         }
-        match &pipeline.normalizer {
-            Some(Normalizer::SentencePiece(normalizer))
-                if normalizer.options().escape_whitespaces
-                    && !normalizer.options().treat_whitespace_as_suffix =>
-            {
-                Ok(normalizer.options().clone())
+        let name = pipeline.normalizer.as_ref();
+        let name = name.map(|known| known.name().unwrap_or_else(|| "this one".to_owned()));
+        let reason = match trainer.pieces.treat_whitespace_as_suffix {
+            true => {
+                "treat_whitespace_as_suffix needs a normalizer that writes spaces behind words: leave it out, \
+                     or pass Normalizer.sentencepiece(treat_whitespace_as_suffix=True)"
             }
-            other => {
-                let name = other.as_ref().map(|known| known.name().unwrap_or_else(|| "this one".to_owned()));
-                let reason = "SentencePiece writes a space as ▁, before words: sentencepiece, or \
-                              sentencepiece-collapse";
-                wrong("normalizer", name.unwrap_or_else(|| "None".to_owned()), reason)
+            false => {
+                "SentencePiece writes a space as ▁, before words: sentencepiece, or \
+                      sentencepiece-collapse; behind words with treat_whitespace_as_suffix=True"
             }
-        }
+        };
+        wrong("normalizer", name.unwrap_or_else(|| "None".to_owned()), reason)
     }
 }
 
@@ -123,18 +120,6 @@ fn file(
 
 /// How text is normalized, if a file can say that, and how it is cut.
 fn options_in_a_file<'a>(pieces: &PieceOptions, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
-    if !pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown) {
-        return None;
-    }
-    let cuts = match pipeline.pre_tokenizer {
-        PreTokenizer::Metaspace { prepend: Prepend::Never, split } => split == pieces.split_by_whitespace,
-        PreTokenizer::Bytes => !pieces.split_by_whitespace,
-        _ => false,
-    };
-    match &pipeline.normalizer {
-        Some(Normalizer::SentencePiece(normalizer)) if cuts && normalizer.options().escape_whitespaces => {
-            Some(normalizer.options())
-        }
-        _ => None,
-    }
+    let is_unknown_named = pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown);
+    pieces.normalizer_of(pipeline).filter(|_| is_unknown_named)
 }

@@ -173,7 +173,8 @@ impl Document<'_> {
         let header = match header {
             Some(header) => header,
             None => {
-                let (pre_tokenizer, unit) = split::read(self.part("pre_tokenizer").as_ref(), is_spelled)?;
+                let (pre_tokenizer, unit) =
+                    split::read(self.part("pre_tokenizer").as_ref(), is_spelled, model.is_bpe())?;
                 let decoder = decoders::read(self.part("decoder").as_ref(), unit)?;
                 Header {
                     model: Beside::Merges,

@@ -106,7 +106,7 @@ fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Window) -> Option<b
         PreTokenizer::Sequence { .. } | PreTokenizer::ByteSpelled { .. } | PreTokenizer::Within { .. } => {
             None
         }
-        PreTokenizer::Marked(_) | PreTokenizer::PrefixSpace => None,
+        PreTokenizer::Marked(_) | PreTokenizer::PrefixSpace | PreTokenizer::ByteLevel { .. } => None,
         splits => {
             let blank = window.blank;
             window.retain(|letter| splits.cuts_between(char::from(letter), blank));

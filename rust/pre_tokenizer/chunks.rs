@@ -125,6 +125,8 @@ impl Splitter {
             | PreTokenizer::Regex(_)
             | PreTokenizer::Split(_)
             | PreTokenizer::FixedLength { .. }
+            | PreTokenizer::UnicodeScripts
+            | PreTokenizer::ByteLevel { .. }
             | PreTokenizer::ByteSpelled { .. }
             | PreTokenizer::Sequence { .. }
             | PreTokenizer::Within { .. } => return None,

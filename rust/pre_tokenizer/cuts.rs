@@ -1,7 +1,7 @@
 //! Where a text may be cut into two that are split apart: between two characters that
 //! each family proves to be such a place, beside its rule.
 
-use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
+use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, unicode_scripts, whitespace};
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 pub(crate) const LOOK_BACK: usize = 64 << 10;
@@ -32,7 +32,8 @@ impl PreTokenizer {
                 return None;
             }
             Self::Regex(_) | Self::Split(_) | Self::FixedLength { .. } => return None,
-            Self::Sequence { .. } | Self::ByteSpelled { .. } | Self::Within { .. } => return None,
+            Self::Sequence { .. } | Self::Within { .. } => return None,
+            Self::ByteLevel { .. } | Self::ByteSpelled { .. } => return None,
             Self::Gpt2 { .. } => gpt2::cut_between,
             Self::Cl100k { .. } => cl100k::cut_between,
             Self::O200k | Self::Tekken => o200k::cut_between,
@@ -40,6 +41,7 @@ impl PreTokenizer {
             Self::WhitespaceSplit => whitespace::cut_between_blank_free,
             Self::Bert => bert::cut_between,
             Self::GoogleBert => google_bert::cut_between,
+            Self::UnicodeScripts => unicode_scripts::cut_between,
             Self::Metaspace { split: true, .. } | Self::MetaspaceWords => metaspace::cut_between,
         })
     }

@@ -10,7 +10,7 @@ impl PreTokenizer {
             Self::Gpt2 { add_prefix_space } => *add_prefix_space,
             Self::Sequence { steps } => steps.first().is_some_and(Self::rewrites),
             Self::Metaspace { .. } | Self::MetaspaceWords | Self::Marked(_) | Self::PrefixSpace => true,
-            Self::Within { .. } => true,
+            Self::Within { .. } | Self::ByteLevel { .. } => true,
             _ => false,
         }
     }
@@ -46,6 +46,7 @@ impl PreTokenizer {
             | Self::WhitespaceSplit
             | Self::Bert
             | Self::GoogleBert
+            | Self::UnicodeScripts
             | Self::MetaspaceWords => false,
             _ => true,
         }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{ClassUnicodeRange, Hir, HirKind};
 
-use super::{Digits, PreTokenizer};
+use super::{Digits, PreTokenizer, unicode_scripts};
 use crate::unicode::{flag, flags};
 
 /// A set of characters.
@@ -153,10 +153,12 @@ fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
         ],
         // What files say alone is compared with tokenizers.
         PreTokenizer::Regex(_)
+        | PreTokenizer::UnicodeScripts
         | PreTokenizer::Split(_)
         | PreTokenizer::Marked(_)
         | PreTokenizer::PrefixSpace
         | PreTokenizer::FixedLength { .. }
+        | PreTokenizer::ByteLevel { .. }
         | PreTokenizer::ByteSpelled { .. }
         | PreTokenizer::Sequence { .. }
         | PreTokenizer::Within { .. } => return None,
@@ -226,6 +228,9 @@ fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
 
 /// The pieces of `text`; `None` for patterns of the user's and for sequences, which have no oracle here.
 pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize>>> {
+    if *pre_tokenizer == PreTokenizer::UnicodeScripts {
+        return Some(split_scripts(text));
+    }
     let alternatives = alternatives(pre_tokenizer)?;
     let characters: Vec<char> = text.chars().collect();
     let mut pieces = Vec::new();
@@ -241,4 +246,15 @@ pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize
         byte += bytes;
     }
     Some(pieces)
+}
+
+/// The pieces of one script: each begins at a character of another script than the last one
+/// that has any.
+fn split_scripts(text: &str) -> Vec<Range<usize>> {
+    let scripts = text.char_indices().map(|(at, c)| (at, unicode_scripts::script(c)));
+    let of_any: Vec<(usize, u8)> = scripts.filter(|(_, script)| *script != 0).collect();
+    let is_start = |at: &usize| *at == 0 || of_any[at - 1].1 != of_any[*at].1;
+    let starts: Vec<usize> = (0..of_any.len()).filter(is_start).map(|at| of_any[at].0).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
 }

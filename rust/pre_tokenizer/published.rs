@@ -18,7 +18,7 @@ const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
 }
 
 /// Every pre-tokenizer that has a name.
-static NAMED: [(&str, PreTokenizer); 23] = [
+static NAMED: [(&str, PreTokenizer); 24] = [
     ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
     ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
     ("cl100k", cl100k(Digits::Three, false)),
@@ -40,6 +40,7 @@ static NAMED: [(&str, PreTokenizer); 23] = [
     ("metaspace-first-unsplit", metaspace(Prepend::First, false)),
     ("metaspace-never-unsplit", metaspace(Prepend::Never, false)),
     ("metaspace-words", PreTokenizer::MetaspaceWords),
+    ("unicode-scripts", PreTokenizer::UnicodeScripts),
     ("bytes", PreTokenizer::Bytes),
     // Other names come last, so that a value is called by its first one.
     ("r50k", PreTokenizer::Gpt2 { add_prefix_space: false }),
@@ -105,6 +106,7 @@ impl PreTokenizer {
             Self::Marked(_) => "metaspace-marked",
             Self::FixedLength { .. } => "fixed-length",
             Self::PrefixSpace => "prefix-space",
+            Self::ByteLevel { .. } => "byte-level",
             Self::ByteSpelled { .. } => "byte-spelled",
             _ => "regex",
         }

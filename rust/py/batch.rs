@@ -135,7 +135,7 @@ impl PyEncodingBatch {
             if call.add_special_tokens { tokenizer.template().around_single() } else { Default::default() };
         let parts = |(row, ids): (usize, &[TokenId])| {
             let ids = before.len()..ids.len() - after.len();
-            RowParts { first: TextPart { ids, texts: 0..1, before: row * step }, second: None }
+            RowParts { first: TextPart { ids, texts: 0..1, before: row * step }, ..RowParts::default() }
         };
         let parts: Vec<RowParts> = batch.rows().iter().enumerate().map(parts).collect();
         let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
@@ -198,7 +198,8 @@ impl PyEncodingBatch {
             Parts::Each(parts) => Cow::Borrowed(&parts[row]),
             Parts::Whole([before, after]) => {
                 let ids = (*before).min(n)..n.saturating_sub(*after).max((*before).min(n));
-                Cow::Owned(RowParts { first: TextPart { ids, texts: row..row + 1, before: 0 }, second: None })
+                let first = TextPart { ids, texts: row..row + 1, before: 0 };
+                Cow::Owned(RowParts { first, ..RowParts::default() })
             }
         }
     }

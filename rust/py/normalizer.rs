@@ -79,19 +79,21 @@ impl PyNormalizer {
     ///     rules: `"nmt_nfkc"`, its default, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or `"identity"`.
     ///     add_dummy_prefix: puts a space in front.
     ///     remove_extra_whitespaces: drops spaces at the ends and beside others.
+    ///     treat_whitespace_as_suffix: puts that space behind the text.
     ///     user_defined_symbols: strings to which no rule applies.
     ///
     /// Raises:
     ///     SentitokError: for another name.
     #[staticmethod]
-    #[pyo3(signature = (rules = "nmt_nfkc", *, add_dummy_prefix = true, remove_extra_whitespaces = true, user_defined_symbols = Vec::new()))]
+    #[pyo3(signature = (rules = "nmt_nfkc", *, add_dummy_prefix = true, remove_extra_whitespaces = true, treat_whitespace_as_suffix = false, user_defined_symbols = Vec::new()))]
     #[pyo3(
-        text_signature = "(rules='nmt_nfkc', *, add_dummy_prefix=True, remove_extra_whitespaces=True, user_defined_symbols=())"
+        text_signature = "(rules='nmt_nfkc', *, add_dummy_prefix=True, remove_extra_whitespaces=True, treat_whitespace_as_suffix=False, user_defined_symbols=())"
     )]
     fn sentencepiece(
         rules: &str,
         add_dummy_prefix: bool,
         remove_extra_whitespaces: bool,
+        treat_whitespace_as_suffix: bool,
         #[pyo3(from_py_with = names)] user_defined_symbols: Vec<String>,
     ) -> PyResult<Self> {
         entry(|| {
@@ -99,6 +101,7 @@ impl PyNormalizer {
                 charsmap: Charsmap::published(rules)?,
                 add_dummy_prefix,
                 remove_extra_whitespaces,
+                treat_whitespace_as_suffix,
                 user_defined: user_defined_symbols,
                 ..SentencePieceOptions::default()
             };

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use super::text::{Errors, Text, text_of_row};
 use super::texts::Texts;
 use super::turns::Turns;
+use crate::encoding::Side;
 use crate::memory;
 use crate::tokenizer::{TextRow, Truncation};
 
@@ -26,6 +27,23 @@ impl<'py> FromPyObject<'_, 'py> for Truncation {
                 Err(PyValueError::new_err(format!(
                     "truncation={found}: it is 'longest_first', 'only_first' or 'only_second'; the size is max_tokens"
                 )))
+            }
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Side {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>().ok().and_then(|name| name.to_str().ok().map(str::to_owned)).as_deref()
+        {
+            Some("right") => Ok(Self::Right),
+            Some("left") => Ok(Self::Left),
+            _ => {
+                let found = object.repr()?.to_string();
+                let found = crate::error::shown(&found);
+                Err(PyValueError::new_err(format!("truncation_side={found}: it is 'right' or 'left'")))
             }
         }
     }

@@ -28,6 +28,7 @@ use super::rows::GivenRows;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, collect};
 use super::texts::Texts;
+use crate::encoding::Side;
 use crate::template::TrimOffsets;
 use crate::tokenizer::{Segment, Shortening, Tokenizer, Truncation};
 
@@ -106,10 +107,11 @@ impl PyTokenizer {
     /// joins two surrogates that make a character, takes a lone one as U+FFFD, and
     /// bytes that are no UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
     /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
-    /// `"only_first"` or `"only_second"`. With `is_split_into_words` a text is a list of words.
-    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
+    /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
+    /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
     #[pyo3(
-        text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', is_split_into_words=False, errors='replace', seed=0)"
+        text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode(
@@ -121,6 +123,7 @@ impl PyTokenizer {
         specials: OwnedSpecials,
         max_tokens: Option<Number>,
         truncation: Truncation,
+        truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
         seed: u64,
@@ -128,7 +131,9 @@ impl PyTokenizer {
         entry(|| {
             let max_tokens = number("max_tokens", max_tokens)?;
             let call = Call { max_tokens, seed, ..Call::new(add_special_tokens, specials) };
-            if is_split_into_words || truncation != Truncation::LongestFirst {
+            let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
+            let is_plain = self.tokenizer.template().is_plain();
+            if is_split_into_words || truncation != Truncation::LongestFirst || is_cut_left || !is_plain {
                 let given = if is_split_into_words {
                     let pairs = pair.map(|pair| PyList::new(py, [pair])).transpose()?;
                     let pairs = pairs.as_ref().map(Bound::as_any);
@@ -137,7 +142,8 @@ impl PyTokenizer {
                     GivenRows::one(text, pair, errors)?
                 };
                 let call = Call { spans: true, ..call };
-                let batch = self.rows(py, given, &Shortening { truncation, stride: None }, true, call)?;
+                let shortening = Shortening { truncation, stride: None, side: truncation_side };
+                let batch = self.rows(py, given, &shortening, true, call)?;
                 return PyEncoding::of_row(py, Py::new(py, batch)?);
             }
             let text = Text::new(text, errors)?;
@@ -152,9 +158,9 @@ impl PyTokenizer {
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
     /// that the batch can say where its ids came from. A tuple of two texts is a
     /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
-    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = 0))]
+    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = 0))]
     #[pyo3(
-        text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
+        text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn encode_batch(
@@ -167,6 +173,7 @@ impl PyTokenizer {
         specials: OwnedSpecials,
         max_tokens: Option<Number>,
         truncation: Truncation,
+        truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
         offsets: bool,
@@ -176,9 +183,12 @@ impl PyTokenizer {
             let (threads, max_tokens) = (threads.map(Threads::get), number("max_tokens", max_tokens)?);
             let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
-            if given.rows.is_some() || truncation != Truncation::LongestFirst {
+            let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
+            let is_framed = self.tokenizer.template().is_framed();
+            if given.rows.is_some() || truncation != Truncation::LongestFirst || is_cut_left || !is_framed {
                 let call = Call { spans: offsets, ..call };
-                return self.rows(py, given, &Shortening { truncation, stride: None }, offsets, call);
+                let shortening = Shortening { truncation, stride: None, side: truncation_side };
+                return self.rows(py, given, &shortening, offsets, call);
             }
             // What offsets leave out by the file may need surfaces, found with spans.
             let is_whole = self.tokenizer.template().trim_offsets == TrimOffsets::No;
@@ -195,11 +205,12 @@ impl PyTokenizer {
 
     /// Cuts long texts, or pairs, into windows of `size` ids, special tokens included;
     /// `stride` ids of each are repeated in the next. Of a pair `truncation` says which
-    /// text is cut: with `"only_second"` the first is whole in each window. The batch's
+    /// text is cut: with `"only_second"` the first is whole in each window.
+    /// `truncation_side="left"` begins with the window of the end. The batch's
     /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
-    #[pyo3(signature = (texts, size, stride = Number::of(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
+    #[pyo3(signature = (texts, size, stride = Number::of(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
     #[pyo3(
-        text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', is_split_into_words=False, errors='replace', seed=0)"
+        text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn windows_batch(
@@ -213,6 +224,7 @@ impl PyTokenizer {
         add_special_tokens: bool,
         specials: OwnedSpecials,
         truncation: Truncation,
+        truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
         seed: u64,
@@ -223,7 +235,7 @@ impl PyTokenizer {
             let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let call = Call { spans: true, ..call };
-            self.rows(py, given, &Shortening { truncation, stride }, true, call)
+            self.rows(py, given, &Shortening { truncation, stride, side: truncation_side }, true, call)
         })
     }
 
@@ -262,10 +274,11 @@ impl PyTokenizer {
     }
 
     /// Cuts a long text into windows of `size` ids, special tokens included;
-    /// `stride` ids of each are repeated in the next.
-    #[pyo3(signature = (text, size, stride = Number::of(0), *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
+    /// `stride` ids of each are repeated in the next. `truncation_side="left"` begins with the
+    /// window of the end.
+    #[pyo3(signature = (text, size, stride = Number::of(0), *, add_special_tokens = true, specials = OwnedSpecials::None, truncation_side = Side::Right, errors = Errors::Replace))]
     #[pyo3(
-        text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', errors='replace')"
+        text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', truncation_side='right', errors='replace')"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     fn windows(
@@ -276,16 +289,24 @@ impl PyTokenizer {
         stride: Number,
         add_special_tokens: bool,
         specials: OwnedSpecials,
+        truncation_side: Side,
         errors: Errors,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
             let (size, stride) = (count("size", size)?, count("stride", stride)?);
             let call = Call::new(add_special_tokens, specials);
+            if truncation_side == Side::Left || !self.tokenizer.template().is_framed() {
+                let given = GivenRows::one(text, None, errors)?;
+                let shortening =
+                    Shortening { stride: Some(stride), side: truncation_side, ..Shortening::default() };
+                let call = Call { max_tokens: Some(size), spans: true, ..call };
+                return self.rows(py, given, &shortening, true, call);
+            }
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;
             let batch =
                 off(py, bytes.len(), |stop| self.tokenizer.windows(bytes, size, stride, call.options(stop)))?;
-            let around = if add_special_tokens { self.tokenizer.template().single.len() - 1 } else { 0 };
+            let around = if add_special_tokens { self.tokenizer.template().n_special(false) } else { 0 };
             let step = size.saturating_sub(stride + around);
             PyEncodingBatch::windows(py, batch, step, Texts::Objects(vec![text]), call, &self.tokenizer)
         })

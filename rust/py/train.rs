@@ -161,11 +161,12 @@ fn train(
     unk_token = None, bos_token = Some(train_sentencepiece::BOS.to_owned()), eos_token = Some(train_sentencepiece::EOS.to_owned()),
     special_ids = None, tie_break = None, extend = None, method = "merges", character_coverage = None,
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
-    split_by_number = None, split_by_whitespace = None, split_digits = None, format = None, invalid_utf8 = "error",
+    split_by_number = None, split_by_whitespace = None, split_digits = None, treat_whitespace_as_suffix = None,
+    allow_whitespace_only_pieces = None, format = None, invalid_utf8 = "error",
     max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -200,6 +201,8 @@ pub(super) fn train_bpe(
     split_by_number: Option<bool>,
     split_by_whitespace: Option<bool>,
     split_digits: Option<bool>,
+    treat_whitespace_as_suffix: Option<bool>,
+    allow_whitespace_only_pieces: Option<bool>,
     format: Option<&str>,
     invalid_utf8: &str,
     max_line_bytes: Option<usize>,
@@ -232,6 +235,8 @@ pub(super) fn train_bpe(
             split_by_number,
             split_by_whitespace,
             split_digits,
+            treat_whitespace_as_suffix,
+            allow_whitespace_only_pieces,
         };
         match method {
             "merges" => pieces.refuse_any()?,

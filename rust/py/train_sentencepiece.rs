@@ -14,9 +14,7 @@ use super::tokenizer::PyTokenizer;
 use crate::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, Stop};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -35,6 +33,8 @@ pub(super) struct GivenOptions {
     pub split_by_number: Option<bool>,
     pub split_by_whitespace: Option<bool>,
     pub split_digits: Option<bool>,
+    pub treat_whitespace_as_suffix: Option<bool>,
+    pub allow_whitespace_only_pieces: Option<bool>,
 }
 
 /// The token before a text, and the one behind it, unless others are named.
@@ -90,6 +90,8 @@ impl GivenOptions {
             ("split_by_number", self.split_by_number.is_some()),
             ("split_by_whitespace", self.split_by_whitespace.is_some()),
             ("split_digits", self.split_digits.is_some()),
+            ("treat_whitespace_as_suffix", self.treat_whitespace_as_suffix.is_some()),
+            ("allow_whitespace_only_pieces", self.allow_whitespace_only_pieces.is_some()),
         ] {
             refuse_if(is_given, option, "sentencepiece")?;
         }
@@ -127,6 +129,8 @@ impl GivenOptions {
                 split_by_number: self.split_by_number.unwrap_or(defaults.split_by_number),
                 split_by_whitespace: self.split_by_whitespace.unwrap_or(defaults.split_by_whitespace),
                 split_digits: self.split_digits.unwrap_or(defaults.split_digits),
+                treat_whitespace_as_suffix: self.treat_whitespace_as_suffix.unwrap_or(false),
+                allow_whitespace_only_pieces: self.allow_whitespace_only_pieces.unwrap_or(false),
             },
             threads,
         })
@@ -137,15 +141,10 @@ impl GivenOptions {
 pub(super) struct SentencePieceTraining(SentencePieceBpeTrainer);
 
 impl SentencePieceTraining {
-    /// A space in front, each space written as `▁`, and a piece begins at each.
+    /// A space in front, each space written as `▁`, and a piece begins at each; or as the
+    /// options of spaces have it.
     pub(super) fn default_pipeline(&self) -> Result<Pipeline> {
-        Ok(Pipeline {
-            normalizer: Some(Normalizer::from_name("sentencepiece")?),
-            pre_tokenizer: PreTokenizer::Metaspace {
-                prepend: Prepend::Never,
-                split: self.0.pieces.split_by_whitespace,
-            },
-        })
+        self.0.pieces.pipeline()
     }
 
     /// Trains and wraps up.

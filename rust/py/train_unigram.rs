@@ -53,7 +53,8 @@ fn method(name: &str) -> Result<Method> {
 /// of the same names mean; its defaults are ours. `special_tokens` come behind `unk_token`, `bos_token`
 /// and `eos_token`, unless they list those, too; `None` leaves one out. Special tokens take the first
 /// ids but where `special_ids` names another. `method="sentencepiece"` also
-/// forgoes the good pieces that SentencePiece forgoes. Saved as `.model` it loads in
+/// forgoes the good pieces that SentencePiece forgoes, and knows `treat_whitespace_as_suffix` (pieces end
+/// with spaces) and `allow_whitespace_only_pieces` (runs of spaces are pieces). Saved as `.model` it loads in
 /// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
 #[pyfunction]
 #[pyo3(signature = (
@@ -63,11 +64,11 @@ fn method(name: &str) -> Result<Method> {
     pre_tokenizer = None, byte_fallback = false, character_coverage = 0.9995, required_chars = "",
     seed_size = 1_000_000, shrinking_factor = 0.75, sub_iterations = 2, max_piece_length = 16,
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
-    split_digits = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
+    split_digits = false, treat_whitespace_as_suffix = false, allow_whitespace_only_pieces = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
     max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
 #[allow(clippy::fn_params_excessive_bools, reason = "each is a keyword in Python")]
@@ -96,6 +97,8 @@ pub(super) fn train_unigram(
     split_by_number: bool,
     split_by_whitespace: bool,
     split_digits: bool,
+    treat_whitespace_as_suffix: bool,
+    allow_whitespace_only_pieces: bool,
     hard_vocab_limit: bool,
     method: &str,
     format: Option<&str>,
@@ -107,7 +110,6 @@ pub(super) fn train_unigram(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
         let method = self::method(method)?;
         let line_ends = method == Method::SentencePiece;
         let reading = Reading {
@@ -137,6 +139,8 @@ pub(super) fn train_unigram(
                 split_by_number,
                 split_by_whitespace,
                 split_digits,
+                treat_whitespace_as_suffix,
+                allow_whitespace_only_pieces,
             },
             seed_size,
             shrinking_factor,
@@ -145,7 +149,12 @@ pub(super) fn train_unigram(
             method,
             threads: threads.map(Threads::get),
         };
+        let default_pipeline = || match method {
+            Method::Full => default_pipeline(),
+            Method::SentencePiece => trainer.pieces.pipeline(),
+        };
         // Options are looked at before the text is read.
+        let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
         let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         Tokenizer::check_unigram(&trainer, &pipeline)?;

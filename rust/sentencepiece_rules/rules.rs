@@ -2,7 +2,7 @@
 //!
 //! The rules of SentencePiece's trainer, by its options: a piece has one
 //! script (Hiragana, Katakana and Han count as one, marks take the script
-//! before them), a space only in front, digits perhaps alone. A pair that no
+//! before them), a space only in front, or only at the end, digits perhaps alone. A pair that no
 //! piece may hold is a place where words fall apart, which is what makes
 //! training quick; see `segments`.
 
@@ -46,7 +46,8 @@ type Demand = Option<Script>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     length: usize,
-    has_space: bool,
+    n_spaces: usize,
+    begins_in_space: bool,
     ends_in_space: bool,
     has_digit: bool,
     /// The script of its first character that has one, and what its last one
@@ -61,6 +62,10 @@ pub(crate) struct Rules {
     by_number: bool,
     by_whitespace: bool,
     digits_alone: bool,
+    /// Whether spaces stand at the end, not in front.
+    behind: bool,
+    /// Whether spaces may be a piece.
+    spaces_alone: bool,
     /// The most characters of a piece.
     pub(crate) max_length: usize,
 }
@@ -72,6 +77,8 @@ impl Rules {
             by_number: options.split_by_number,
             by_whitespace: options.split_by_whitespace,
             digits_alone: options.split_digits,
+            behind: options.treat_whitespace_as_suffix,
+            spaces_alone: options.allow_whitespace_only_pieces,
             max_length: options.max_piece_length,
         }
     }
@@ -82,20 +89,25 @@ impl Rules {
             return false;
         }
         match (left, right) {
-            (_, Class::Space) => !self.by_whitespace,
-            (Class::Space, _) => true,
+            (Class::Space, Class::Space) if self.spaces_alone => true,
+            (Class::Space, _) if self.behind => !self.by_whitespace,
+            (_, Class::Space) if !self.behind => !self.by_whitespace,
+            (Class::Space, _) | (_, Class::Space) => true,
             _ => self.next(None, left).and_then(|demand| self.next(demand, right)).is_some(),
         }
     }
 
     /// Whether these characters may be a piece of two or more.
-    pub(crate) fn allow(&self, classes: impl ExactSizeIterator<Item = Class>) -> bool {
+    pub(crate) fn allow(&self, classes: impl ExactSizeIterator<Item = Class> + Clone) -> bool {
         let last = classes.len().saturating_sub(1);
+        let is_of_spaces = self.spaces_alone && classes.clone().all(|class| class == Class::Space);
+        // Where a space may stand, and where it may not, though it may stand inside.
+        let (own, other) = if self.behind { (last, 0) } else { (0, last) };
         let mut demand = None;
         for (at, class) in classes.enumerate() {
             match class {
-                Class::Space if at == 0 => (),
-                Class::Space if self.by_whitespace || at == last => return false,
+                Class::Space if is_of_spaces || at == own => (),
+                Class::Space if self.by_whitespace || at == other => return false,
                 Class::Space => (),
                 Class::Digit if self.digits_alone => return false,
                 _ => match self.next(demand, class) {
@@ -109,11 +121,18 @@ impl Rules {
 
     /// The shape of a piece that is allowed, or of one character.
     pub(crate) fn shape(&self, classes: impl Iterator<Item = Class>) -> Shape {
-        let mut shape =
-            Shape { length: 0, has_space: false, ends_in_space: false, has_digit: false, scripts: None };
+        let mut shape = Shape {
+            length: 0,
+            n_spaces: 0,
+            begins_in_space: false,
+            ends_in_space: false,
+            has_digit: false,
+            scripts: None,
+        };
         for class in classes {
+            shape.begins_in_space |= shape.length == 0 && class == Class::Space;
             shape.length += 1;
-            shape.has_space |= class == Class::Space;
+            shape.n_spaces += usize::from(class == Class::Space);
             shape.ends_in_space = class == Class::Space;
             shape.has_digit |= class == Class::Digit;
             if let Class::Digit | Class::Of(_) = class {
@@ -128,7 +147,15 @@ impl Rules {
     /// says of their characters.
     #[inline]
     pub(crate) fn join(&self, left: Shape, right: Shape) -> bool {
-        let spaced = right.has_space && (self.by_whitespace || right.ends_in_space);
+        // The part that may hold the one space, and the other.
+        let (own, other) = if self.behind { (right, left) } else { (left, right) };
+        let other_end = if self.behind { other.begins_in_space } else { other.ends_in_space };
+        let is_of_spaces = |part: Shape| part.n_spaces == part.length;
+        let misplaced = match self.by_whitespace {
+            true => other.n_spaces > 0 || own.n_spaces > 1,
+            false => other_end,
+        };
+        let spaced = misplaced && !(self.spaces_alone && is_of_spaces(left) && is_of_spaces(right));
         let digits = self.digits_alone && (left.has_digit || right.has_digit);
         let scripts = match (left.scripts, right.scripts) {
             (Some((_, demand)), Some((first, _))) => {
@@ -163,13 +190,17 @@ mod tests {
     proptest! {
         #[test]
         fn shapes_join_as_pieces_are_allowed(
-            left in "[▁a1.中я\u{301}]{1,6}", right in "[▁a1.中я\u{301}]{1,6}", flags: [bool; 4],
+            left in "[▁a1.中я\u{301}]{1,6}|▁{1,4}|[▁a]{1,4}",
+            right in "[▁a1.中я\u{301}]{1,6}|▁{1,4}|[▁a]{1,4}",
+            flags: [bool; 6],
         ) {
             let rules = Rules {
                 by_script: flags[0],
                 by_number: flags[1],
                 by_whitespace: flags[2],
                 digits_alone: flags[3],
+                behind: flags[4],
+                spaces_alone: flags[5],
                 max_length: 8,
             };
             let classes = |text: &str| text.chars().map(Class::of).collect::<Vec<_>>();
@@ -179,6 +210,8 @@ mod tests {
             let shape = |classes: &[Class]| rules.shape(classes.iter().copied());
             let both = [&left[..], &right[..]].concat();
             prop_assert_eq!(rules.join(shape(&left), shape(&right)), rules.allow(both.iter().copied()));
+            let pairs = both.windows(2).all(|pair| rules.together(pair[0], pair[1]));
+            prop_assert!(pairs || !rules.allow(both.iter().copied()));
         }
     }
 
@@ -191,27 +224,29 @@ mod tests {
             ("script", PieceOptions { split_by_unicode_script: false, ..plain() }),
             ("space", PieceOptions { split_by_whitespace: false, ..plain() }),
             ("digits", PieceOptions { split_digits: true, ..plain() }),
+            ("suffix", PieceOptions { treat_whitespace_as_suffix: true, ..plain() }),
+            ("runs", PieceOptions { allow_whitespace_only_pieces: true, ..plain() }),
         ];
         // For each piece, the options under which it may be.
         for (piece, allowed) in [
-            ("the", "default number script space digits"),
-            ("▁the", "default number script space digits"),
+            ("the", "default number script space digits runs suffix"),
+            ("▁the", "default number script space digits runs"),
             ("a.", "script"),
             ("a1", "number script"),
-            ("▁1", "default number script space"),
-            ("12", "default number script space"),
-            ("１2.", "default number script space"),
+            ("▁1", "default number script space runs"),
+            ("12", "default number script space runs suffix"),
+            ("１2.", "default number script space runs suffix"),
             ("a1я", "number script"),
             ("a▁b", "space"),
             ("a▁я", ""),
-            ("ab▁", ""),
-            ("▁▁", ""),
-            ("カーの中", "default number script space digits"),
+            ("ab▁", "suffix"),
+            ("▁▁", "runs"),
+            ("カーの中", "default number script space digits runs suffix"),
             ("中a", "script"),
-            ("e\u{301}f", "default number script space digits"),
+            ("e\u{301}f", "default number script space digits runs suffix"),
             ("e\u{301}я", "script"),
-            ("\u{301}я", "default number script space digits"),
-            ("abcdefghijklmnop", "default number script space digits"),
+            ("\u{301}я", "default number script space digits runs suffix"),
+            ("abcdefghijklmnop", "default number script space digits runs suffix"),
             ("abcdefghijklmnopq", ""),
         ] {
             for (name, options) in &options {

@@ -69,7 +69,7 @@ impl Tokenizer {
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
         let texts = memory::collected(texts.iter().map(|text| Input::Bytes(text.as_ref())))?;
-        made::batch(self.make(&texts, options, false, progress)?, options.spans)
+        self.batch_reporting(&texts, options, progress)
     }
 
     /// As [`Tokenizer::encode_batch`], of texts that may be known to be UTF-8.
@@ -77,7 +77,21 @@ impl Tokenizer {
     /// # Errors
     /// As there.
     pub fn batch_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<EncodingBatch> {
-        made::batch(self.make(texts, options, false, &mut Progress::silent())?, options.spans)
+        self.batch_reporting(texts, options, &mut Progress::silent())
+    }
+
+    fn batch_reporting(
+        &self,
+        texts: &[Input<'_>],
+        options: EncodeOptions<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<EncodingBatch> {
+        if self.template.is_framed() {
+            return made::batch(self.make(texts, options, false, progress)?, options.spans);
+        }
+        let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
+        let bare = made::batch(self.make(texts, bare, false, progress)?, options.spans)?;
+        self.join_texts(&bare, options)
     }
 
     /// The number of ids of each text.
@@ -99,11 +113,21 @@ impl Tokenizer {
     /// As there.
     pub fn counts_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<Vec<u64>> {
         let options = EncodeOptions { spans: false, ..options };
-        made::counts(self.make(texts, options, true, &mut Progress::silent())?)
+        if self.template.is_framed() {
+            return made::counts(self.make(texts, options, true, &mut Progress::silent())?);
+        }
+        let around = self.n_around(&options, false);
+        let max_tokens = self.room(&options, around)?;
+        let bare = EncodeOptions { add_special_tokens: false, max_tokens, ..options };
+        let mut counts = made::counts(self.make(texts, bare, true, &mut Progress::silent())?)?;
+        let copies = self.template.copies(false)[0];
+        counts.iter_mut().for_each(|n| *n = *n * copies as u64 + around as u64);
+        Ok(counts)
     }
 
-    /// What each thread makes of the texts.
-    fn make(
+    /// What each thread makes of the texts, the template's tokens around each, which stands in
+    /// it once or is encoded without them.
+    pub(super) fn make(
         &self,
         texts: &[Input<'_>],
         options: EncodeOptions<'_>,

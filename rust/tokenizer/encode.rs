@@ -10,7 +10,7 @@ use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
 use crate::bpe::Dropout;
-use crate::encoding::{Encoding, EncodingBatch, Span, Surfaces};
+use crate::encoding::{Encoding, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
@@ -30,15 +30,19 @@ impl Tokenizer {
     /// [`crate::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
     /// user's pattern hits its step limit.
     pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        let around = self.template.single.len() - 1;
+        let around = self.n_around(&options, false);
         let output =
             self.encode_text(text, &options, options.add_special_tokens, around, Keeps::SpansByModel)?;
+        let is_framed = self.template.is_framed();
         let mut text = (output.ids, output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let mut encoding = Encoding::default();
         for part in &self.template.single {
             match *part {
                 Part::Special { id, type_id } if options.add_special_tokens => {
                     encoding.push_special(id, type_id)?;
+                }
+                Part::First { type_id } if !is_framed => {
+                    encoding.push_text(&text.0, &text.1, &text.2, type_id)?;
                 }
                 Part::First { type_id } => {
                     // It stands there once.
@@ -68,10 +72,10 @@ impl Tokenizer {
         if text.len() > LONG_BYTES {
             return Ok(self.counts_of(&[text], options)?.iter().sum::<u64>() as usize);
         }
-        let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
+        let around = self.n_around(&options, false);
         let mut output = Output::counting(self.room(&options, around)?, options.stop);
         self.encode_into(text, &options, &mut output)?;
-        Ok(output.n_ids() + around)
+        Ok(self.template.copies(false)[0] * output.n_ids() + around)
     }
 
     /// Whether a text becomes at most `limit` ids; stops reading when it does not.
@@ -79,66 +83,12 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn fits(&self, text: &[u8], limit: usize, options: EncodeOptions<'_>) -> Result<bool> {
-        let around = if options.add_special_tokens { self.template.single.len() - 1 } else { 0 };
+        let around = self.n_around(&options, false);
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
+        let Some(room) = room.checked_div(self.template.copies(false)[0]) else { return Ok(true) };
         let mut output = Output::counting(Some(room.saturating_add(1)), options.stop);
         self.encode_into(Input::Bytes(text), &options, &mut output)?;
         Ok(output.n_ids() <= room)
-    }
-
-    /// Cuts a long text into windows of `size` ids, template included, each
-    /// beginning `size - template - stride` ids after the one before: `stride`
-    /// is the overlap, as in Hugging Face's truncation.
-    ///
-    /// # Errors
-    /// [`Error::Encode`] when `stride` leaves no step; [`Error::Memory`] where there
-    /// is not enough for all windows; else as [`Tokenizer::encode`].
-    pub fn windows(
-        &self,
-        text: &[u8],
-        size: usize,
-        stride: usize,
-        options: EncodeOptions<'_>,
-    ) -> Result<EncodingBatch> {
-        let (before, after) =
-            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
-        let taken = stride.saturating_add(before.len() + after.len());
-        let step = size.checked_sub(taken).filter(|&step| step > 0);
-        let Some(step) = step else {
-            return Err(Error::Encode(format!(
-                "windows of {size} ids with {} special tokens and an overlap of {stride} leave no step; \
-                 ask for a larger size or a smaller stride",
-                before.len() + after.len()
-            )));
-        };
-        let whole = EncodeOptions { max_tokens: None, ..options };
-        let output = self.encode_text(text, &whole, false, 0, Keeps::Spans)?;
-        let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
-        let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
-        let room = step + stride;
-        let mut batch = EncodingBatch::new(true);
-        let mut start = 0;
-        loop {
-            let end = (start + room).min(output.ids.len());
-            for (place, text) in surfaces.within(start..end) {
-                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes())?;
-            }
-            for (ids, row_spans) in [
-                (&before[..], &around[..before.len()]),
-                (&output.ids[start..end], &spans[start..end]),
-                (&after[..], &around[..after.len()]),
-            ] {
-                memory::extend(&mut batch.ids, ids)?;
-                if let Some(all) = &mut batch.spans {
-                    memory::extend(all, row_spans)?;
-                }
-            }
-            batch.end_row()?;
-            if end == output.ids.len() {
-                return Ok(batch);
-            }
-            start += step;
-        }
     }
 
     /// How many ids of text fit beside a template of `around` ids.

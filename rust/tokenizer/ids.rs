@@ -6,6 +6,7 @@
 //! lengths of tokens where nothing is rewritten or left out; otherwise the text
 //! is normalized and split once more, and the ids tell how far each reaches.
 
+use std::iter::Repeat;
 use std::ops::Range;
 
 use super::input::Input;
@@ -33,6 +34,9 @@ impl Tokenizer {
         if text.len() > LONG_BYTES {
             return Ok(self.batch_of(&[text], EncodeOptions { spans: false, ..options })?.ids);
         }
+        if !self.template.is_framed() {
+            return self.ids_by_template(text, &options);
+        }
         let room = self.room(&options, self.n_around(&options, false))?;
         let mut output = Output::new(Keeps::Ids, room, options.stop);
         let mut parts = self.template.single.iter();
@@ -55,28 +59,53 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The number of ids that the template puts in.
-    fn n_around(&self, options: &EncodeOptions<'_>, of_pair: bool) -> usize {
-        match (options.add_special_tokens, of_pair) {
-            (false, _) => 0,
-            (true, false) => self.template.single.len() - 1,
-            (true, true) => self.template.n_special_pair(),
+    /// [`Tokenizer::encode_ids`] where the text does not stand in the template once.
+    fn ids_by_template(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<TokenId>> {
+        let mut output =
+            Output::new(Keeps::Ids, self.room(options, self.n_around(options, false))?, options.stop);
+        self.encode_into(text, options, &mut output)?;
+        let mut ids = Vec::new();
+        for part in &self.template.single {
+            match *part {
+                Part::Special { id, .. } if options.add_special_tokens => memory::push(&mut ids, id)?,
+                Part::Special { .. } => {}
+                Part::First { .. } | Part::Second { .. } => memory::extend(&mut ids, &output.ids)?,
+            }
         }
+        Ok(ids)
     }
 
-    /// The type ids and the special mask of ids, by their number: `n` in all, of
-    /// which `second` are the second text's of a pair.
+    /// The number of special tokens that the template puts in.
+    pub(super) fn n_around(&self, options: &EncodeOptions<'_>, is_pair: bool) -> usize {
+        if options.add_special_tokens { self.template.n_special(is_pair) } else { 0 }
+    }
+
+    /// How many of `n` ids are each text's, of which `second` are the second's of a pair, in a
+    /// template that holds each once.
+    pub fn lens(
+        &self,
+        n: usize,
+        second: Option<&Range<usize>>,
+        options: &EncodeOptions<'_>,
+    ) -> [Repeat<usize>; 2] {
+        let n_second = second.map_or(0, ExactSizeIterator::len);
+        let n_first = n.saturating_sub(n_second + self.n_around(options, second.is_some()));
+        [n_first, n_second].map(std::iter::repeat)
+    }
+
+    /// The type ids and the special mask of the ids of a row; `lens` are the numbers of ids of the
+    /// first text and of the second, wherever each stands.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
     pub fn marks(
         &self,
-        n: usize,
-        second: Option<&Range<usize>>,
+        lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
         options: &EncodeOptions<'_>,
     ) -> Result<(Vec<u32>, Vec<bool>)> {
-        let (mut type_ids, mut special_mask) = (memory::reserved(n)?, memory::reserved(n)?);
-        for (part, n) in self.parts(n, second, options) {
+        let (mut type_ids, mut special_mask) = (Vec::new(), Vec::new());
+        for (part, n) in self.parts(lens, is_pair, options) {
             let (type_id, special) = match part {
                 Part::Special { type_id, .. } => (type_id, true),
                 Part::First { type_id } | Part::Second { type_id } => (type_id, false),
@@ -88,8 +117,8 @@ impl Tokenizer {
         Ok((type_ids, special_mask))
     }
 
-    /// The spans and surfaces of the ids that a text became, or of a pair, of which
-    /// `second` are the second text's; what the template put in has empty spans.
+    /// The spans and surfaces of the ids that a text became, or a pair, with `lens` as in
+    /// [`Tokenizer::marks`]; what the template put in has empty spans.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`]; [`Error::Internal`](crate::Error::Internal) if the
@@ -97,13 +126,14 @@ impl Tokenizer {
     pub fn traces(
         &self,
         ids: &[TokenId],
-        second: Option<&Range<usize>>,
+        lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
         texts: [Input<'_>; 2],
         options: EncodeOptions<'_>,
     ) -> Result<(Vec<Span>, Surfaces)> {
         let mut output = Output::of_known(ids.len(), options.stop)?;
-        if let (None, Some(around), Some(spans)) =
-            (second, self.sums_around(options.add_special_tokens), &mut output.spans)
+        if let (false, Some(around), Some(spans)) =
+            (is_pair, self.sums_around(options.add_special_tokens), &mut output.spans)
         {
             memory::resize(spans, ids.len(), [0, 0])?;
             if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, spans) {
@@ -112,7 +142,7 @@ impl Tokenizer {
             spans.clear();
         }
         let mut rest = ids;
-        for (part, n) in self.parts(ids.len(), second, &options) {
+        for (part, n) in self.parts(lens, is_pair, &options) {
             let Some((of_part, after)) = rest.split_at_checked(n) else { return Err(other_ids()) };
             rest = after;
             let text = match part {
@@ -132,23 +162,20 @@ impl Tokenizer {
         Ok((output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default()))
     }
 
-    /// The parts of the template that `n` ids consist of, and the number of ids of each.
+    /// The parts of the template that ids consist of, and the number of ids of each.
     fn parts(
         &self,
-        n: usize,
-        second: Option<&Range<usize>>,
+        mut lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
         options: &EncodeOptions<'_>,
     ) -> impl Iterator<Item = (Part, usize)> {
-        let n_second = second.map_or(0, ExactSizeIterator::len);
-        let n_first = n.saturating_sub(n_second + self.n_around(options, second.is_some()));
         let n_special = usize::from(options.add_special_tokens);
-        let parts = if second.is_some() { &self.template.pair } else { &self.template.single };
+        let parts = self.template.parts(is_pair).iter();
         parts
-            .iter()
             .map(move |&part| match part {
                 Part::Special { .. } => (part, n_special),
-                Part::First { .. } => (part, n_first),
-                Part::Second { .. } => (part, n_second),
+                Part::First { .. } => (part, lens[0].next().unwrap_or(0)),
+                Part::Second { .. } => (part, lens[1].next().unwrap_or(0)),
             })
             .filter(|(_, n)| *n > 0)
     }

@@ -9,10 +9,11 @@ use std::ops::Range;
 
 use super::input::Input;
 use super::shortening::{Cut, Shortening};
-use super::{EncodeOptions, Tokenizer};
+use super::{EncodeOptions, Tokenizer, made};
 use crate::encoding::{EncodingBatch, RowParts, TextPart};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::progress::Progress;
 use crate::template::Part;
 
 /// A row to encode, by the places of its texts among those of the call: one each, or as many as
@@ -52,7 +53,31 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
     ) -> Result<Joined> {
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
-        let bare = self.batch_of(texts, bare)?;
+        let bare = made::batch(self.make(texts, bare, false, &mut Progress::silent())?, options.spans)?;
+        self.join_rows(&bare, rows, are_words, shortening, options)
+    }
+
+    /// Texts as rows of their own, which a template does not hold once; they became the ids `bare`.
+    pub(super) fn join_texts(
+        &self,
+        bare: &EncodingBatch,
+        options: EncodeOptions<'_>,
+    ) -> Result<EncodingBatch> {
+        let row = |at: usize| TextRow { first: at..at + 1, second: None };
+        let rows = memory::collected((0..bare.len()).map(row))?;
+        Ok(self.join_rows(bare, &rows, false, &Shortening::default(), options)?.batch)
+    }
+
+    /// Rows of texts that became the ids `bare`.
+    fn join_rows(
+        &self,
+        bare: &EncodingBatch,
+        rows: &[TextRow],
+        are_words: bool,
+        shortening: &Shortening,
+        options: EncodeOptions<'_>,
+    ) -> Result<Joined> {
+        let in_template = [false, true].map(|is_pair| self.template.texts(is_pair).collect::<Vec<_>>());
         let batch = EncodingBatch::new(bare.spans.is_some());
         let words = are_words.then(Vec::new);
         let mut joined = Joined { batch, parts: Vec::new(), source_rows: Vec::new(), words };
@@ -62,18 +87,14 @@ impl Tokenizer {
                     bare.row_offsets[texts.start] as usize..bare.row_offsets[texts.end] as usize
                 })
             });
-            let around = match (options.add_special_tokens, &row.second) {
-                (false, _) => 0,
-                (true, None) => self.template.single.len() - 1,
-                (true, Some(_)) => self.template.n_special_pair(),
-            };
-            let room = self.room(&options, around)?;
+            let is_pair = row.second.is_some();
+            let room = self.room(&options, self.n_around(&options, is_pair))?;
             let lens = of.each_ref().map(|ids| ids.len());
             let cuts = shortening
-                .rows(lens, row.second.is_some(), room)
+                .rows(lens, is_pair, room, &in_template[usize::from(is_pair)])
                 .map_err(|error| if rows.len() > 1 { in_row(error, number) } else { error })?;
             for cut in cuts {
-                self.join(&bare, row, &of, &cut, options.add_special_tokens, &mut joined)?;
+                self.join(bare, row, &of, &cut, options.add_special_tokens, &mut joined)?;
                 memory::push(&mut joined.source_rows, number as i64)?;
             }
         }
@@ -91,10 +112,11 @@ impl Tokenizer {
         add_special_tokens: bool,
         joined: &mut Joined,
     ) -> Result<()> {
-        let template = if row.second.is_some() { &self.template.pair } else { &self.template.single };
         let batch = &mut joined.batch;
-        let (start, mut parts) = (batch.ids.len(), RowParts::default());
-        for part in template {
+        let (start, mut cuts) = (batch.ids.len(), cut.iter());
+        let (mut parts, mut is_there) = (RowParts::default(), [false; 2]);
+        parts.second = row.second.is_some().then(TextPart::default);
+        for part in self.template.parts(row.second.is_some()) {
             let (place, texts) = match *part {
                 Part::Special { id, .. } => {
                     if add_special_tokens {
@@ -108,7 +130,10 @@ impl Tokenizer {
                 Part::First { .. } => (0, &row.first),
                 Part::Second { .. } => (1, row.second.as_ref().unwrap_or(&row.first)),
             };
-            let taken = of[place].start + cut[place].start..of[place].start + cut[place].end;
+            let Some(cut) = cuts.next() else {
+                return Err(Error::Internal("a row has fewer texts than its template".to_owned()));
+            };
+            let taken = of[place].start + cut.start..of[place].start + cut.end;
             let at = batch.ids.len();
             for (surface, text) in bare.surfaces.within(taken.clone()) {
                 batch.surfaces.push(at + surface - taken.start, text.as_bytes())?;
@@ -126,10 +151,13 @@ impl Tokenizer {
                     memory::resize(words, words.len() + n, word as i64)?;
                 }
             }
-            let part = TextPart { ids, texts: texts.clone(), before: cut[place].start };
+            let mut part = TextPart { ids, texts: texts.clone(), before: cut.start };
             match place {
-                0 => parts.first = part,
-                _ => parts.second = Some(part),
+                0 => std::mem::swap(&mut parts.first, &mut part),
+                _ => part = parts.second.replace(part).unwrap_or_default(),
+            }
+            if std::mem::replace(&mut is_there[place], true) {
+                memory::push(&mut parts.earlier, (place, part))?;
             }
         }
         memory::push(&mut joined.parts, parts)?;

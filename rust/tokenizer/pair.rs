@@ -13,7 +13,8 @@ use crate::vocab::TokenId;
 
 impl Tokenizer {
     /// Encodes two texts by the template for pairs. `max_tokens` shortens the
-    /// longer one first, as Hugging Face's `LongestFirst` does.
+    /// longer one first, as Hugging Face's `LongestFirst` does. Of a second text that stands
+    /// in the template more than once, [`Encoding::second`] is where it does last.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
@@ -41,7 +42,7 @@ impl Tokenizer {
     }
 
     /// The ids of [`Tokenizer::encode_pair`] and nothing else, with the places of
-    /// those of the second text.
+    /// those of the second text, as there.
     ///
     /// # Errors
     /// As there.
@@ -75,8 +76,7 @@ impl Tokenizer {
         options: &EncodeOptions<'a>,
         keeps: Keeps,
     ) -> Result<[Output<'a>; 2]> {
-        let around = if options.add_special_tokens { self.template.n_special_pair() } else { 0 };
-        let room = self.room(options, around)?;
+        let room = self.room(options, self.n_around(options, true))?;
         let whole = EncodeOptions { max_tokens: room, ..*options };
         let mut texts = [
             self.encode_text(first, &whole, false, 0, keeps)?,

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use crate::encoding::Side;
 use crate::error::{Error, Result};
 
-/// Rows that the windows of both texts of a pair make, each with each, at most.
+/// Rows that the windows of texts of one row make, each with each, at most.
 const MOST_PRODUCTS: usize = 1 << 16;
 
 /// From which text of a pair ids are taken.
@@ -29,38 +30,59 @@ pub struct Shortening {
     pub truncation: Truncation,
     /// Where what is taken goes into windows of its own: how many ids each repeats.
     pub stride: Option<usize>,
+    /// The end of a text at which ids are taken.
+    pub side: Side,
 }
 
-/// The ids of a first text that go into a row, and those of a second.
-pub(super) type Cut = [Range<usize>; 2];
+/// The ids that go into a row, of each text that stands in it.
+pub(super) type Cut = Vec<Range<usize>>;
 
 impl Shortening {
-    /// The rows that texts of so many ids become, where `room` ids fit beside the template's.
+    /// The rows that texts of so many ids become, where `room` ids fit beside the template's;
+    /// `texts` are those that stand in the template, 0 for the first and 1 for the second.
     ///
     /// # Errors
     /// [`Error::Encode`] where the text to take from is not long enough, or where the stride
     /// leaves no step.
-    pub(super) fn rows(&self, lens: [usize; 2], is_pair: bool, room: Option<usize>) -> Result<Vec<Cut>> {
+    pub(super) fn rows(
+        &self,
+        lens: [usize; 2],
+        is_pair: bool,
+        room: Option<usize>,
+        texts: &[usize],
+    ) -> Result<Vec<Cut>> {
         let most = match room {
             Some(room) if lens[0] + lens[1] > room => self.most(lens, is_pair, room)?,
             _ => lens,
         };
-        let [first, second] = [self.windows(lens[0], most[0])?, self.windows(lens[1], most[1])?];
-        let n_rows = first.len().saturating_mul(second.len());
-        if first.len().min(second.len()) > 1 && n_rows > MOST_PRODUCTS {
+        let windows = [self.windows(lens[0], most[0])?, self.windows(lens[1], most[1])?];
+        let n_windows = texts.iter().map(|&text| windows[text].len());
+        let n_rows = n_windows.clone().fold(1, usize::saturating_mul);
+        if n_windows.filter(|&n| n > 1).count() > 1 && n_rows > MOST_PRODUCTS {
             return Err(Error::Encode(format!(
                 "the texts have {} and {} windows, which makes {n_rows} rows, each with each; at most \
                  {MOST_PRODUCTS} are made: ask for a larger size, or pass truncation=\"only_second\"",
-                first.len(),
-                second.len()
+                windows[0].len(),
+                windows[1].len()
             )));
         }
-        let mut rows = Vec::new();
-        // Whole first; then the first text's other windows, each with all of the second's.
-        let others = first.iter().skip(1).flat_map(|a| second.iter().map(move |b| (a, b)));
-        let all = std::iter::once((&first[0], &second[0])).chain(others);
-        for (a, b) in all.chain(second.iter().skip(1).map(|b| (&first[0], b))) {
-            crate::memory::push(&mut rows, [a.clone(), b.clone()])?;
+        let mut rows: Vec<Cut> = vec![Vec::with_capacity(texts.len())];
+        for &text in texts {
+            let windows = &windows[text];
+            if let ([row], [only]) = (&mut rows[..], &windows[..]) {
+                row.push(only.clone());
+                continue;
+            }
+            // Whole first; then what there was besides, with all windows; then the whole with the
+            // other windows.
+            let others = rows.iter().skip(1).flat_map(|row| windows.iter().map(move |window| (row, window)));
+            let pairs = std::iter::once((&rows[0], &windows[0])).chain(others);
+            let mut longer = Vec::new();
+            for (row, window) in pairs.chain(windows.iter().skip(1).map(|window| (&rows[0], window))) {
+                let row = row.iter().chain([window]).cloned().collect();
+                crate::memory::push(&mut longer, row)?;
+            }
+            rows = longer;
         }
         Ok(rows)
     }
@@ -100,10 +122,7 @@ impl Shortening {
     fn windows(&self, len: usize, most: usize) -> Result<Vec<Range<usize>>> {
         let stride = match self.stride {
             Some(stride) if len > most => stride,
-            _ => {
-                let only = 0..len.min(most);
-                return Ok(vec![only]);
-            }
+            _ => return Ok(vec![self.kept(len, len.min(most))]),
         };
         let Some(step) = most.checked_sub(stride).filter(|&step| step > 0) else {
             return Err(Error::Encode(format!(
@@ -114,12 +133,25 @@ impl Shortening {
         let mut windows = Vec::new();
         let mut start = 0;
         loop {
-            let end = (start + most).min(len);
-            crate::memory::push(&mut windows, start..end)?;
-            if end == len {
+            // From the end that stays whole.
+            let n = most.min(len - start);
+            let window = match self.side {
+                Side::Right => start..start + n,
+                Side::Left => len - start - n..len - start,
+            };
+            crate::memory::push(&mut windows, window)?;
+            if start + n == len {
                 return Ok(windows);
             }
             start += step;
+        }
+    }
+
+    /// Of `len` ids the `n` that stay: the first, or the last.
+    fn kept(&self, len: usize, n: usize) -> Range<usize> {
+        match self.side {
+            Side::Right => 0..n,
+            Side::Left => len - n..len,
         }
     }
 }
@@ -164,7 +196,8 @@ mod tests {
     #[test]
     fn windows_of_pairs() {
         let rows = |truncation, stride, lens, room| {
-            Shortening { truncation, stride }.rows(lens, true, Some(room)).unwrap()
+            let shortening = Shortening { truncation, stride, side: Side::Right };
+            shortening.rows(lens, true, Some(room), &[0, 1]).unwrap()
         };
         assert_eq!(rows(Truncation::OnlySecond, None, [2, 9], 6), [[0..2, 0..4]]);
         assert_eq!(
@@ -181,20 +214,43 @@ mod tests {
             [[0..2, 0..2], [2..3, 0..2], [2..3, 2..4], [0..2, 2..4]]
         );
         for shortening in [
-            Shortening { truncation: Truncation::OnlyFirst, stride: None },
-            Shortening { truncation: Truncation::OnlySecond, stride: Some(4) },
+            Shortening { truncation: Truncation::OnlyFirst, ..Shortening::default() },
+            Shortening { truncation: Truncation::OnlySecond, stride: Some(4), ..Shortening::default() },
         ] {
-            assert!(shortening.rows([2, 9], true, Some(6)).is_err());
+            assert!(shortening.rows([2, 9], true, Some(6), &[0, 1]).is_err());
         }
-        assert!(
-            Shortening { truncation: Truncation::OnlySecond, stride: None }
-                .rows([9, 0], false, Some(6))
-                .is_err()
-        );
+        let second = Shortening { truncation: Truncation::OnlySecond, ..Shortening::default() };
+        assert!(second.rows([9, 0], false, Some(6), &[0]).is_err());
         // As many windows as a text has ids, each with each of as many.
-        let both = Shortening { truncation: Truncation::LongestFirst, stride: Some(0) };
-        assert_eq!(both.rows([256, 256], true, Some(2)).unwrap().len(), 1 << 16);
-        let error = both.rows([257, 257], true, Some(2)).unwrap_err().to_string();
+        let both = Shortening { stride: Some(0), ..Shortening::default() };
+        assert_eq!(both.rows([256, 256], true, Some(2), &[0, 1]).unwrap().len(), 1 << 16);
+        let error = both.rows([257, 257], true, Some(2), &[0, 1]).unwrap_err().to_string();
         assert!(error.contains("257 and 257 windows, which makes 66049 rows"), "{error}");
+        // A text that stands there often has windows for each place.
+        let error = both.rows([20, 0], false, Some(1), &[0; 4]).unwrap_err().to_string();
+        assert!(error.contains("160000 rows"), "{error}");
+    }
+
+    #[test]
+    fn the_end_that_is_kept() {
+        let rows = |stride, len, room| {
+            let shortening = Shortening { stride, side: Side::Left, ..Shortening::default() };
+            shortening.rows([len, 0], false, Some(room), &[0]).unwrap().concat()
+        };
+        assert_eq!(rows(None, 9, 4), [5..9]);
+        assert_eq!(rows(None, 3, 4), [0..3]);
+        assert_eq!(rows(None, 9, 0), [9..9]);
+        assert_eq!(rows(Some(1), 9, 4), [5..9, 2..6, 0..3]);
+        assert_eq!(rows(Some(0), 8, 4), [4..8, 0..4]);
+    }
+
+    #[test]
+    fn texts_that_stand_in_a_template_often() {
+        let rows = |texts: &[usize], stride| {
+            Shortening { stride, ..Shortening::default() }.rows([3, 0], false, Some(2), texts).unwrap()
+        };
+        assert_eq!(rows(&[0, 0], None), [[0..2, 0..2]]);
+        assert_eq!(rows(&[], Some(0)), [[]; 1]);
+        assert_eq!(rows(&[0, 0], Some(0)), [[0..2, 0..2], [2..3, 0..2], [2..3, 2..3], [0..2, 2..3]]);
     }
 }

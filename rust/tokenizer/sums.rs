@@ -55,7 +55,7 @@ impl Tokenizer {
     /// Whether spans are sums where the text allows it: then how many ids of the
     /// template's stand before and after those of a text.
     pub fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
-        self.sums()?;
+        self.sums().filter(|_| self.template.is_framed())?;
         let is_text = |part: &Part| matches!(part, Part::First { .. });
         let before = self.template.single.iter().position(is_text)?;
         let after = self.template.single.len() - 1 - before;

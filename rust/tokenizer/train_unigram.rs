@@ -43,6 +43,25 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Option`] naming what to pass instead.
     pub fn check_unigram(trainer: &UnigramTrainer, pipeline: &Pipeline) -> Result<()> {
+        let pieces = &trainer.pieces;
+        let of_spaces = [
+            ("treat_whitespace_as_suffix", pieces.treat_whitespace_as_suffix),
+            ("allow_whitespace_only_pieces", pieces.allow_whitespace_only_pieces),
+        ];
+        if let Some((option, _)) = of_spaces.into_iter().find(|(_, is_set)| *is_set) {
+            let reason = match (trainer.method, pieces.normalizer_of(pipeline)) {
+                (Method::SentencePiece, Some(_)) => return Ok(()),
+                (Method::Full, _) => {
+                    "it belongs to method='sentencepiece'; leave it out, or train by that method"
+                }
+                _ => {
+                    "it needs SentencePiece's normalizer and its own way of cutting: leave out pre_tokenizer and \
+                      counts, and pass Normalizer.sentencepiece(treat_whitespace_as_suffix=...) with the same \
+                      value, or no normalizer"
+                }
+            };
+            return Err(Error::Option { option, value: "True".into(), reason: reason.into() });
+        }
         if let Some(normalizer) = &pipeline.normalizer
             && normalizer.puts_space_behind()
         {

@@ -28,7 +28,7 @@ use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::{Characters, Words};
 use crate::sentencepiece_rules::rules::Rules;
-use crate::sentencepiece_rules::segments::Segments;
+use crate::sentencepiece_rules::segments::{After, Segments};
 pub use crate::sentencepiece_rules::{Kind, Piece, PieceOptions};
 use crate::vocab::TokenId;
 use crate::word_counts::LINE_END;
@@ -146,7 +146,12 @@ impl UnigramTrainer {
         let uncounted = (self.method == Method::SentencePiece).then_some(LINE_END);
         let characters = Characters::of(&self.pieces, &words, uncounted, progress)?;
         self.pieces.check_size(self.vocab_size, characters.required.len())?;
-        let note = |before: Option<&_>, after| self.method.note(before, after);
+        // Where spaces end words, the next one may begin with anything.
+        let any_next = self.pieces.treat_whitespace_as_suffix;
+        let note = |before: Option<&_>, after| match after {
+            After::Word if any_next => followers::MANY,
+            after => self.method.note(before, after),
+        };
         let segments = Segments::of(&words, &characters, &rules, note, progress)?;
         drop(words);
         let (mut model, mut lattices) = seeds::find(self, &characters, &rules, &segments, threads, progress)?;

@@ -83,6 +83,10 @@ PRE_TOKENIZERS: list[Json] = [
     _DIGITS,
     *({"type": "CharDelimiterSplit", "delimiter": c} for c in (" ", "-", "é", "中", "😀")),
     *({"type": "FixedLength", "length": length} for length in (1, 2, 5, 1000)),
+    {"type": "UnicodeScripts"},
+    _pre({"type": "UnicodeScripts"}, _DIGITS),
+    _pre(_WORDS, {"type": "UnicodeScripts"}, _metaspace()),
+    _pre(_metaspace(), {"type": "UnicodeScripts"}),
     {"type": "BertPreTokenizer"},
     {"type": "Whitespace"},
     _WORDS,
@@ -122,6 +126,8 @@ BYTE_PRE_TOKENIZERS: list[Json] = [
         _DIGITS,
         _split(_regex("[0-9][0-9][0-9]"), "Isolated"),
     ),
+    _pre({"type": "UnicodeScripts"}, _level(prefix=True)),
+    _pre(_level(use_regex=False), {"type": "UnicodeScripts"}),
     _pre(_level(), {"type": "Digits", "individual_digits": True}),
     _pre(_level(use_regex=False), _PUNCTUATION, _split(_regex(r"\p{L}+"), "MergedWithNext")),
     _pre(_level(prefix=True), _split({"String": "Ġ"}, "Isolated"), _split(_regex("[^a]"), "Contiguous")),
@@ -251,6 +257,11 @@ def _token(name: str, type_id: int = 0) -> Json:
     return {"SpecialToken": {"id": name, "type_id": type_id}}
 
 
+def template(single: list[str], pair: list[str]) -> Json:
+    """A template of texts alone, `$A` and `$B`."""
+    return _template(*([_text(text[1:]) for text in texts] for texts in (single, pair)))
+
+
 _PAIR = [_text("A"), _token("<s>"), _text("B", 1)]
 _TRIMS = {"trim_offsets": True, "add_prefix_space": True}
 POST_PROCESSORS: list[Json] = [
@@ -258,6 +269,13 @@ POST_PROCESSORS: list[Json] = [
     _template([_text("A")], [_text("A"), _text("B", 1)]),
     _template([_token("<s>"), _text("A"), _token("two", 1)], _PAIR),
     _template([_text("A", 3)], [_text("B"), _token("two"), _text("A", 2)]),
+    _template([_text("A"), _text("A", 1)], [_text("A"), _text("B", 1)]),
+    _template([_token("<s>")], [_token("<s>"), _text("B", 2)]),
+    _template([], [_token("<s>"), _text("A", 1)]),
+    _template(
+        [_text("A", 1), _token("two", 1), _text("A"), _text("A", 2)],
+        [_text("B"), _text("A"), _token("<s>"), _text("B", 1), _text("A", 3)],
+    ),
     {"type": "BertProcessing", "sep": ["<s>", 1], "cls": ["<s>", 1]},
     {"type": "RobertaProcessing", "sep": ["<s>", 1], "cls": ["<s>", 1], **_TRIMS},
     _sequence("processors", _level(), _template([_token("<s>"), _text("A")], _PAIR)),
@@ -269,6 +287,8 @@ POST_PROCESSORS: list[Json] = [
 def _model(kind: str) -> Json:
     if kind == "words":
         return {"type": "WordLevel", "vocab": {"[UNK]": 0, "<s>": 1}, "unk_token": "[UNK]"}
+    if kind in ("unigram", "spelled-words", "spelled-pieces"):
+        return _spelled_model(kind)
     if kind == "level":
         names = ["[UNK]", "<s>", "a", "ab", "▁a", " ", ".", "a b", "##b", "é"]
         return {
@@ -294,8 +314,34 @@ def _model(kind: str) -> Json:
     }
 
 
+def _spelled_model(kind: str) -> Json:
+    """A model of what ByteLevel spells, which is no BPE."""
+    letters = [c for c in BYTE_CHARS if c not in "dzĊ"]
+    longer = ["Ġa", "ab", "aa", "Ã©", "ä¸Ń", "ĠaÌģ", "11", "Ġ-", "--", "a.b", "ðŁĺĢ", "Ċa", "âĸģ"]
+    if kind == "unigram":
+        scores = [-4.0 - n / 64 for n in range(len(letters))] + [-3.0 - n / 8 for n in range(len(longer))]
+        vocab = zip(["[UNK]", "<s>", *letters, *longer], [0.0, 0.0, *scores], strict=True)
+        return {"type": "Unigram", "unk_id": 0, "vocab": list(map(list, vocab)), "byte_fallback": False}
+    if kind == "spelled-words":
+        names = ["[UNK]", "<s>", *letters, *longer]
+        return {
+            "type": "WordLevel",
+            "vocab": {name: id for id, name in enumerate(names)},
+            "unk_token": "[UNK]",
+        }
+    names = ["[UNK]", "<s>", *letters, *longer, *(f"##{c}" for c in letters), "##ab", "##aa"]
+    return {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 20,
+        "vocab": {name: id for id, name in enumerate(names)},
+    }
+
+
 def file(model: str, **stages: Json | None) -> str:
-    """A tokenizer.json around a model: `words`, `level`, `chars`, `fallback` or `bytes`."""
+    """A tokenizer.json around a model: `words`, `level`, `chars`, `fallback`, `bytes`; of what
+    ByteLevel spells, `unigram`, `spelled-words`, `spelled-pieces`."""
     return json.dumps(
         {
             "version": "1.0",

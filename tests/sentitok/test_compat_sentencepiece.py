@@ -315,6 +315,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "numbers": {"split_by_number": False},
     "scripts": {"split_by_unicode_script": False},
     "over spaces": {"split_by_whitespace": False},
+    "spaces behind": {"treat_whitespace_as_suffix": True},
+    "runs of spaces": {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
     "short lines": {"max_sentence_length": 60},
     "the first lines": {"input_sentence_size": 900, "shuffle_input_sentence": False},
 }
@@ -337,7 +339,8 @@ def test_bpe_is_trained_alike(name: str, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["defaults", "control and user's", "ids in the middle", "bytes", "case", "over spaces"]
+    "name",
+    ["defaults", "control and user's", "ids in the middle", "bytes", "case", "over spaces", "runs of spaces"],
 )
 def test_unigram_is_trained_with_its_options(name: str, lines: list[str]) -> None:
     both = trained(lines, vocab_size=600, **OPTIONS[name])
@@ -402,8 +405,6 @@ def test_what_both_refuse(
 @pytest.mark.parametrize(
     "options",
     [
-        {"treat_whitespace_as_suffix": True},
-        {"allow_whitespace_only_pieces": True},
         {"model_type": "word"},
         {"model_type": "char"},
         {"input_format": "tsv"},

@@ -75,10 +75,11 @@ def test_other_things_are_refused(thing: object) -> None:
 
 
 def test_what_is_not_run_here_is_refused() -> None:
-    scripts = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
-    scripts.pre_tokenizer = tokenizers.pre_tokenizers.UnicodeScripts()
-    with pytest.raises(FormatError, match="UnicodeScripts"):
-        Tokenizer.from_hf(scripts)
+    twice = tokenizers.Tokenizer(tokenizers.models.BPE())
+    levels = [tokenizers.pre_tokenizers.ByteLevel(), tokenizers.pre_tokenizers.ByteLevel()]
+    twice.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(levels)
+    with pytest.raises(FormatError, match="a second ByteLevel"):
+        Tokenizer.from_hf(twice)
     google = train_wordpiece(CORPUS / "sherlock-holmes.txt", vocab_size=500, normalizer="google-bert")
     with pytest.raises(SentitokError, match="Google"):
         google.to_hf()

@@ -196,10 +196,12 @@ def test_batches_of_texts_and_pairs(name: str, template: bool) -> None:
         assert tuples[row].surfaces == one.surfaces
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("truncation", ["longest_first", "only_first", "only_second"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_truncation(name: str, truncation: Any) -> None:
+def test_truncation(name: str, truncation: Any, side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = family(name)
+    monkeypatch.setattr(theirs, "truncation_side", side)
     for first, second, size in product(QUESTIONS, CONTEXTS, (5, 6, 7, 13, 40)):
         kwargs = {"truncation": truncation, "max_length": size, **ALL}
         try:
@@ -208,9 +210,10 @@ def test_truncation(name: str, truncation: Any) -> None:
             with pytest.raises(EncodeError, match=f'truncation="{truncation}"'):
                 ours.encode_batch([first], [second], truncation=truncation, max_tokens=size)
             continue
-        batch = ours.encode_batch([first], [second], truncation=truncation, max_tokens=size, offsets=True)
+        how: Any = {"truncation": truncation, "truncation_side": side, "max_tokens": size}
+        batch = ours.encode_batch([first], [second], offsets=True, **how)
         assert_equal(batch, found)
-        one = ours.encode(first, second, truncation=truncation, max_tokens=size)
+        one = ours.encode(first, second, **how)
         assert one == batch[0]
         assert one.offsets().tolist() == batch[0].offsets().tolist()
 
@@ -229,21 +232,28 @@ def test_windows_of_pairs(name: str, size: int, stride: int) -> None:
     assert_equal(batch, found, follows_template=name != "t5")
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_windows_of_texts_and_of_both(name: str) -> None:
+def test_windows_of_texts_and_of_both(name: str, side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = family(name)
+    monkeypatch.setattr(theirs, "truncation_side", side)
     options = {"max_length": 14, "stride": 3, "return_overflowing_tokens": True, "truncation": True, **ALL}
-    batch = ours.windows_batch(CONTEXTS, 14, 3)
+    batch = ours.windows_batch(CONTEXTS, 14, 3, truncation_side=side)
     assert_equal(batch, theirs(CONTEXTS, **options))
+    cut = ours.encode_batch(CONTEXTS, max_tokens=14, truncation_side=side)
+    assert cut.to_list() == theirs(CONTEXTS, truncation=True, max_length=14)["input_ids"]
+    assert [ours.encode(text, max_tokens=14, truncation_side=side).ids.tolist() for text in CONTEXTS] == (
+        cut.to_list()
+    )
     for number, text in enumerate(CONTEXTS):
-        windows = ours.windows(text, 14, 3)
+        windows = ours.windows(text, 14, 3, truncation_side=side)
         rows = np.flatnonzero(batch.source_rows == number)
         part = batch[int(rows[0]) : int(rows[-1]) + 1]
         assert windows.to_list() == part.to_list()
         assert windows.offsets().tolist() == part.offsets().tolist()
         assert windows.word_ids.tolist() == part.word_ids.tolist()
         assert windows.type_ids.tolist() == part.type_ids.tolist()
-    batch = ours.windows_batch(CONTEXTS, 16, 2, CONTEXTS[::-1])
+    batch = ours.windows_batch(CONTEXTS, 16, 2, CONTEXTS[::-1], truncation_side=side)
     found = theirs(CONTEXTS, CONTEXTS[::-1], **{**options, "max_length": 16, "stride": 2})
     assert_equal(batch, found, follows_template=name != "t5")
 
@@ -406,6 +416,8 @@ BAD: list[tuple[Callable[[Tokenizer], object], type[Exception], str]] = [
     (lambda t: t.encode_batch([["a", 3]], is_split_into_words=True), TypeError, "row 0 is int"),  # type: ignore[list-item]
     (lambda t: t.count_batch([("a", "b")]), TypeError, "row 0 is a tuple, not a text; encode_batch takes"),  # type: ignore[list-item]
     (lambda t: t.encode("a", "b", truncation="first"), ValueError, 'truncation=.*first.*: it is'),  # type: ignore[arg-type]
+    (lambda t: t.encode("a", max_tokens=3, truncation_side="start"), ValueError,  # type: ignore[arg-type]
+     "truncation_side=.*start.*: it is 'right' or 'left'"),
     (lambda t: t.encode_batch(["a"], max_tokens=-1), ValueError, "max_tokens=-1: it is 0 or more"),
     (lambda t: t.encode("a", max_tokens=-1), ValueError, "max_tokens=-1: it is 0 or more"),
     (lambda t: t.encode("a", max_tokens=2**70), ValueError, "max_tokens=1180591620717411303424"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import shared_data
 from conftest import CORPUS
-from sentitok import SentitokError, Tokenizer, count, train_bpe
+from sentitok import Normalizer, SentitokError, Tokenizer, count, train_bpe
 
 #: Known and unknown characters, spaces of all kinds, text that looks like a token.
 TEXTS = [
@@ -66,11 +66,10 @@ def theirs(lines: list[str], vocab_size: int, **options: Any) -> sentencepiece.S
         model_type="bpe",
         vocab_size=vocab_size,
         normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
         hard_vocab_limit=False,
         max_sentence_length=1 << 20,
         minloglevel=2,
-        **options,
+        **{"remove_extra_whitespaces": False, **options},
     )
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
@@ -97,6 +96,45 @@ def test_pieces_equal_sentencepiece(name: str, tmp_path: Path) -> None:
         ids = tokenizer.encode(text).ids.tolist()
         assert ids == own.encode(text) == reference.encode(text), text
         assert tokenizer.decode(ids) == own.decode(ids), text
+
+
+#: Lines with runs of spaces, as in code.
+SPACED = ["  indented   code  = x", "    if  a:   b", "\u3000 x    y", ""]
+
+
+@pytest.mark.parametrize("split_by_whitespace", [True, False])
+@pytest.mark.parametrize("remove_extra_whitespaces", [True, False])
+@pytest.mark.parametrize("allow_whitespace_only_pieces", [True, False])
+@pytest.mark.parametrize("treat_whitespace_as_suffix", [True, False])
+def test_where_spaces_stand(
+    treat_whitespace_as_suffix: bool,
+    allow_whitespace_only_pieces: bool,
+    remove_extra_whitespaces: bool,
+    split_by_whitespace: bool,
+) -> None:
+    lines = lines_of(CORPUS / "sherlock-holmes.txt")[:800] + SPACED * 20
+    spaces = {"remove_extra_whitespaces": remove_extra_whitespaces}
+    options: dict[str, Any] = {
+        "treat_whitespace_as_suffix": treat_whitespace_as_suffix,
+        "allow_whitespace_only_pieces": allow_whitespace_only_pieces,
+        "split_by_whitespace": split_by_whitespace,
+    }
+    normalizer = Normalizer.sentencepiece(
+        "identity", treat_whitespace_as_suffix=treat_whitespace_as_suffix, **spaces
+    )
+    tokenizer = train_bpe(
+        texts=lines, vocab_size=300, method="sentencepiece", normalizer=normalizer, **options
+    )
+    reference = theirs(lines, 300, **options, **spaces)
+    own = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.to_sentencepiece())
+    assert pieces(own) == pieces(reference)
+    read = Tokenizer.from_bytes(reference.serialized_model_proto())
+    written = sentencepiece.SentencePieceProcessor(model_proto=read.to_sentencepiece())
+    for text in [*TEXTS, *SPACED, *lines[:100]]:
+        ids = reference.encode(text)
+        assert tokenizer.encode(text).ids.tolist() == own.encode(text) == ids, text
+        assert read.encode(text).ids.tolist() == written.encode(text) == ids, text
+        assert read.decode(ids) == tokenizer.decode(ids) == reference.decode(ids), text
 
 
 def test_chinese_with_bytes(tmp_path: Path) -> None:
@@ -189,6 +227,31 @@ def test_a_corpus_that_is_used_up_ends_training() -> None:
             "cuts",
         ),
         ({"method": "sentencepiece", "vocab_size": 5}, "5"),
+        ({"treat_whitespace_as_suffix": True}, "belongs to method='sentencepiece'"),
+        ({"allow_whitespace_only_pieces": True}, "belongs to method='sentencepiece'"),
+        (
+            {
+                "method": "sentencepiece",
+                "treat_whitespace_as_suffix": True,
+                "normalizer": Normalizer.sentencepiece(),
+            },
+            "Normalizer.sentencepiece(treat_whitespace_as_suffix=True",
+        ),
+        (
+            {
+                "method": "sentencepiece",
+                "normalizer": Normalizer.sentencepiece(treat_whitespace_as_suffix=True),
+            },
+            "behind words",
+        ),
+        (
+            {
+                "method": "sentencepiece",
+                "allow_whitespace_only_pieces": True,
+                "pre_tokenizer": "metaspace-never",
+            },
+            "leave it out",
+        ),
         (
             {"method": "sentencepiece", "special_tokens": ["<x>"], "user_defined_symbols": ["<x>"]},
             "only once",

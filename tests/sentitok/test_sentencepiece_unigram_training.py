@@ -4,17 +4,19 @@ Prose with many short lines: where lines end decides which strings are seeds.
 """
 
 import io
+import json
 import lzma
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sentencepiece
 
 import shared_data
 from conftest import CORPUS
-from sentitok import SentitokError, Tokenizer, WordCounts, count, train_bpe, train_unigram
+from sentitok import Normalizer, SentitokError, Tokenizer, WordCounts, count, train_bpe, train_unigram
 
 SIZES = (1000, 2000, 4000)
 
@@ -122,6 +124,74 @@ def test_line_ends_are_counted(tmp_path: Path) -> None:
     long = count(texts=["abcdefgh"], line_ends=True, max_piece_bytes=4, **options)
     assert long is not None
     assert b"".join(sorted(long)).count(b"\0") == 1
+
+
+@pytest.mark.filterwarnings("ignore:SentencePiece sums")
+@pytest.mark.parametrize("method", ["sentencepiece", "full"])
+def test_the_fingerprint_of_a_saved_model(method: Any, tmp_path: Path) -> None:
+    """docs/formats.md names the four parts that differ with the full method."""
+    lines = wrapped("sherlock-holmes.txt", 60)[:500]
+    trained = train_unigram(texts=lines, vocab_size=200, method=method)
+    trained.save(tmp_path / "a.model")
+    read = Tokenizer.from_file(tmp_path / "a.model")
+    assert (read.fingerprint == trained.fingerprint) == (method == "sentencepiece")
+    if method == "full":
+        own, back = (json.loads(each.to_bytes().split(b"\n")[0][22:]) for each in (trained, read))
+        assert (own["model"].pop("precision"), back["model"].pop("precision")) == ("f64", "f32")
+        cuts = (own["pipeline"].pop("pre_tokenizer"), back["pipeline"].pop("pre_tokenizer"))
+        assert [cut["type"] for cut in cuts] == ["Metaspace", "Bytes"]
+        assert [each.pop("decoder")["type"] for each in (own, back)] == ["Stripped", "SentencePiece"]
+        assert own == back
+        scores, rounded = (json.loads(each.to_bytes().split(b"\n", 1)[1]) for each in (trained, read))
+        pairs = zip(scores["model"].pop("vocab"), rounded["model"].pop("vocab"), strict=True)
+        assert all(
+            (piece, np.float32(score)) == (same, np.float32(other)) for (piece, score), (same, other) in pairs
+        )
+
+
+@pytest.mark.parametrize("suffix", [True, False])
+@pytest.mark.parametrize("only", [True, False])
+def test_where_spaces_stand(suffix: bool, only: bool) -> None:
+    """Models of theirs are read and written with equal ids; what is trained here has their rules."""
+    spaced = ["  indented   code  = x", "    if  a:   b", "\u3000 x    y", ""]
+    lines = wrapped("sherlock-holmes.txt", 60)[:3000] + spaced * 20
+    options: dict[str, Any] = {"treat_whitespace_as_suffix": suffix, "allow_whitespace_only_pieces": only}
+    reference = theirs(lines, 600, **options)
+    normalizer = Normalizer.sentencepiece(
+        "identity", remove_extra_whitespaces=False, treat_whitespace_as_suffix=suffix
+    )
+    ours = train_unigram(
+        texts=lines, vocab_size=600, method="sentencepiece", normalizer=normalizer, **options
+    )
+    # Of the first character of the next word nothing is counted: as a suffix knows less.
+    assert share(ours, reference) >= (0.93 if suffix else 0.97)
+    own = sentencepiece.SentencePieceProcessor(model_proto=ours.to_sentencepiece())
+    read = Tokenizer.from_bytes(reference.serialized_model_proto())
+    written = sentencepiece.SentencePieceProcessor(model_proto=read.to_sentencepiece())
+    for text in [*spaced, " ", "▁▁mark ▁", *lines[:300]]:
+        ids = reference.encode(text)
+        assert read.encode(text).ids.tolist() == written.encode(text) == ids, text
+        assert read.decode(ids) == reference.decode(ids), text
+        assert ours.encode(text).ids.tolist() == own.encode(text), text
+        assert ours.decode(own.encode(text)) == own.decode(own.encode(text)), text
+    learnt = [own.id_to_piece(id).strip("▁") for id in range(3, own.vocab_size())]
+    placed = [own.id_to_piece(id) for id in range(3, own.vocab_size()) if learnt[id - 3]]
+    assert not any(piece[:: -1 if suffix else 1][1:].count("▁") for piece in placed)
+    assert only or not any(own.id_to_piece(id) in ("▁▁", "▁▁▁▁") for id in range(3, own.vocab_size()))
+
+
+@pytest.mark.parametrize("option", ["treat_whitespace_as_suffix", "allow_whitespace_only_pieces"])
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "belongs to method='sentencepiece'"),
+        ({"method": "sentencepiece", "pre_tokenizer": "metaspace-never"}, "its own way of cutting"),
+        ({"method": "sentencepiece", "normalizer": "nfkc"}, "its own way of cutting"),
+    ],
+)
+def test_options_of_spaces_that_do_not_go_together(option: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(SentitokError, match=f"{option} = True: .*{message}"):
+        train_unigram(texts=["some text"], vocab_size=20, **{option: True}, **more)
 
 
 def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:

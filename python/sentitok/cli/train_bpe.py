@@ -152,6 +152,20 @@ def train_bpe(
             "--split-digits", help="With --method sentencepiece: make each digit a piece of its own."
         ),
     ] = False,
+    treat_whitespace_as_suffix: Annotated[
+        bool,
+        typer.Option(
+            "--spaces-behind",
+            help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
+        ),
+    ] = False,
+    allow_whitespace_only_pieces: Annotated[
+        bool,
+        typer.Option(
+            "--pieces-of-spaces",
+            help="With --method sentencepiece: let runs of spaces be pieces.",
+        ),
+    ] = False,
     user_defined: Annotated[
         list[str] | None,
         typer.Option(
@@ -224,6 +238,8 @@ def train_bpe(
             character_coverage=character_coverage,
             max_piece_length=max_piece_length,
             split_digits=split_digits or None,
+            treat_whitespace_as_suffix=treat_whitespace_as_suffix or None,
+            allow_whitespace_only_pieces=allow_whitespace_only_pieces or None,
             user_defined_symbols=user_defined,
             extend=None if extend is None else load_plain(extend),
             format=format,

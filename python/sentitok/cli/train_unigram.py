@@ -97,6 +97,20 @@ def train_unigram(
     split_digits: Annotated[
         bool, typer.Option("--split-digits", help="Make each digit a piece of its own.")
     ] = False,
+    treat_whitespace_as_suffix: Annotated[
+        bool,
+        typer.Option(
+            "--spaces-behind",
+            help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
+        ),
+    ] = False,
+    allow_whitespace_only_pieces: Annotated[
+        bool,
+        typer.Option(
+            "--pieces-of-spaces",
+            help="With --method sentencepiece: let runs of spaces be pieces.",
+        ),
+    ] = False,
     hard_vocab_limit: Annotated[
         bool, typer.Option("--hard-vocab-limit", help="Fail if --vocab cannot be reached.")
     ] = False,
@@ -165,6 +179,8 @@ def train_unigram(
             split_by_number=split_by_number,
             split_by_whitespace=split_by_whitespace,
             split_digits=split_digits,
+            treat_whitespace_as_suffix=treat_whitespace_as_suffix,
+            allow_whitespace_only_pieces=allow_whitespace_only_pieces,
             hard_vocab_limit=hard_vocab_limit,
             method=method,  # type: ignore[arg-type]  # the extension names the choices
             format=format,

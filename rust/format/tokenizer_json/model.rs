@@ -124,6 +124,11 @@ impl Tokens {
 }
 
 impl RawModel<'_> {
+    /// Whether tokens may be bytes: those of the other models are characters.
+    pub(super) fn is_bpe(&self) -> bool {
+        matches!(self.kind, None | Some(BPE)) && !matches!(self.vocab, Some(Entries::Scores(_)))
+    }
+
     /// The tokens; `added` are the contents of the added tokens.
     pub(super) fn tokens(&mut self, unit: Unit, added: &HashSet<&str>) -> Result<Tokens> {
         let mut spelled = match self.vocab.take() {
@@ -166,20 +171,16 @@ impl RawModel<'_> {
     /// Checks the model and builds its tables; `beside` is what a header says.
     pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Model> {
         match self.kind {
-            Some(WORD_PIECE | WORD_LEVEL) => self.word_piece(vocab, unit).map(Model::WordPiece),
-            Some(UNIGRAM) => self.unigram(vocab, unit, beside).map(Model::Unigram),
+            Some(kind) if kind != BPE && unit == Unit::Bytes => {
+                Err(Error::format("unit", format!("bytes are the unit of BPE, not of {kind}")))
+            }
+            Some(WORD_PIECE | WORD_LEVEL) => self.word_piece(vocab).map(Model::WordPiece),
+            Some(UNIGRAM) => self.unigram(vocab, beside).map(Model::Unigram),
             _ => self.bpe(vocab, unit, beside).map(Model::Bpe),
         }
     }
 
-    fn word_piece(self, vocab: Vocab, unit: Unit) -> Result<WordPiece> {
-        if unit == Unit::Bytes {
-            let name = self.kind.unwrap_or(WORD_PIECE);
-            return Err(Error::format(
-                "$.pre_tokenizer",
-                format!("ByteLevel before {name} is not supported"),
-            ));
-        }
+    fn word_piece(self, vocab: Vocab) -> Result<WordPiece> {
         if self.kind == Some(WORD_LEVEL) {
             let Some(unk_token) = self.options.unk_token else {
                 return Err(Error::format("$.model", "the field \"unk_token\" is missing"));
@@ -202,10 +203,7 @@ impl RawModel<'_> {
         WordPiece::new(vocab, options)
     }
 
-    fn unigram(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Unigram> {
-        if unit == Unit::Bytes {
-            return Err(Error::format("$.pre_tokenizer", "ByteLevel before Unigram is not supported"));
-        }
+    fn unigram(self, vocab: Vocab, beside: Option<Beside>) -> Result<Unigram> {
         if self.scores.is_empty() {
             return Err(Error::format("$.model.vocab", "expected an array of tokens and scores"));
         }

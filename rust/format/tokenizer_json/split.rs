@@ -29,16 +29,27 @@ const SUPPORTED: &[&str] = &[
     "Punctuation",
     "Sequence",
     "Split",
+    "UnicodeScripts",
     "Whitespace",
     "WhitespaceSplit",
 ];
 
 /// Reads a pre-tokenizer; the unit is bytes if there is a ByteLevel in it, or if the
-/// normalizer ends in one, by which text `is_spelled` already.
-pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool) -> Result<(PreTokenizer, Unit)> {
+/// normalizer ends in one, by which text `is_spelled` already. Of models that know no bytes
+/// (`is_bpe` is false) it spells them instead.
+pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool, is_bpe: bool) -> Result<(PreTokenizer, Unit)> {
     let mut nodes = Vec::new();
     if let Some(node) = node {
         flatten(node, &mut nodes)?;
+    }
+    if !is_bpe {
+        let level = PreTokenizer::ByteLevel { add_prefix_space: false, use_regex: false };
+        let steps = nodes.iter().map(|node| match node.kind()? {
+            "ByteLevel" => spelling(node),
+            _ => splitter(node),
+        });
+        let steps = is_spelled.then_some(Ok(level)).into_iter().chain(steps).collect::<Result<Vec<_>>>()?;
+        return Ok((in_a_row(steps, &nodes)?, Unit::Chars));
     }
     let mut unit = if is_spelled { Unit::Bytes } else { Unit::Chars };
     // What sees text, and what sees bytes spelled as characters.
@@ -56,19 +67,26 @@ pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool) -> Result<(PreToke
             (_, Unit::Chars) => steps.push(splitter(node)?),
         }
     }
-    let at = |error: Error| match nodes.last() {
+    if !behind.is_empty() {
+        steps.push(PreTokenizer::byte_spelled(behind).map_err(|error| at_last(error, &nodes))?);
+    }
+    Ok((in_a_row(steps, &nodes)?, unit))
+}
+
+/// Steps one after the other, which stand in `nodes`.
+fn in_a_row(steps: Vec<PreTokenizer>, nodes: &[Node<'_>]) -> Result<PreTokenizer> {
+    match steps.is_empty() {
+        true => Ok(PreTokenizer::Bytes),
+        false if steps == WORDS => Ok(PreTokenizer::MetaspaceWords),
+        false => PreTokenizer::sequence(steps).map_err(|error| at_last(error, nodes)),
+    }
+}
+
+fn at_last(error: Error, nodes: &[Node<'_>]) -> Error {
+    match nodes.last() {
         Some(node) => node.error(error.to_string()),
         None => error,
-    };
-    if !behind.is_empty() {
-        steps.push(PreTokenizer::byte_spelled(behind).map_err(at)?);
     }
-    let pre_tokenizer = match steps.is_empty() {
-        true => PreTokenizer::Bytes,
-        false if steps == WORDS => PreTokenizer::MetaspaceWords,
-        false => PreTokenizer::sequence(steps).map_err(at)?,
-    };
-    Ok((pre_tokenizer, unit))
 }
 
 /// The steps that [`PreTokenizer::MetaspaceWords`] is.
@@ -85,12 +103,23 @@ fn flatten<'a>(node: &Node<'a>, steps: &mut Vec<Node<'a>>) -> Result<()> {
 
 /// What a ByteLevel does before it spells bytes as characters.
 fn byte_level(node: &Node<'_>) -> Result<Option<PreTokenizer>> {
-    let add_prefix_space = node.require("add_prefix_space")?.bool()?;
-    node.require("trim_offsets")?.bool()?;
-    Ok(match node.flag("use_regex", true)? {
+    let (add_prefix_space, use_regex) = byte_level_options(node)?;
+    Ok(match use_regex {
         true => Some(PreTokenizer::Gpt2 { add_prefix_space }),
         false => add_prefix_space.then_some(PreTokenizer::PrefixSpace),
     })
+}
+
+/// A ByteLevel that spells bytes as characters.
+fn spelling(node: &Node<'_>) -> Result<PreTokenizer> {
+    let (add_prefix_space, use_regex) = byte_level_options(node)?;
+    Ok(PreTokenizer::ByteLevel { add_prefix_space, use_regex })
+}
+
+/// Whether a space is put in front, and whether GPT-2's pieces are cut.
+fn byte_level_options(node: &Node<'_>) -> Result<(bool, bool)> {
+    node.require("trim_offsets")?.bool()?;
+    Ok((node.require("add_prefix_space")?.bool()?, node.flag("use_regex", true)?))
 }
 
 fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
@@ -112,6 +141,7 @@ fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
                 .ok_or_else(|| length.expected("a number of characters from 1"))?;
             PreTokenizer::FixedLength { length }
         }
+        "UnicodeScripts" => PreTokenizer::UnicodeScripts,
         "Whitespace" => PreTokenizer::Whitespace,
         "WhitespaceSplit" => PreTokenizer::WhitespaceSplit,
         "BertPreTokenizer" => PreTokenizer::Bert,
@@ -234,11 +264,15 @@ pub(super) fn byte_level_json(add_prefix_space: bool, use_regex: bool) -> Value 
 fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
     let not_representable = |reason: String| Err(Error::NotRepresentable { format: super::NAME, reason });
     Ok(match pre_tokenizer {
+        PreTokenizer::UnicodeScripts => json!({"type": "UnicodeScripts"}),
         PreTokenizer::Whitespace => json!({"type": "Whitespace"}),
         PreTokenizer::WhitespaceSplit => json!({"type": "WhitespaceSplit"}),
         PreTokenizer::Bert => json!({"type": "BertPreTokenizer"}),
         PreTokenizer::Metaspace { prepend, split } => metaspace_json(REPLACEMENT, *prepend, *split),
         PreTokenizer::Marked(Marked { mark, prepend, split }) => metaspace_json(*mark, *prepend, *split),
+        PreTokenizer::ByteLevel { add_prefix_space, use_regex } => {
+            byte_level_json(*add_prefix_space, *use_regex)
+        }
         PreTokenizer::FixedLength { length } => json!({"type": "FixedLength", "length": length}),
         PreTokenizer::Split(split) => split_json(split)?,
         PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::PrefixSpace => {

@@ -71,8 +71,9 @@ impl PyEncodingBatch {
             let (mut type_ids, mut special_mask) =
                 (memory::reserved(rows.ids.len())?, memory::reserved(rows.ids.len())?);
             for (row, ids) in rows.iter().enumerate() {
-                let second = self.parts(row, ids.len()).second_ids();
-                let (types, specials) = tokenizer.marks(ids.len(), second.as_ref(), &call.options(None))?;
+                let parts = self.parts(row, ids.len());
+                let (lens, is_pair) = ([0, 1].map(|text| parts.lens(text)), parts.second.is_some());
+                let (types, specials) = tokenizer.marks(lens, is_pair, &call.options(None))?;
                 memory::extend(&mut type_ids, &types)?;
                 memory::extend(&mut special_mask, &specials)?;
             }
@@ -87,6 +88,7 @@ impl PyEncodingBatch {
             let mut sequences = memory::filled(rows.ids.len(), -1)?;
             for row in 0..rows.len() {
                 let ids = rows.row(row).unwrap_or_default();
+                // Of a text that stands there more than once, where it does last, as there.
                 for (sequence, part) in self.parts(row, ids.len()).iter().enumerate() {
                     sequences[ids.clone()][part.ids.clone()].fill(sequence as i64);
                 }
@@ -114,7 +116,7 @@ impl PyEncodingBatch {
         let (ids, row_offsets) = self.borrowed(py)?;
         let rows = crate::encoding::Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
         for (row, ids) in rows.iter().enumerate() {
-            for part in self.parts(row, ids.len()).iter() {
+            for part in self.parts(row, ids.len()).iter().filter(|part| !part.ids.is_empty()) {
                 let at = part.texts.start;
                 memory::reserve_key(&mut inputs)?;
                 inputs.insert(at, texts.source(py, at)?.text);
@@ -126,8 +128,9 @@ impl PyEncodingBatch {
             let mut known: [Option<(usize, Vec<u32>)>; 2] = [None, None];
             for row in 0..rows.len() {
                 let ids = rows.row(row).unwrap_or_default();
-                for (part, known) in self.parts(row, ids.len()).iter().zip(&mut known) {
-                    let at = part.texts.start;
+                for (text, part) in self.parts(row, ids.len()).all().filter(|(_, part)| !part.ids.is_empty())
+                {
+                    let (known, at) = (&mut known[text], part.texts.start);
                     if known.as_ref().is_none_or(|(of, _)| *of != at) {
                         let options = call.options(None);
                         let options = EncodeOptions {
@@ -161,7 +164,8 @@ impl PyEncodingBatch {
     /// What stood in the texts of the one row where its ids do not say it.
     pub fn surfaces_of_row(&self, py: Python<'_>) -> PyResult<Surfaces> {
         let parts = self.parts(0, self.ids.bind(py).len()?);
-        let begins = parts.iter().all(|part| part.before == 0 && part.texts.len() == 1);
+        // What a template leaves out has no text.
+        let begins = parts.all().all(|(_, part)| part.before == 0 && part.texts.len() <= 1);
         let (Maker::Tokenizer(tokenizer, call, _), Some(texts), true) = (&self.maker, &self.texts, begins)
         else {
             let reason = "surfaces are known of rows that begin with their text, of a batch made with \
@@ -169,12 +173,12 @@ impl PyEncodingBatch {
             return Err(Error::Encode(reason.to_owned()).into());
         };
         let mut inputs = [Input::Text(""); 2];
-        for (input, part) in inputs.iter_mut().zip(parts.iter()) {
+        for (input, part) in inputs.iter_mut().zip(parts.iter()).filter(|(_, part)| !part.texts.is_empty()) {
             *input = texts.source(py, part.texts.start)?.text;
         }
         self.with_borrowed_rows(py, |rows| {
-            let second = parts.second_ids();
-            Ok(tokenizer.traces(rows.ids, second.as_ref(), inputs, call.options(None))?.1)
+            let (lens, is_pair) = ([0, 1].map(|text| parts.lens(text)), parts.second.is_some());
+            Ok(tokenizer.traces(rows.ids, lens, is_pair, inputs, call.options(None))?.1)
         })?
     }
 }

@@ -80,7 +80,7 @@ impl PyEncodingBatch {
             let mut places = Vec::new();
             for row in 0..rows.len() {
                 let ids = rows.row(row).unwrap_or_default();
-                for part in self.parts(row, ids.len()).iter() {
+                for (_, part) in self.parts(row, ids.len()).all().filter(|(_, part)| !part.ids.is_empty()) {
                     let of_part = ids.start + part.ids.start..ids.start + part.ids.end;
                     let Some(words) = &words else {
                         memory::push(&mut places, InText { text: part.texts.start, ids: of_part })?;
@@ -150,7 +150,9 @@ impl PyEncodingBatch {
                 let counts = unit == OffsetUnit::Bytes || source.joined.is_empty();
                 if !counts || !tokenizer.write_sums(ids, source.text, unit, around, of_row) {
                     let texts = [source.text, Input::Text("")];
-                    let (spans, _) = tokenizer.traces(ids, None, texts, call.options(None))?;
+                    let options = call.options(None);
+                    let lens = tokenizer.lens(ids.len(), None, &options);
+                    let (spans, _) = tokenizer.traces(ids, lens, false, texts, options)?;
                     source.write(&spans, unit, Trim::No, 0, of_row)?;
                 }
             }

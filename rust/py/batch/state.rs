@@ -20,14 +20,16 @@ use crate::vocab::TokenId;
 /// Numbers of a row: of each text the places of its ids, of its texts, and the ids before; the
 /// first place of the second is -1 where there is none.
 const N_OF_ROW: usize = 10;
+/// Numbers of a text that stands in its row once more: the row, 0 or 1 for the text, and as above.
+const N_OF_EARLIER: usize = 7;
 
 /// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
-/// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words), the id of
-/// padding, tokens by id, places and texts of surfaces, what offsets leave out.
+/// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words, parts of texts
+/// that stand there once more), the id of padding, tokens by id, places and texts of surfaces, what offsets leave out.
 pub(super) type State<'py> = (
     [Bound<'py, PyAny>; 5],
     Option<Vec<Py<PyAny>>>,
-    (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, bool),
+    (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, bool, Bound<'py, PyAny>),
     TokenId,
     HashMap<TokenId, String>,
     (Bound<'py, PyAny>, Vec<String>),
@@ -59,6 +61,11 @@ impl PyEncodingBatch {
             let start = places.get(&texts.start).copied().unwrap_or(0);
             start..start + texts.len()
         };
+        let numbers_of = |part: &TextPart| {
+            let TextPart { ids, before, .. } = part;
+            let texts = moved(&part.texts);
+            [ids.start, ids.end, texts.start, texts.end, *before].map(|n| n as i64)
+        };
         let texts = match &self.texts {
             None => None,
             Some(texts) => {
@@ -67,14 +74,16 @@ impl PyEncodingBatch {
         };
         let mut flat: Vec<i64> = memory::reserved(parts.len() * N_OF_ROW)?;
         for row in &parts {
-            let [first, second] = [Some(&row.first), row.second.as_ref()].map(|part| match part {
-                None => [-1; N_OF_ROW / 2],
-                Some(TextPart { ids, texts, before }) => {
-                    let texts = moved(texts);
-                    [ids.start, ids.end, texts.start, texts.end, *before].map(|n| n as i64)
-                }
-            });
+            let [first, second] = [Some(&row.first), row.second.as_ref()]
+                .map(|part| part.map_or([-1; N_OF_ROW / 2], numbers_of));
             flat.extend(first.iter().chain(&second));
+        }
+        let mut earlier: Vec<i64> = Vec::new();
+        for (number, row) in parts.iter().enumerate() {
+            for (text, part) in &row.earlier {
+                let place = [number as i64, *text as i64];
+                place.into_iter().chain(numbers_of(part)).try_for_each(|n| memory::push(&mut earlier, n))?;
+            }
         }
         let distinct: BTreeSet<TokenId> =
             self.with_borrowed_rows(py, |rows| rows.ids.iter().copied().collect())?;
@@ -90,7 +99,13 @@ impl PyEncodingBatch {
         Ok((
             arrays,
             texts,
-            (arrays::read_only(py, flat)?.into_any(), source_rows, words, self.are_words),
+            (
+                arrays::read_only(py, flat)?.into_any(),
+                source_rows,
+                words,
+                self.are_words,
+                arrays::read_only(py, earlier)?.into_any(),
+            ),
             self.pad_id,
             tokens,
             (arrays::read_only(py, places)?.into_any(), surfaces),
@@ -101,7 +116,8 @@ impl PyEncodingBatch {
     /// A batch of what was pickled.
     pub(super) fn of_state(py: Python<'_>, state: State<'_>) -> PyResult<Self> {
         let unsound = || PyValueError::new_err("a pickled EncodingBatch whose parts do not fit");
-        let (arrays, texts, (parts, source_rows, words, are_words), pad_id, tokens, surfaces, blanks) = state;
+        let (arrays, texts, rows, pad_id, tokens, surfaces, blanks) = state;
+        let (parts, source_rows, words, are_words, earlier) = rows;
         let [ids, row_offsets, spans, type_ids, special_mask] = arrays;
         let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
         let row_offsets: Vec<i64> = numbers(&row_offsets, "int64")?;
@@ -110,6 +126,7 @@ impl PyEncodingBatch {
         let type_ids: Vec<u32> = numbers(&type_ids, "uint32")?;
         let special_mask: Vec<bool> = numbers(&special_mask, "bool")?;
         let parts: Vec<i64> = numbers(&parts, "int64")?;
+        let earlier: Vec<i64> = numbers(&earlier, "int64")?;
         let source_rows: Option<Vec<i64>> = source_rows.map(|rows| numbers(&rows, "int64")).transpose()?;
         let words: Option<Vec<i64>> = words.map(|words| numbers(&words, "int64")).transpose()?;
         let (places, surfaces) = (numbers::<u64>(&surfaces.0, "uint64")?, surfaces.1);
@@ -122,6 +139,7 @@ impl PyEncodingBatch {
             && spans.len() == if n_texts.is_some() { n_ids } else { 0 }
             && [type_ids.len(), special_mask.len()] == [n_ids; 2]
             && parts.len() == rows.len() * N_OF_ROW
+            && earlier.len().is_multiple_of(N_OF_EARLIER)
             && source_rows.as_ref().is_none_or(|sources| sources.len() == rows.len())
             && words.as_ref().map_or(!are_words, |words| words.len() == n_ids)
             && places.len() == surfaces.len()
@@ -143,7 +161,7 @@ impl PyEncodingBatch {
             let sound = ids.start <= ids.end
                 && ids.end <= of_row.len()
                 && texts.start <= texts.end
-                && n_texts.is_none_or(|n| texts.end <= n && (are_words || texts.start < n))
+                && n_texts.is_none_or(|n| texts.end <= n && (are_words || ids.is_empty() || texts.start < n))
                 && in_texts(of_row.start + ids.start..of_row.start + ids.end, &texts);
             sound.then_some(TextPart { ids, texts, before: next()? })
         };
@@ -157,7 +175,13 @@ impl PyEncodingBatch {
                 Some(-1) => None,
                 _ => Some(part(second).ok_or_else(unsound)?),
             };
-            each.push(RowParts { first, second });
+            each.push(RowParts { first, second, earlier: Vec::new() });
+        }
+        for numbers in earlier.chunks_exact(N_OF_EARLIER) {
+            let row = usize::try_from(numbers[0]).ok().filter(|row| *row < each.len()).ok_or_else(unsound)?;
+            let text = usize::try_from(numbers[1]).ok().filter(|text| *text < 2).ok_or_else(unsound)?;
+            let part = part(&numbers[2..], rows.row(row).unwrap_or_default()).ok_or_else(unsound)?;
+            memory::push(&mut each[row].earlier, (text, part))?;
         }
         let mut kept = Surfaces::default();
         for (place, text) in places.into_iter().zip(surfaces) {

@@ -87,8 +87,11 @@ impl PyEncoding {
         let ids = ids.as_slice()?;
         let texts = self.sources(py)?.map(|source| source.text);
         let (n_bytes, second) = (texts.iter().map(|text| text.len()).sum(), self.second.as_ref());
-        let (spans, surfaces) =
-            off(py, n_bytes, |stop| tokenizer.traces(ids, second, texts, call.options(stop)))?;
+        let (spans, surfaces) = off(py, n_bytes, |stop| {
+            let options = call.options(stop);
+            let lens = tokenizer.lens(ids.len(), second, &options);
+            tokenizer.traces(ids, lens, second.is_some(), texts, options)
+        })?;
         Ok((KeptSpans::new(py, spans)?, surfaces))
     }
 
@@ -131,8 +134,9 @@ impl PyEncoding {
         let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
         };
-        let second = self.second.as_ref();
-        Ok(py.detach(|| tokenizer.marks(self.n_ids, second, &call.options(None)))?)
+        let (second, options) = (self.second.as_ref(), call.options(None));
+        let lens = tokenizer.lens(self.n_ids, second, &options);
+        Ok(py.detach(|| tokenizer.marks(lens, second.is_some(), &options))?)
     }
 
     /// The tokens, each spelling one object however often it stands there.

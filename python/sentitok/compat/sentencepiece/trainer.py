@@ -36,6 +36,8 @@ _ARGUMENTS = {
     "split_by_number": ("split_by_number", bool),
     "split_by_whitespace": ("split_by_whitespace", bool),
     "split_digits": ("split_digits", bool),
+    "treat_whitespace_as_suffix": ("treat_whitespace_as_suffix", bool),
+    "allow_whitespace_only_pieces": ("allow_whitespace_only_pieces", bool),
     "byte_fallback": ("byte_fallback", bool),
 }
 _UNIGRAM = {
@@ -82,14 +84,6 @@ _OF_A_NORMALIZER = {
 }  # fmt: skip
 #: Refused unless they have the value that changes nothing, with the remedy.
 _REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
-    "treat_whitespace_as_suffix": (
-        ("false", "0", ""),
-        "pieces begin with spaces here; train with sentencepiece, and load the .model here",
-    ),
-    "allow_whitespace_only_pieces": (
-        ("false", "0", ""),
-        "runs of spaces are no pieces here; name them, as in user_defined_symbols=['▁▁', '▁▁▁▁']",
-    ),
     "escape_whitespaces": (("true", "1"), "SentencePiece's trainers need it, too"),
     "use_all_vocab": (("false", "0", ""), "it belongs to models of words and characters"),
     "denormalization_rule_tsv": (("",), "rewrite the text after decoding"),
@@ -201,12 +195,20 @@ class _Options:
             raise RuntimeError(str(error)) from error
 
     def _normalizer(self) -> Normalizer:
+        is_suffix = bool(self.arguments.get("treat_whitespace_as_suffix", False))
+        if is_suffix and (self.rules is not None or self["normalization_rule_tsv"]):
+            raise RuntimeError(
+                "treat_whitespace_as_suffix=True goes with the rules that have names, not with rules of one's "
+                "own; give normalization_rule_name"
+            )
         if self.rules is not None:
             return self.rules.normalizer
         flags = {name: self[name] for name in ("add_dummy_prefix", "remove_extra_whitespaces")}
         if self["normalization_rule_tsv"]:
             return SentencePieceNormalizer(rule_tsv=self["normalization_rule_tsv"], **flags).normalizer
-        return Normalizer.sentencepiece(self["normalization_rule_name"] or "identity", **flags)
+        return Normalizer.sentencepiece(
+            self["normalization_rule_name"] or "identity", treat_whitespace_as_suffix=is_suffix, **flags
+        )
 
     def named(self) -> dict[str, tuple[str, int]]:
         """The unknown token and those of beginning, end and padding that there are, with their ids."""
@@ -256,8 +258,6 @@ def _train(options: _Options) -> None:
                 arguments.pop(key, None)
             tokenizer = train_bpe(texts=lines, method="sentencepiece", **arguments)
         else:
-            cuts = arguments.get("split_by_whitespace", True)
-            arguments["pre_tokenizer"] = "metaspace-never" if cuts else "metaspace-never-unsplit"
             tokenizer = train_unigram(texts=lines, method="sentencepiece", **arguments)
         _check_size(tokenizer, arguments["vocab_size"], options)
         with warnings.catch_warnings():
