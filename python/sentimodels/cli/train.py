@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number
-
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
+from .dry_run import dry_run_of
 from .options import MODEL, parameters, tree_of, with_options
 from .stopping import Stopper
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
@@ -76,7 +75,7 @@ def train(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
+        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters, steps, and about how long in how much memory, without training.")
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -98,7 +97,9 @@ def train(
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), out)
     if dry_run:
-        _plan(output, resolved, tables)
+        from ..runs.plan import plan
+
+        dry_run_of(output, lambda: plan(resolved, tables))
         return
     folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     if resolved.data.folds is not None and resolved.data.fold is None:
@@ -159,14 +160,6 @@ def settled(
         refuse(out)  # before the rows are read
     tables = read_tables(data)
     return choose(*given, tables=tables, on_note=output.note), tables
-
-
-def _plan(output: Output, config: "RunConfig", tables: "Tables | None") -> None:
-    from ..runs.train import plan
-
-    found = plan(config, tables)
-    rows = [(key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()]
-    output.result(found, lines(rows), str(found["parameters"]))
 
 
 @contextmanager
