@@ -27,7 +27,7 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, **_: Any) -> str:
     """Rewrites a page."""
     return as_python_markdown(as_one_folder(markdown))
 

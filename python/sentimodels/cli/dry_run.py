@@ -18,7 +18,8 @@ def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
     found = plan()
     if "memory_bytes" in found:
         found["memory_bytes"] += memory_now() or 0
-    pairs = [(key.removesuffix("_bytes").replace("_", " "), _said(key, value)) for key, value in found.items()]
+    names = {key: key.removesuffix("_bytes").replace("_", " ") for key in found}
+    pairs = [(names[key], _said(key, value)) for key, value in found.items()]
     pairs.append(("next", "the same command without --dry-run"))
     output.result(found, lines(pairs), str(found["parameters"]))
 

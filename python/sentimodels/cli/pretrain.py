@@ -66,7 +66,8 @@ def pretrain(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show parameters, tokens, and about how long in how much memory, without training.")
+        bool,
+        typer.Option("--dry-run", help="Show parameters, tokens, estimated time and memory; train nothing."),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

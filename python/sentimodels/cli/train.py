@@ -75,7 +75,11 @@ def train(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters, steps, and about how long in how much memory, without training.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -87,7 +87,7 @@ class NextToken:
 
     def pieces(self, batch: Rows, device: torch.device) -> Iterator[Rows]:
         """Yields some rows at a time on a CPU: what a block computes then stays in its cache."""
-        size = rows_at_once(*batch.ids.shape, device)
+        size = rows_at_once(batch.ids.shape[0], batch.ids.shape[1], device)
         for ids, targets in zip(batch.ids.split(size), batch.targets.split(size), strict=True):
             yield Rows(ids, targets, int((targets != IGNORED).sum()))
 
