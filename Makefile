@@ -1,4 +1,4 @@
-# Everything by one command each: `make demo`, `make test`, `make bench`, `make lint`, `make dist`.
+# Everything by one command each: `make demo`, `make test`, `make bench`, `make lint`, `make docs`, `make dist`.
 # Each sets up .venv by itself; stamp files make the second time quick.
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt dist clean
+.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt docs dist clean
 
 all: demo
 
@@ -51,6 +51,11 @@ $(STAMP)/models: $(STAMP)/built $(STAMP)/torch
 # What tests, linters and benches need beyond that.
 $(STAMP)/dev: $(STAMP)/built pyproject.toml
 	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
+	touch $@
+
+# What the site is built with; the package itself is not needed.
+$(STAMP)/docs: $(STAMP)/venv pyproject.toml
+	$(BIN)/python scripts/extras.py docs | xargs -d '\n' $(PIP) install
 	touch $@
 
 # Rivals of the benches; one that has no wheel here is left out, and said. What another
@@ -127,10 +132,14 @@ fmt: $(STAMP)/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, into site/; a link or an anchor that leads nowhere is an error.
+docs: $(STAMP)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # sdist, wheel and crate into dist/, checked and tried; uploads nothing.
 dist: $(STAMP)/maturin
 	$(PIP) install twine
 	$(BIN)/python scripts/dist.py
 
 clean:
-	rm -rf $(VENV) target dist demo-output .benchmarks
+	rm -rf $(VENV) target dist site demo-output .benchmarks

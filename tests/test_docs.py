@@ -1,124 +1,120 @@
-"""Runs what README.md and docs/senti.md show: commands, Python, and compares the output.
+"""Runs what README.md and the pages of docs/ show: commands, Python, and compares the output.
 
-A block of commands has lines `$ command`, each followed by its output; lines
-with times and memory differ from run to run and are not compared, and of what `senti`
-prints only the words are: its numbers are those of a trained model, and differ a little
-from machine to machine. Beside it: that the links and names of all pages lead somewhere.
+Beside it: that the links and names of all pages lead somewhere, and that a newcomer's way is short.
 """
 
+import csv
 import os
 import re
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-# Each in a folder of its own, in order: a later block uses what an earlier one wrote.
-PAGES = {"readme": ROOT / "README.md", "senti": ROOT / "docs" / "senti.md"}
+from pages import PAGES, ROOT, blocks, commands, prepare, run_all
+
 LINKING = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
-
-# What differs between two runs or two machines.
-VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
-NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page].read_text("utf-8"), re.M | re.S)
-
-
-def commands(page: str) -> list[tuple[str, list[str]]]:
-    """Each command of a page's blocks with its output."""
-    found: list[tuple[str, list[str]]] = []
-    for block in blocks(page, "console"):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            elif line.strip():
-                found[-1][1].append(line.rstrip())
-    return found
-
-
-def words(line: str) -> str:
-    """A line without its numbers and the spaces between columns."""
-    return NUMBER.sub(" ", line).strip()
-
-
-def target(command: str) -> str:
-    """`make demo   # words` -> `demo`."""
-    return command.split("#")[0].split()[1]
+posix = pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")
+# Seconds that a newcomer waits for a page of their own, after the install; of a machine that does other
+# work as well.
+NEWCOMER = 120
 
 
 @pytest.fixture(scope="module")
 def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Places where a page's paths lead somewhere, and its files can go."""
+    """Folders in which pages are run."""
     made: dict[str, Path] = {}
 
     def folder(page: str) -> Path:
         if page not in made:
             made[page] = tmp_path_factory.mktemp(page)
-            (made[page] / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
-            (made[page] / "bin").mkdir()
-            for name, package in (("sentitok", "sentitok.cli"), ("senti", "sentimodels.cli")):
-                command = made[page] / "bin" / name
-                command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {package} "$@"\n')
-                command.chmod(0o755)
+            prepare(made[page])
         return made[page]
 
     return folder
 
 
+def shown(page: str) -> list[tuple[str, list[str]]]:
+    """The commands of all blocks of a page, with their output."""
+    return [one for block in blocks(PAGES[page], "console") for one in commands(block)]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_has_examples(page: str) -> None:
-    assert len(commands(page)) >= 4
-    assert blocks(page, "python")
+    assert len(shown(page)) >= 4
+    assert blocks(PAGES[page], "python")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")
+@posix
 @pytest.mark.parametrize("page", PAGES)
 def test_commands(page: str, folder_of: Callable[[str], Path]) -> None:
     """In order: a later command uses what an earlier one wrote."""
-    folder = folder_of(page)
-    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    for command, output in commands(page):
-        if command.startswith("make "):
-            # These set up .venv, test and measure for minutes: the target must exist.
-            subprocess.run(["make", "-n", target(command)], cwd=ROOT, check=True, capture_output=True)
-            continue
-        if "senti " in command and find_spec("torch") is None:
-            continue  # no PyTorch for this Python, so no `senti`
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PATH": path},
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-        printed = [line.rstrip() for line in done.stdout.splitlines()]
-        if "senti " in command:
-            printed, output = [words(line) for line in printed], [words(line) for line in output]
-        missing = [line for line in output if not VOLATILE.search(line) and line not in printed]
-        assert not missing, f"{command}\n{done.stdout}"
+    run_all(shown(page), folder_of(page))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the commands before it are lines for a POSIX shell")
+@posix
 @pytest.mark.parametrize(
-    ("page", "number"), [(page, number) for page in PAGES for number in range(len(blocks(page, "python")))]
+    ("page", "number"),
+    [(page, number) for page, path in PAGES.items() for number in range(len(blocks(path, "python")))],
 )
 def test_python(page: str, number: int, folder_of: Callable[[str], Path]) -> None:
-    block = blocks(page, "python")[number]
-    if "sentimodels" in block and find_spec("torch") is None:
+    block = blocks(PAGES[page], "python")[number]
+    if re.search(r"sentimodels|torch", block) and find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no sentimodels")
+    # A block goes on from those before it where it imports nothing of its own.
+    before = "" if "import sentitok" in block or "sentimodels" in block else _before(page, number)
     done = subprocess.run(
-        [sys.executable, "-c", block], cwd=folder_of(page), capture_output=True, text=True, check=False
+        [sys.executable, "-c", before + block],
+        cwd=folder_of(page),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def _before(page: str, number: int) -> str:
+    """The block that another goes on from: the last one before it that imports sentitok."""
+    earlier = [block for block in blocks(PAGES[page], "python")[:number] if "import sentitok" in block]
+    return earlier[-1] if earlier else ""
+
+
+@posix
+def test_a_newcomers_way_is_four_commands(tmp_path: Path) -> None:
+    """Install, train, evaluate, serve; the time is that of all but the install, until the page is there."""
+    first = commands(blocks(PAGES["tutorial"], "console")[0])
+    assert [line.split()[:2] for line, _ in first] == [
+        ["pip", "install"],
+        ["senti", "train"],
+        ["senti", "evaluate"],
+        ["senti", "serve"],
+    ]
+    if find_spec("torch") is None:
+        pytest.skip("no PyTorch for this Python, so no senti")
+    prepare(tmp_path)
+    began = time.perf_counter()
+    run_all(first, tmp_path)
+    assert time.perf_counter() - began < NEWCOMER
+
+
+def test_the_reviews_of_the_tutorial_are_those_of_their_source() -> None:
+    folder = ROOT / "tests" / "data" / "sentences"
+    source = (folder / "yelp_labelled.txt").read_text("utf-8").rstrip("\n").split("\n")
+    rows = [(text.strip(), label) for text, label in (line.split("\t") for line in source)]
+    times = Counter(text.lower() for text, _ in rows)
+    held_out = [place % 5 == 4 and times[text.lower()] == 1 for place, (text, _) in enumerate(rows)]
+    for name, part in (("reviews.csv", False), ("reviews-held-out.csv", True)):
+        with (folder / name).open(encoding="utf-8", newline="") as file:
+            found = [
+                (row["text"], {"negative": "0", "positive": "1"}[row["label"]])
+                for row in csv.DictReader(file)
+            ]
+        assert found == [row for row, out in zip(rows, held_out, strict=True) if out == part]
 
 
 def anchors(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-//! Tokens as HTML for notebooks: coloured, white space visible, ids on hover.
+//! Tokens and tokenizers as HTML for notebooks: tokens coloured, white space visible, ids on hover.
 //!
 //! The same reading as `sentitok show`: never a character that could steer the
 //! page, and a part of a character as its bytes.
@@ -16,16 +16,14 @@ const MOST: usize = 2_000;
 const MOST_ROWS: usize = 10;
 const MOST_IN_ROW: usize = 200;
 
+const OPEN: &str = "<div style=\"font-family:monospace;white-space:pre-wrap;color:#000\">";
+
 /// A `<div>` of the tokens; `bytes` are what each stands for.
 pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8])>) -> String {
     let n = tokens.len();
-    let mut html = String::from("<div style=\"font-family:monospace;white-space:pre-wrap;color:#000\">");
+    let mut html = String::from(OPEN);
     for (number, (id, bytes)) in tokens.take(MOST).enumerate() {
-        let background = BACKGROUNDS[number % BACKGROUNDS.len()];
-        // Writing to a String cannot fail.
-        let _ = write!(html, "<span title=\"{id}\" style=\"background:{background}\">");
-        readable(bytes, &mut html);
-        html.push_str("</span>");
+        span(number, id, bytes, &mut html);
         if bytes.contains(&b'\n') {
             html.push_str("<br>");
         }
@@ -60,24 +58,64 @@ pub(super) fn rows(rows: &Rows<'_>, bytes: impl Fn(TokenId) -> Vec<u8>) -> Strin
     html
 }
 
+/// A `<table>` of what a tokenizer is: names with values, and names with tokens.
+pub(super) fn facts<'a>(
+    values: &[(&str, String)],
+    tokens: impl IntoIterator<Item = (&'a str, Vec<(TokenId, Vec<u8>)>)>,
+) -> String {
+    let mut html = String::from("<table>");
+    let begin = |name: &str, html: &mut String| {
+        let _ = write!(html, "<tr><th style=\"text-align:left\">{name}</th><td style=\"text-align:left\">");
+    };
+    for (name, value) in values {
+        begin(name, &mut html);
+        value.chars().for_each(|c| if c == ' ' { html.push(c) } else { sign(c, &mut html) });
+        html.push_str("</td></tr>");
+    }
+    for (name, tokens) in tokens {
+        begin(name, &mut html);
+        html.push_str(OPEN);
+        for (number, (id, bytes)) in tokens.iter().take(MOST_IN_ROW).enumerate() {
+            span(number, *id, bytes, &mut html);
+            html.push(' ');
+        }
+        let _ = match tokens.len().saturating_sub(MOST_IN_ROW) {
+            0 => write!(html, "</div></td></tr>"),
+            more => write!(html, "</div><small>and {more} more</small></td></tr>"),
+        };
+    }
+    html.push_str("</table>");
+    html
+}
+
+/// One token, its id on hover.
+fn span(number: usize, id: TokenId, bytes: &[u8], html: &mut String) {
+    let background = BACKGROUNDS[number % BACKGROUNDS.len()];
+    // Writing to a String cannot fail.
+    let _ = write!(html, "<span title=\"{id}\" style=\"background:{background}\">");
+    readable(bytes, html);
+    html.push_str("</span>");
+}
+
 fn readable(bytes: &[u8], html: &mut String) {
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let _ = match c {
-                ' ' => write!(html, "⋅"),
-                '\t' => write!(html, "→"),
-                '\n' => write!(html, "↵"),
-                '&' | '<' | '>' | '"' | '\'' => write!(html, "&#{};", u32::from(c)),
-                c if c.is_control() || c.is_whitespace() || is_format(c) => {
-                    write!(html, "\\u{{{:x}}}", u32::from(c))
-                }
-                c => write!(html, "{c}"),
-            };
-        }
+        chunk.valid().chars().for_each(|c| sign(c, html));
         for byte in chunk.invalid() {
             let _ = write!(html, "\\x{byte:02x}");
         }
     }
+}
+
+/// One character, as text that cannot be markup.
+fn sign(c: char, html: &mut String) {
+    let _ = match c {
+        ' ' => write!(html, "⋅"),
+        '\t' => write!(html, "→"),
+        '\n' => write!(html, "↵"),
+        '&' | '<' | '>' | '"' | '\'' => write!(html, "&#{};", u32::from(c)),
+        c if c.is_control() || c.is_whitespace() || is_format(c) => write!(html, "\\u{{{:x}}}", u32::from(c)),
+        c => write!(html, "{c}"),
+    };
 }
 
 /// Characters that turn the direction of text or have no shape.
@@ -87,7 +125,7 @@ fn is_format(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::tokens;
+    use super::{facts, tokens};
 
     #[test]
     fn nothing_of_a_token_is_markup() {
@@ -100,6 +138,15 @@ mod tests {
             "⋅\\u{202e}</span>",
             "3 tokens",
         ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_fact_is_markup() {
+        let html =
+            facts(&[("pattern", "a <b>".to_owned())], [("special tokens", vec![(3, b"<s>".to_vec())])]);
+        for part in ["a &#60;b&#62;</td>", "title=\"3\"", "&#60;s&#62;</span>", "special tokens</th>"] {
             assert!(html.contains(part), "{part} in {html}");
         }
     }

@@ -21,7 +21,8 @@ from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.masked import MaskedToken, mask
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
-from sentimodels.lm.pretrain import plan, pretrain, resume_pretraining
+from sentimodels.lm.plan import plan
+from sentimodels.lm.pretrain import pretrain, resume_pretraining
 from sentimodels.lm.special import masked_tokens
 from sentimodels.runs.directory import verify
 from sentimodels.runs.language import resolve_language
@@ -420,8 +421,20 @@ def test_the_plan_counts_without_reading(tmp_path: Path) -> None:
     assert found["parameters"] == pytest.approx(8.14e6, rel=0.01)
     assert found["parameters_of_blocks"] == pytest.approx(3.0e6, rel=0.02)
     assert (found["tokens_of_a_step"], found["tokens"]) == (32 * 256, 82_000_000)
-    assert plan(resolve_language({"preset": "5x-large"}))["parameters"] > 5e9
+    large = plan(resolve_language({"preset": "5x-large"}))
+    assert large["parameters"] > 5e9
+    assert {"seconds", "memory_bytes"}.isdisjoint(large)  # too large to be tried
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arch", ["gpt", "bert", "mamba"])
+def test_the_plan_estimates_time_and_memory(arch: str) -> None:
+    tree = {"arch": arch, "preset": "nano", "data": {"context": 32, "vocab_size": 300}}
+    found = plan(resolve_language({**tree, "train": {"max_steps": 1000, "batch_size": 2}}))
+    assert found["seconds"] > 0
+    assert found["memory_bytes"] > 5 * 4 * found["parameters"]
+    # How long a corpus is, nobody has looked.
+    assert "seconds" not in plan(resolve_language({**tree, "train": {"epochs": 1, "batch_size": 2}}))
 
 
 @pytest.mark.slow

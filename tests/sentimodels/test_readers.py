@@ -24,6 +24,7 @@ HEADER = "PhraseId\tSentenceId\tPhrase\tSentiment\n"
 PHRASES = HEADER + '1\t1\tNone\t2\n2\t1\tnull\t1\n3\t2\t"quoted " x\t0\n4\t2\t \t2\n'
 YELP = "business_id,date,review_id,stars,text,type,user_id,cool,useful,funny\nb,d,r,4,nice,review,u,0,0,0\n"
 TREES = "(3 (2 It) (4 (2 's) (3 (2 -LRB-) (4 and\\/or))))\n(0 (1 No\u00a0one) (2 .))\n(2 (2 so) (2 so))\n"
+FASTTEXT = "__label__good a fine film\n\ndull __label__bad,really and long\n__label__good\tx__label__y\n"
 PAIRS = "one long string\t0\nwonderful\t1\n"
 CSV = 'text,label\n"a, ""quoted""\nbook",pos\nplain,neg\n'
 
@@ -62,6 +63,10 @@ READ: list[tuple[str, str | bytes, dict[str, Any], str, list[str], Any, Any, Any
      ["No\u00a0one .", "No\u00a0one", ".", "so so", "so", "so"], list("012222"), list("222333"), None),
     ("dev.tsv", PAIRS, {}, "pairs", ["one long string", "wonderful"], ["0", "1"], None, None),
     ("swapped.txt", "0\tbad\n1\tgood one\n", {}, "pairs", ["bad", "good one"], ["0", "1"], None, None),
+    ("reviews.train", FASTTEXT, {}, "fasttext", ["a fine film", "dull and long", "x__label__y"],
+     ["good", "bad,really", "good"], None, None),
+    ("unlabelled.txt", "__label__a x\ny\n", {"format": "fasttext", "blank_labels": "keep"}, "fasttext",
+     ["x", "y"], ["a", ""], None, None),
     ("a.csv", CSV, {}, "csv", ['a, "quoted"\nbook', "plain"], ["pos", "neg"], None, None),
     ("bom.csv", b"\xef\xbb\xbf" + CSV.encode(), {"limit": 1}, "csv", ['a, "quoted"\nbook'], ["pos"], None,
      None),
@@ -106,6 +111,8 @@ def test_reads(
 
 # (name, content, options, part of the message)
 REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
+    ("a.txt", "__label__a x\n__label__b __label__c y\n", {}, "line 2: 2 labels (b, c); a text has one class"),
+    ("a.txt", "__label__a x\ny\n", {"format": "fasttext"}, "line 2 has no label; fill it in or drop the row"),
     ("a.csv", "text,label\nx\n", {}, "line 2: 1 columns instead of 2"),
     ("a.csv", 'text,label\n"x,1\n', {}, "line"),
     ("a.csv", "text,text\nx,1\n", {}, "share a name"),

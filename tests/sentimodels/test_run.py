@@ -20,9 +20,10 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, Training
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run, verify, write_manifest
+from sentimodels.runs.plan import plan
 from sentimodels.runs.seeds import spread
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import plan, resume, train
+from sentimodels.runs.train import resume, train
 from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
@@ -413,6 +414,16 @@ def test_plan_trains_nothing(reviews: Path) -> None:
     assert found["train_rows"] + found["valid_rows"] == 300
     assert found["steps"] == 3 * -(-found["train_rows"] // 16)
     assert found["parameters"] > 1000
+    assert found["seconds"] > 0
+    assert found["memory_bytes"] > 5 * 4 * found["parameters"]
+
+
+def test_plan_of_a_fit_needs_more_memory_for_more_rows(tmp_path: Path) -> None:
+    few, many = (
+        plan(resolve(tree("nb", write(tmp_path / f"{n}.csv", n)))) | {"rows": n} for n in (300, 2_000)
+    )
+    assert few["steps"] == many["steps"] == 0
+    assert 0 < few["memory_bytes"] < many["memory_bytes"]
 
 
 def test_spread_over_seeds() -> None:

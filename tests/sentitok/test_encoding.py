@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import sentencepiece
 import tokenizers
 from tokenizers import models, pre_tokenizers, processors
 
-from sentitok import Encoding, Tokenizer
+from sentitok import Encoding, Tokenizer, train_bpe
 
 TEXT = "  A naïve  film\n\n — 10/10 日本語 😀 "
 
@@ -46,6 +47,23 @@ def test_html_shows_tokens_and_no_markup_of_theirs(tokenizer: Tokenizer) -> None
         assert f"{len(encoding)} tokens" in html
         assert "<b>" not in html
         assert "\u202e" not in html
+
+
+def test_html_of_a_tokenizer_names_what_it_is(tokenizer: Tokenizer) -> None:
+    html = tokenizer._repr_html_()
+    for part in ("BPE", "3000", "gpt2", tokenizer.fingerprint, "&#60;|endoftext|&#62;", 'title="2999"'):
+        assert part in html, part
+    assert html.count("<span title=") == html.count("</span>") == 2 + 32  # special tokens, the last ones
+    plain = train_bpe(texts=["a film"], vocab_size=258)._repr_html_()
+    assert "special tokens" not in plain
+    # Tokens of a stranger are no markup.
+    hostile = tokenizer.with_specials(["<script>x</script>"])._repr_html_()
+    assert "<script" not in hostile
+    assert "&#60;script&#62;x" in hostile
+    # A long gap between ids is no delay.
+    ranks = b"".join(b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
+    gap = Tokenizer.from_tiktoken(ranks, "gpt2", {"<s>": 1_000_000})._repr_html_()
+    assert gap.count('title="1000000"') == 2
 
 
 def test_empty(tokenizer: Tokenizer) -> None:

@@ -249,6 +249,83 @@ def test_the_kind_of_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         train.check_out(tmp_path / "x.json")
 
 
+# (program, words before the cursor, what they may become)
+COMPLETIONS = [
+    ("sentitok", "sentitok tr", ["train-bpe", "train-wordpiece", "train-unigram"]),
+    ("sentitok", "sentitok show --to", ["--tokenizer"]),
+    ("senti", "senti tr", ["train", "translate"]),
+    ("senti", "senti data s", ["stats", "split", "sst"]),
+    ("senti", "senti train --pre", ["--preset", "--precision"]),
+]
+
+
+def _needs(program: str) -> None:
+    if program == "senti":
+        pytest.importorskip("torch", reason="senti needs the extra `models`")
+
+
+@pytest.mark.parametrize(("program", "typed", "offered"), COMPLETIONS)
+def test_the_shell_completes(program: str, typed: str, offered: list[str]) -> None:
+    _needs(program)
+    asked = {
+        f"_{program.upper()}_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    assert run("", program=program, env=environment(**asked)) == (0, "\n".join(offered) + "\n", "")
+
+
+@posix
+@pytest.mark.parametrize("program", ["sentitok", "senti"])
+def test_completion_is_shown_and_installed_for_the_shell_that_asks(program: str, tmp_path: Path) -> None:
+    _needs(program)
+    module = {"sentitok": "sentitok.cli", "senti": "sentimodels.cli"}[program]
+    # `:` keeps bash there: its last command would take its place.
+    code, out, err = shell(f'"$PYTHON" -m {module} --show-completion && :', tmp_path)
+    assert (code, err) == (0, "")
+    assert f"_{program.upper()}_COMPLETE=complete_bash" in out
+    code, said, _ = shell(f'HOME="$PWD" "$PYTHON" -m {module} --install-completion && :', tmp_path)
+    assert (code, "bash completion installed" in said) == (0, True)
+    script = (tmp_path / ".bash_completions" / f"{program}.sh").read_text()
+    assert script.split() == out.split()
+    assert str(tmp_path / ".bash_completions") in (tmp_path / ".bashrc").read_text()
+
+
+def test_completion_shows_help_with_its_brackets() -> None:
+    _needs("senti")
+    asked = environment(_SENTI_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="senti train --preset")
+    assert "settings of [model] override it" in run("", program="senti", env=asked)[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "meant"),
+    [
+        ("sentitok", "trian-bpe x", "Did you mean 'train-bpe'?"),
+        ("sentitok", "show x --tokeniser t.json", "--tokenizer"),
+        ("sentitok", "--verison", "--version"),
+        ("senti", "trian x", "Did you mean 'train'"),
+        ("senti", "data chek x", "Did you mean 'check'?"),
+        ("senti", "train x --epoch 3", "--epochs"),
+        ("senti", "train x --set optim.lrr=1 --arch gpt", "did you mean lr?"),
+    ],
+)
+def test_the_command_or_option_that_was_meant(program: str, line: str, meant: str, folder: Path) -> None:
+    _needs(program)
+    code, out, err = run(line, program=program, cwd=folder)
+    assert (code, out) == (2, "")
+    assert meant in " ".join(err.split())
+
+
+@pytest.mark.parametrize("program", ["sentitok", "senti"])
+def test_a_call_without_anything_is_answered_with_all_of_the_help(program: str) -> None:
+    _needs(program)
+    _, shown, _ = run("--help", program=program)
+    code, out, err = run("", program=program)
+    assert (code, out) == (2, "")
+    assert err.split() == shown.split()
+    assert f"Usage: {program} " in shown
+
+
 LONG: Any = "x" * 100_000
 
 

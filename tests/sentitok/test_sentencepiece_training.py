@@ -113,7 +113,7 @@ def test_where_spaces_stand(
     split_by_whitespace: bool,
 ) -> None:
     lines = lines_of(CORPUS / "sherlock-holmes.txt")[:800] + SPACED * 20
-    spaces = {"remove_extra_whitespaces": remove_extra_whitespaces}
+    spaces: dict[str, Any] = {"remove_extra_whitespaces": remove_extra_whitespaces}
     options: dict[str, Any] = {
         "treat_whitespace_as_suffix": treat_whitespace_as_suffix,
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces,

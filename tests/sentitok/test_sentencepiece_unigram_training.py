@@ -190,8 +190,9 @@ def test_where_spaces_stand(suffix: bool, only: bool) -> None:
     ],
 )
 def test_options_of_spaces_that_do_not_go_together(option: str, more: dict[str, Any], message: str) -> None:
+    options: dict[str, Any] = {option: True, **more}
     with pytest.raises(SentitokError, match=f"{option} = True: .*{message}"):
-        train_unigram(texts=["some text"], vocab_size=20, **{option: True}, **more)
+        train_unigram(texts=["some text"], vocab_size=20, **options)
 
 
 def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:

@@ -95,4 +95,4 @@ def start() -> None:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
         sys.exit(1)
-    build()()
+    build()(prog_name="senti")

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .dry_run import dry_run_of
 from .options import MODEL, parameters, tree_of, with_options
 from .stopping import Stopper
 from .summary import summary
-from .train import output_of_first, say_plan, say_stopped, trees, watched
+from .train import output_of_first, say_stopped, trees, watched
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -96,7 +97,9 @@ def distill(
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
     resolved = resolve_distillation(*trees(config, set_ or [], flags))
     if dry_run:
-        say_plan(output, resolved, taught_tables(resolved, None, output.note))
+        from ..runs.plan import plan
+
+        dry_run_of(output, lambda: plan(resolved, taught_tables(resolved, None, output.note)))
         return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     _run(output, out or Path("runs") / f"{name}-distilled", resolved, None)

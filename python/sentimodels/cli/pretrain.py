@@ -14,6 +14,7 @@ import typer
 from sentitok.cli.output import lines, number, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .dry_run import dry_run_of
 from .options import parameters, tree_of, with_options
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
@@ -65,7 +66,8 @@ def pretrain(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show parameters and tokens of a step without training.")
+        bool,
+        typer.Option("--dry-run", help="Show parameters, tokens, estimated time and memory; train nothing."),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -77,7 +79,7 @@ def pretrain(
     A share of the documents is held out for validation; the best weights by validation loss are kept.
     Ctrl-C saves the run; senti pretrain --resume DIR goes on.
     """
-    from ..lm.pretrain import plan
+    from ..lm.plan import plan
     from ..runs.language import resolve_language
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
@@ -89,11 +91,7 @@ def pretrain(
     flags = tree_of({**given, "data__corpus": corpus})
     resolved = resolve_language(*trees(config, set_ or [], flags))
     if dry_run:
-        found = plan(resolved)
-        rows = [
-            (key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()
-        ]
-        output.result(found, lines(rows), str(found["parameters"]))
+        dry_run_of(output, lambda: plan(resolved))
         return
     _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved)
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number
-
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
+from .dry_run import dry_run_of
 from .options import MODEL, parameters, tree_of, with_options
 from .stopping import Stopper
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
@@ -32,7 +31,6 @@ __all__ = [
     "output_of_first",
     "register",
     "say_group",
-    "say_plan",
     "say_stopped",
     "settled",
     "trees",
@@ -77,7 +75,11 @@ def train(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -99,7 +101,9 @@ def train(
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), out)
     if dry_run:
-        say_plan(output, resolved, tables)
+        from ..runs.plan import plan
+
+        dry_run_of(output, lambda: plan(resolved, tables))
         return
     folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     if resolved.data.folds is not None and resolved.data.fold is None:
@@ -160,15 +164,6 @@ def settled(
         refuse(out)  # before the rows are read
     tables = read_tables(data)
     return choose(*given, tables=tables, on_note=output.note), tables
-
-
-def say_plan(output: Output, config: "RunConfig", tables: "Tables | None") -> None:
-    """Prints what a run would be."""
-    from ..runs.train import plan
-
-    found = plan(config, tables)
-    rows = [(key.replace("_", " "), number(v) if isinstance(v, int) else str(v)) for key, v in found.items()]
-    output.result(found, lines(rows), str(found["parameters"]))
 
 
 @contextmanager

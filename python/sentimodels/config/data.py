@@ -155,6 +155,7 @@ class DataConfig(Section):
     stride: int = Field(default=0, ge=0, description="Number of tokens that neighbouring windows share.")
     vectors: str | None = Field(
         default=None,
-        description="File of word vectors, in GloVe's text format, to initialise the embeddings with.",
+        description="File of word vectors, in the text format of GloVe, word2vec or fastText, to initialise "
+        "the embeddings with.",
         json_schema_extra=flag("--vectors", "FILE"),
     )

@@ -1,4 +1,4 @@
-"""Readers of files whose rows are lines: plain texts, Kaggle phrases, SST-2, rt-polarity; and folders.
+"""Readers of files whose rows are lines: texts alone, Kaggle, SST-2, fastText, rt-polarity; and folders.
 
 Not for files with quoting or named columns (`columns.py`). Lines end at LF only: a
 phrase may hold U+0085 or a no-break space. Nothing is a missing value: "None" and
@@ -13,6 +13,8 @@ from .opening import TextFile, hash_hashes, open_text, plain_suffix
 from .row_buffer import Rows
 
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
+# A label of fastText's files.
+_LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
 _REVIEW = re.compile(r"(\d+)_(\d+)\.txt$")
 
@@ -67,6 +69,33 @@ def read_plain(file: TextFile, rows: Rows) -> None:
         if not line.strip():
             rows.pass_over()
         elif not rows.add(line):
+            return
+
+
+def is_fasttext(first_lines: list[str]) -> bool:
+    """Whether every line has a label as fastText writes it."""
+    return bool(first_lines) and all(_LABEL.search(line) for line in first_lines if line.strip())
+
+
+def read_fasttext(file: TextFile, rows: Rows) -> None:
+    """Reads `__label__NAME text`, the label at any place of the line; empty lines are passed over.
+
+    Raises:
+        DataError: if a line has several labels, or none where that is an error.
+    """
+    for number, line in enumerate(file.lines(), 1):
+        if not line.strip():
+            rows.pass_over()
+            continue
+        found = list(_LABEL.finditer(line))
+        if len(found) > 1:
+            names = ", ".join(one[1] for one in found[:5])
+            raise DataError(
+                f"{rows.path}: line {number}: {len(found)} labels ({names}); a text has one class here: keep "
+                "one label a line"
+            )
+        label, text = (found[0][1], _LABEL.sub("", line)) if found else ("", line)
+        if not rows.add(text.strip(), label, line=number):
             return
 
 

@@ -12,7 +12,9 @@ from ..errors import DataError
 from .columns import Columns, read_json_lines, read_parquet, read_separated
 from .lines import (
     KAGGLE_HEADER,
+    is_fasttext,
     label_side,
+    read_fasttext,
     read_pairs,
     read_phrases,
     read_plain,
@@ -32,6 +34,7 @@ FORMATS = {
     "sst-phrases": "Stanford trees, one row a phrase",
     "sst-binary": "Stanford trees, one row a sentence, labels 0 and 1, neutral left out",
     "pairs": "sentence TAB label without header, as SST-2",
+    "fasttext": "__label__NAME text, one a line, as fastText",
     "polarity": "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
     "reviews": "a folder with pos/ and neg/, one file a review, as IMDB",
     "csv": "comma-separated with a header",
@@ -70,6 +73,8 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
         return "phrases"
     if head.startswith("(") and head.endswith(")"):
         return "sst"
+    if is_fasttext(first):
+        return "fasttext"
     if label_side(first) is not None:
         return "pairs"
     if len(fields) > 1:
@@ -194,6 +199,8 @@ def _read_rows(
             read_pairs(file, rows, side or 0)
         case "lines":
             read_plain(file, rows)
+        case "fasttext":
+            read_fasttext(file, rows)
         case "jsonl":
             read_json_lines(file, rows, asked, clean=clean)
         case "csv" | "tsv":

@@ -22,7 +22,7 @@ from .evaluating import evaluating, loss_scores
 from .model import CausalModel
 from .parts import Part
 
-__all__ = ["NextToken", "Rows", "rows_of"]
+__all__ = ["NextToken", "Rows", "rows_at_once", "rows_of"]
 
 
 # Tokens whose states two cores keep in their caches: about a megabyte each at a width of 256.
@@ -59,6 +59,11 @@ def rows_of(part: Part, numbers: list[int], *, once: bool = False) -> Rows:
     return Rows(torch.from_numpy(ids[:, :-1]), torch.from_numpy(targets), int((targets != IGNORED).sum()))
 
 
+def rows_at_once(n_rows: int, n_tokens: int, device: torch.device) -> int:
+    """Returns how many rows of so many tokens go through the model at once."""
+    return n_rows if device.type != "cpu" else min(n_rows, max(1, _CACHED // n_tokens))
+
+
 class NextToken:
     """Each token from those before it.
 
@@ -82,8 +87,7 @@ class NextToken:
 
     def pieces(self, batch: Rows, device: torch.device) -> Iterator[Rows]:
         """Yields some rows at a time on a CPU: what a block computes then stays in its cache."""
-        n_rows, n_tokens = batch.ids.shape
-        size = n_rows if device.type != "cpu" else max(1, _CACHED // n_tokens)
+        size = rows_at_once(batch.ids.shape[0], batch.ids.shape[1], device)
         for ids, targets in zip(batch.ids.split(size), batch.targets.split(size), strict=True):
             yield Rows(ids, targets, int((targets != IGNORED).sum()))
 

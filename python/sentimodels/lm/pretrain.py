@@ -44,7 +44,7 @@ from .model import LanguageModule, build_language_model
 from .next_token import NextToken
 from .special import masked_tokens
 
-__all__ = ["TOKENS", "plan", "pretrain", "resume_pretraining"]
+__all__ = ["TOKENS", "pretrain", "resume_pretraining"]
 
 # The folder of a run that holds its rows while it goes on.
 TOKENS = "tokens"
@@ -336,24 +336,3 @@ def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]
             f"{facts.left_out:,} lines or documents were left out: they are sentences of SST dev or test, "
             "which nothing may train on"
         )
-
-
-def plan(config: LanguageConfig) -> dict[str, Any]:
-    """Returns what `pretrain` would build, without reading the corpus: parameters, tokens of a step."""
-    vocab_size = config.data.vocab_size
-    if config.data.tokenizer is not None:
-        vocab_size = Tokenizer.from_file(config.data.tokenizer).vocab_size
-    with torch.device("meta"):
-        module = build_language_model(config, vocab_size)
-    train = config.train
-    return {
-        "arch": config.arch,
-        "preset": config.preset,
-        "vocabulary": vocab_size,
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "parameters_of_blocks": sum(
-            value.numel() for name, value in module.backbone.named_parameters() if "embedding" not in name
-        ),
-        "tokens_of_a_step": (train.batch_size or 1) * train.accumulate * config.data.context,
-        **{name: getattr(train, name) for name in ("tokens", "max_steps", "epochs") if getattr(train, name)},
-    }

@@ -31,7 +31,17 @@ from .directory import load_config
 from .start import encoder_of_start
 from .tables import Tables
 
-__all__ = ["AUTO", "BUDGET", "Texts", "choose", "order", "without_architecture"]
+__all__ = [
+    "AUTO",
+    "BUDGET",
+    "Texts",
+    "choose",
+    "estimate",
+    "is_fitted",
+    "order",
+    "seconds_of_fit",
+    "without_architecture",
+]
 
 AUTO = "auto"
 # Seconds, when none are named.
@@ -199,19 +209,29 @@ def estimate(config: RunConfig, tables: Tables) -> float:
 
 
 def _estimate(config: RunConfig, tables: Tables) -> float:
-    clock = time.process_time if device_of(config.train.device).type == "cpu" else time.perf_counter
     whole = tables.train
     rows = np.linspace(0, len(whole) - 1, min(len(whole), _FITTED_ROWS)).astype(int)
     few = whole.take(rows[::4])
-    if not config.train.epochs and config.train.epochs is not None:
-        first, then = (_fitted(config, table, tables, clock) for table in (few, whole.take(rows)))
+    if is_fitted(config):
+        first, then = (seconds_of_fit(config, table, tables) for table in (few, whole.take(rows)))
         a_row = max(0.0, then - first) / max(1, len(rows) - len(few))
         return then + a_row * (len(whole) - len(rows))
-    return _stepped(config, whole.take(rows), tables, clock)
+    return _stepped(config, whole.take(rows), tables)
 
 
-def _fitted(config: RunConfig, table: Table, tables: Tables, clock: Callable[[], float]) -> float:
+def is_fitted(config: RunConfig) -> bool:
+    """Whether a run learns by one fit, without steps."""
+    return config.train.epochs == 0
+
+
+def _clock(config: RunConfig) -> Callable[[], float]:
+    """Returns what tells the seconds of CPU, or of the clock on another device."""
+    return time.process_time if device_of(config.train.device).type == "cpu" else time.perf_counter
+
+
+def seconds_of_fit(config: RunConfig, table: Table, tables: Tables) -> float:
     """Returns the seconds that encoding and fitting some rows take."""
+    clock = _clock(config)
     began = clock()
     encoder = encoder_for(config, table.texts)
     encoded = encoder.encode(table.texts)
@@ -221,8 +241,9 @@ def _fitted(config: RunConfig, table: Table, tables: Tables, clock: Callable[[],
     return clock() - began
 
 
-def _stepped(config: RunConfig, table: Table, tables: Tables, clock: Callable[[], float]) -> float:
+def _stepped(config: RunConfig, table: Table, tables: Tables) -> float:
     """Returns the seconds that all steps take, by the time of a few."""
+    clock = _clock(config)
     began = clock()
     encoder = encoder_of_start(config) or encoder_for(config, table.texts)
     encoded = encoder.encode(table.texts)

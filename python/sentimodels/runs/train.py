@@ -364,22 +364,3 @@ def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperatu
     ends = intervals(answered, n_replicates=_REPLICATES)
     found = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
     return {**scores(answered), "ece_before": before["ece"], "intervals": found}
-
-
-def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
-    """Returns what `train` would do, without training: rows, tokens, parameters, steps."""
-    tables = tables or read_tables(config)
-    encoder = encoder_for(config, tables.train.texts)
-    encoded = encoder.encode(tables.train.texts)
-    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
-    return {
-        "arch": config.arch,
-        "train_rows": len(tables.train),
-        "valid_rows": 0 if tables.valid is None else len(tables.valid),
-        "labels": ", ".join(f"{name} {count:,}" for name, count in tables.counts().items()),
-        "vocabulary": encoder.vocab_size,
-        "tokens": int(encoded.lengths.sum()),
-        "texts_cut": encoded.n_cut,
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "steps": config.train.course(len(encoded)).steps,
-    }

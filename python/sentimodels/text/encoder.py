@@ -224,7 +224,9 @@ def load_encoder(folder: Path, config: RunConfig) -> TextEncoder:
 
 
 def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:
-    """Reads word vectors (GloVe text: a word, then its numbers) for the tokens that are words.
+    """Reads word vectors (a line has a word, then its numbers) for the tokens that are words.
+
+    The text formats of GloVe, word2vec and fastText; the last two begin with a line of two counts.
 
     Returns:
         Vectors (V, D), zeros where there is none, and how many tokens have one.
@@ -241,6 +243,8 @@ def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:
     with open_text(path) as file:
         for number, line in enumerate(file.lines(), 1):
             word, _, rest = line.rstrip().partition(" ")
+            if number == 1 and word.isdecimal() and rest.isdecimal():
+                continue  # how many words, how many numbers
             if not width:
                 width = len(rest.split())
                 if width < 2:

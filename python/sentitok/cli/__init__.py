@@ -21,4 +21,4 @@ def main() -> None:
 def _main() -> None:
     from .app import app
 
-    app()
+    app(prog_name="sentitok")

@@ -10,6 +10,7 @@ process as a whole (SIGTERM, closed streams) is in `process.py`.
 import contextlib
 import errno
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -168,7 +169,9 @@ def _cut_messages() -> Iterator[None]:
     try:
         yield
     except _WRONG_CALL as error:
-        error.message = told(error.message)
+        # A call without anything is answered with the help, which is no value of anybody's.
+        if error.ctx is None or error.message != error.ctx.get_help():
+            error.message = told(error.message)
         raise
 
 
@@ -205,7 +208,7 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        if on_terminal():
+        if on_terminal() or f"_{self.program.upper()}_COMPLETE" in os.environ:
             self._keep_brackets()
         readers = _plain_readers(self.callback) if self.callback is not None else {}
         params: list[Any] = list(self.params)

@@ -164,19 +164,33 @@ def peak_memory() -> int | None:
     On Linux not from `getrusage`, whose figure begins with that of the process that
     started this one.
     """
-    try:
-        with open("/proc/self/status", encoding="utf-8") as status:
-            for line in status:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+    found = _from_status("VmHWM:")
+    if found is not None:
+        return found
     try:
         import resource
     except ImportError:  # Windows
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def memory_now() -> int | None:
+    """Returns the memory of this process in bytes; the peak where the system tells no more."""
+    found = _from_status("VmRSS:")
+    return peak_memory() if found is None else found
+
+
+def _from_status(name: str) -> int | None:
+    """Returns a number of bytes that Linux tells of this process."""
+    try:
+        with open("/proc/self/status", encoding="utf-8") as status:
+            for line in status:
+                if line.startswith(name):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
 
 
 def lines(pairs: Sequence[tuple[str, str]]) -> str:

@@ -134,7 +134,7 @@ def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: 
             found.setdefault(label, {}).setdefault(type(handle), handle)
     if len(found) < least:
         return
-    handles = [tuple(kinds.values()) for kinds in found.values()]
+    handles: list[Any] = [tuple(kinds.values()) for kinds in found.values()]
     look: dict[str, Any] = {"loc": "outside right center", "fontsize": "small"}
     if not beside:
         # A letter is about a twelfth of an inch wide, and what stands before it half an inch.

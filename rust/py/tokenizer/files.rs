@@ -9,6 +9,7 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString, PyTuple};
 
 use super::super::added_token::{PyAddedToken, new_tokens};
 use super::super::error::{entry, warn};
+use super::super::html;
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
 use super::super::pre_tokenizer::PyPreTokenizer;
@@ -22,6 +23,11 @@ use crate::format::bert_vocab::CleanUp;
 use crate::format::{Format, sentencepiece_tokenizer, tiktoken};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
+
+/// How many tokens a notebook shows of a tokenizer.
+const LAST: usize = 32;
+/// How many ids it looks at for them.
+const MOST_IDS: usize = 4_096;
 
 #[pymethods]
 impl PyTokenizer {
@@ -286,6 +292,34 @@ impl PyTokenizer {
             let size = self.tokenizer.n_tokens();
             let model = self.tokenizer.model().name();
             Ok(format!("Tokenizer({model}, {size} tokens, {name}, {})", &self.hash(py)?[..12]))
+        })
+    }
+
+    /// What it is, with special tokens and the last ones in colour, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        entry(|| {
+            let Self { tokenizer, .. } = self;
+            let of = |id: TokenId| (id, tokenizer.id_to_bytes(id).unwrap_or_default().to_vec());
+            let pipeline = tokenizer.pipeline();
+            let mut values = vec![
+                ("model", tokenizer.model().name().to_owned()),
+                ("tokens", tokenizer.n_tokens().to_string()),
+                ("pre-tokenizer", pipeline.pre_tokenizer.name().to_owned()),
+            ];
+            if let Some(steps) = &pipeline.normalizer {
+                values.push(("normalizer", serde_json::to_string(steps).unwrap_or_default()));
+            }
+            values.push(("lossless", if tokenizer.is_lossless() { "yes" } else { "no" }.to_owned()));
+            values.push(("fingerprint", self.hash(py)?.to_owned()));
+            let special = tokenizer.added_tokens().iter().filter(|token| token.special);
+            let special: Vec<_> = special.map(|token| of(token.id)).collect();
+            // Of a trained tokenizer the last tokens are the rarest that it has. Gaps between ids may be long.
+            let ids = (0..=tokenizer.max_id()).rev().take(MOST_IDS);
+            let last = ids.filter(|&id| tokenizer.id_to_bytes(id).is_some()).take(LAST).map(of);
+            let mut last: Vec<_> = last.collect();
+            last.reverse();
+            let parts = [("special tokens", special), ("last tokens", last)];
+            Ok(html::facts(&values, parts.into_iter().filter(|(_, tokens)| !tokens.is_empty())))
         })
     }
 

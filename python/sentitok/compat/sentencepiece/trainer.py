@@ -198,8 +198,8 @@ class _Options:
         is_suffix = bool(self.arguments.get("treat_whitespace_as_suffix", False))
         if is_suffix and (self.rules is not None or self["normalization_rule_tsv"]):
             raise RuntimeError(
-                "treat_whitespace_as_suffix=True goes with the rules that have names, not with rules of one's "
-                "own; give normalization_rule_name"
+                "treat_whitespace_as_suffix=True goes with rules that have names, not with one's own; "
+                "give normalization_rule_name"
             )
         if self.rules is not None:
             return self.rules.normalizer

@@ -1,0 +1,110 @@
+"""`plan`: what `pretrain` would build, and about what it would take, before the corpus is read.
+
+Not for training. A few rows of any tokens go forward and backward through the model, and time and memory
+are drawn out to the whole run; a model that is too large for that has no estimate, but its arithmetic.
+"""
+
+import os
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sentitok import Tokenizer
+
+from ..config import LanguageConfig, MaskedConfig
+from ..heads.cross_entropy import IGNORED
+from ..layers.recompute import set_recompute
+from ..training.device import device_of
+from ..training.needs import kept_bytes, state_bytes
+from ..training.throughput import working_parameters
+from .model import CausalModel, LanguageModule, build_language_model
+from .next_token import rows_at_once
+
+__all__ = ["plan"]
+
+# Operations of the rows that are tried, at most: a few seconds of two cores.
+_MOST_OPERATIONS = 2e11
+# Times that they are, of which the quickest counts; the first prepares what the others use.
+_TRIES = 3
+
+
+def plan(config: LanguageConfig) -> dict[str, Any]:
+    """Returns what `pretrain` would build: parameters, tokens; about how long, in how much memory.
+
+    `seconds` are of the clock, without validation; `memory_bytes` come to what the program itself takes.
+    Both are left out where the model is too large to be tried here, and `seconds` where the length of the
+    corpus decides.
+    """
+    vocab_size = config.data.vocab_size
+    if config.data.tokenizer is not None:
+        vocab_size = Tokenizer.from_file(config.data.tokenizer).vocab_size
+    with torch.device("meta"):
+        module = build_language_model(config, vocab_size)
+    train = config.train
+    a_step = (train.batch_size or 1) * train.accumulate * config.data.context
+    found: dict[str, Any] = {
+        "arch": config.arch,
+        "preset": config.preset,
+        "vocabulary": vocab_size,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "parameters_of_blocks": sum(
+            value.numel() for name, value in module.backbone.named_parameters() if "embedding" not in name
+        ),
+        "tokens_of_a_step": a_step,
+        **{name: getattr(train, name) for name in ("tokens", "max_steps", "epochs") if getattr(train, name)},
+        "operations_of_a_token": 6 * working_parameters(module),
+    }
+    budgets = [] if train.tokens is None else [train.tokens]
+    if train.max_steps is not None:
+        budgets.append(train.max_steps * a_step)
+    state = state_bytes(module, config.optim, train)
+    a_row = 6.0 * working_parameters(module) * config.data.context
+    if a_row > _MOST_OPERATIONS or state > _memory() / 2:
+        return found
+    seconds_of_token, kept = _tried(config, vocab_size, int(_MOST_OPERATIONS / a_row))
+    if budgets:
+        found["seconds"] = round(min(budgets) * seconds_of_token, 1)
+    found["memory_bytes"] = state + kept
+    return found
+
+
+def _memory() -> float:
+    """Returns the bytes of memory of this machine, where it says."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # Windows
+        return float("inf")
+
+
+def _tried(config: LanguageConfig, vocab_size: int, most_rows: int) -> tuple[float, int]:
+    """Returns the seconds of a token of training, and the bytes that rows at once keep for the way back."""
+    device, context = device_of(config.train.device), config.data.context
+    if config.train.threads is not None:
+        torch.set_num_threads(config.train.threads)
+    module = build_language_model(config, vocab_size).to(device).train()
+    set_recompute(module, config.train.recompute)
+    wanted = rows_at_once(config.train.batch_size or 1, context, device)
+    n_rows = max(1, min(wanted, most_rows))
+    ids = torch.randint(vocab_size, (n_rows, context), device=device)
+    rate = config.task.rate if isinstance(config.task, MaskedConfig) else 1.0
+    targets = ids.masked_fill(torch.rand(ids.shape, device=device) >= rate, IGNORED)
+    kept = kept_bytes(module, lambda: _loss(module, ids, targets)) * wanted // n_rows
+    taken = []
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        _loss(module, ids, targets).backward()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        taken.append(time.perf_counter() - began)
+        module.zero_grad(set_to_none=True)
+    return min(taken) / ids.numel(), kept
+
+
+def _loss(module: LanguageModule, ids: Tensor, targets: Tensor) -> Tensor:
+    """Returns the loss of rows (B, T), summed."""
+    states = module(input_ids=ids)
+    if isinstance(module, CausalModel):
+        return module.head.summed_loss(states, targets, module.backbone)
+    return module.head.loss(states, targets, module.backbone).sum()

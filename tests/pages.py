@@ -1,0 +1,150 @@
+"""The pages whose commands and Python are run, and what runs them.
+
+A block of commands (`console`) has lines `$ command`, each followed by its output, or by part of it. What
+differs from run to run is not compared, and of what `senti` prints only the words are: its numbers are
+those of a trained model, and differ a little from machine to machine.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from commands import start
+from web_server import Client
+
+ROOT = Path(__file__).resolve().parent.parent
+# Each in a folder of its own, in order: a later block uses what an earlier one wrote.
+PAGES = {
+    "readme": ROOT / "README.md",
+    **{name: ROOT / "docs" / f"{name}.md" for name in ("senti", "tutorial", "switching-classifiers")},
+}
+
+# What differs between two runs or two machines.
+VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
+NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Returns the blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+
+
+def commands(block: str) -> list[tuple[str, list[str]]]:
+    """Returns each command of a block with its output."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.strip():
+            found[-1][1].append(line.rstrip())
+    return found
+
+
+def words(line: str) -> str:
+    """A line without its numbers and the spaces between columns."""
+    return NUMBER.sub(" ", line).strip()
+
+
+def target(command: str) -> str:
+    """`make demo   # words` -> `demo`."""
+    return command.split("#")[0].split()[1]
+
+
+def prepare(folder: Path) -> None:
+    """Has a page's paths lead somewhere in a folder, and puts the commands there."""
+    (folder / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
+    (folder / "bin").mkdir()
+    for name, package in (("sentitok", "sentitok.cli"), ("senti", "sentimodels.cli")):
+        command = folder / "bin" / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {package} "$@"\n')
+        command.chmod(0o755)
+
+
+def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
+    """Runs commands in order; a server runs until the first command that asks it nothing."""
+    with ExitStack() as open_server:
+        client: Client | None = None
+        for command, output in found:
+            program = command.split()[0]
+            if program == "curl":
+                if client is not None:  # else there is no PyTorch, and so no server
+                    ask(client, command, output)
+                continue
+            open_server.close()
+            client = None
+            if program == "make":  # these set up .venv, test and measure for minutes: the target must exist
+                subprocess.run(["make", "-n", target(command)], cwd=ROOT, check=True, capture_output=True)
+            elif program == "pip":
+                check_extras(command)
+            elif "senti " in command and find_spec("torch") is None:
+                continue  # no PyTorch for this Python, so no `senti`
+            elif re.match(r"(senti|sentitok) serve ", command):
+                if find_spec("starlette") is not None:
+                    client = open_server.enter_context(server(command, output, folder))
+            else:
+                run_one(command, output, folder)
+
+
+def run_one(command: str, output: list[str], folder: Path) -> None:
+    """Runs a command of the shell, and compares what it prints with what is shown."""
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    if "senti " in command:
+        printed, output = [words(line) for line in printed], [words(line) for line in output]
+    missing = [line for line in output if not VOLATILE.search(line) and line not in printed]
+    assert not missing, f"{command}\n{done.stdout}"
+
+
+def check_extras(command: str) -> None:
+    """Checks `pip install "NAME[extra,...]"`: the extras are there, and bring the page and PyTorch."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    (named,) = re.findall(r"\[(.+)\]", command)
+    brought = {re.split(r"\W", one)[0] for extra in named.split(",") for one in extras[extra]}
+    assert {"torch", "starlette", "uvicorn"} <= brought
+
+
+@contextmanager
+def server(command: str, output: list[str], folder: Path) -> Iterator[Client]:
+    """Runs a server on a free port, compares what it says, and stops it as Ctrl-C does."""
+    program, line = command.split(maxsplit=1)
+    with start(f"{line} --port 0", program=program, cwd=folder) as process:
+        try:
+            assert process.stdout is not None
+            said = [process.stdout.readline().decode().rstrip() for _ in output]
+            port = next((urlsplit(one.split()[-1]).port for one in said if "http://" in one), None)
+            assert port, (said, process.stderr.read() if process.stderr else "")
+            assert [one.replace(f":{port}/", ":8000/") for one in said] == output
+            yield Client(port)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def ask(client: Client, command: str, output: list[str]) -> None:
+    """Does what a line with `curl` does; the answer has at least the fields and words that are shown."""
+    given = [word for word in shlex.split(command)[1:] if not word.startswith("-")]
+    answer = client.json(given[0].removeprefix("localhost:8000"), *map(json.loads, given[1:]))
+    for line in output:
+        shown = json.loads(line)
+        part = {name: answer[name] for name in shown}
+        assert words(json.dumps(part)) == words(json.dumps(shown)), answer
