@@ -90,7 +90,7 @@ ROOMS: dict[str, set[str]] = {
     "leave_one_out": {"errors", "data", "text", "classifier"},
     "attribution": {"errors", "data", "text", "layers", "models", "classifier"},
     # graphs for other programs; its reader needs no torch
-    "onnx": {"errors", "data", "text", "layers", "models", "runs", "classifier"},
+    "onnx": {"config", "errors", "data", "text", "layers", "models", "runs", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
     "web": {
         "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",

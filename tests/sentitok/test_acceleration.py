@@ -242,14 +242,31 @@ def test_other_calls() -> None:
             same(first, second, call)
 
 
+def cut_calls(length: int) -> list[Callable[[Any], Any]]:
+    """Calls that cut texts, pairs and windows."""
+    cut = {"truncation": True, "max_length": length}
+    pairs = {"truncation": "only_second", "max_length": length + 40, "stride": 2}
+    return [
+        lambda t: t(TEXTS, **cut),
+        lambda t: t(TEXTS[0], **cut),
+        lambda t: t(TEXTS, TEXTS[::-1], **cut),
+        lambda t: t(TEXTS, stride=1, return_overflowing_tokens=True, **cut),
+        lambda t: t(TEXTS, TEXTS[::-1], return_overflowing_tokens=True, return_token_type_ids=False, **pairs),
+    ]
+
+
 def test_sides_and_too_long(caplog: pytest.LogCaptureFixture) -> None:
     first, second = pair_of("RoBERTa", pad_token="<pad>", padding_side="left", truncation_side="left")
     same(first, second, lambda t: t(TEXTS, padding=True))
     with caplog.at_level(logging.INFO, "sentitok.acceleration"):
-        same(first, second, lambda t: t(TEXTS, truncation=True, max_length=8))
-        second(TEXTS, truncation=True, max_length=8)
+        for length in (3, 5, 8, 13):
+            for call in cut_calls(length):
+                same(first, second, call)
+        assert not [record for record in caplog.records if record.name == "sentitok.acceleration"]
+        same(first, second, lambda t: t(TEXTS, return_offsets_mapping=True))
+        second(TEXTS, return_offsets_mapping=True)
     assert [record.getMessage() for record in caplog.records if record.name == "sentitok.acceleration"] == [
-        "calls with truncation_side='left' run in transformers as before"
+        "calls with return_offsets_mapping=True run in transformers as before"
     ]
     first, second = pair_of("RoBERTa", model_max_length=5)
     for tokenizer in (first, second):

@@ -1,7 +1,7 @@
 """`encoded`: a call of transformers' answered by `sentitok.Tokenizer`, as transformers answers it.
 
-What is not answered gives `None`, and the original path is taken: offsets, truncation from the
-left, special tokens as text, tensors that cannot be made, and arguments that are wrong.
+What is not answered gives `None`, and the original path is taken: offsets, special tokens as text,
+tensors that cannot be made, and arguments that are wrong.
 
 Source of what the options mean: transformers 5, `tokenization_utils_tokenizers.py` (`_encode_plus`)
 and tokenizers 0.23, `utils/padding.rs`.
@@ -108,8 +108,6 @@ def _not_ours(tokenizer: Any, running: Running, tensors: Any, options: dict[str,
         return "return_offsets_mapping=True"
     if tensors is not None and tensors not in _TENSORS:
         return f"return_tensors={shown(tensors)}"
-    if truncates and tokenizer.truncation_side != "right":
-        return f"truncation_side={shown(tokenizer.truncation_side)}"
     windows = truncates and options.get("return_overflowing_tokens")
     if windows and not running.types_are_places and _is_asked("token_type_ids", tokenizer, options):
         return "windows of texts whose type ids are not 0 and 1"
@@ -207,6 +205,7 @@ def _rows(
             add_special_tokens=adds,
             specials="all",
             truncation=truncation,
+            truncation_side=tokenizer.truncation_side,
             is_split_into_words=given.are_words,
             errors="strict",
         )
@@ -218,6 +217,7 @@ def _rows(
             specials="all",
             max_tokens=limit,
             truncation=truncation,
+            truncation_side=tokenizer.truncation_side,
             errors="strict",
         )
     return ours.encode_batch(
@@ -227,6 +227,7 @@ def _rows(
         specials="all",
         max_tokens=limit,
         truncation=truncation,
+        truncation_side=tokenizer.truncation_side,
         is_split_into_words=given.are_words,
         errors="strict",
     )
