@@ -86,15 +86,15 @@ impl Table {
 
     /// The same in blocks of as many ids as `buffer` has room for.
     #[inline]
-    fn push_blocks(
+    fn push_blocks<const N: usize>(
         &self,
         ids: &[TokenId],
-        buffer: &mut [u8],
+        buffer: &mut [u8; N],
         out: &mut Vec<u8>,
     ) -> Result<usize, TryReserveError> {
         let mut done = 0;
         while done < ids.len() {
-            let block = &ids[done..ids.len().min(done + buffer.len() / WIDTH)];
+            let block = &ids[done..ids.len().min(done + N / WIDTH)];
             let (mut n, mut at) = (0, 0);
             let mut odd = None;
             for &id in block {
