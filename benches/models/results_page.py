@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import claims
+import translations
 from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
 from result import ROOT
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
@@ -312,6 +313,8 @@ def page(found: Results, chosen: str | None) -> str:
             "## Which claims hold",
             CLAIMS,
             claims.claims(found),
+            "## Translation",
+            translations.part(),
             "## Not measured",
             "What has no result that counts. Planned minutes are plans, not measurements.",
             unmeasured_table(found),

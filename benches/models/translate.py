@@ -15,10 +15,12 @@ import json
 import os
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from result import RESULTS, ROOT, digest, git, load, write
+from result import ROOT, digest, git, load, write
+from translations import BAR, HOUR, TARGET
 
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel
@@ -29,14 +31,22 @@ from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import versions
 
 RECIPE = Path(__file__).with_name("multi30k.toml")
-TARGET = RESULTS / "translation.json"
-# BLEU to reach on the test pairs, and the seconds of an hour.
-BAR, HOUR = 30.0, 3600.0
+
+
+def data() -> Path:
+    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
 
 
 def files(part: str) -> list[str]:
-    folder = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")) / "multi30k-en-de"
-    return [str(folder / f"{part}.{side}.gz") for side in ("en", "de")]
+    return [str(data() / "multi30k-en-de" / f"{part}.{side}.gz") for side in ("en", "de")]
+
+
+def settings(config: TranslationConfig) -> dict[str, Any]:
+    """Returns the configuration, its files by their names among the data."""
+    tree = config.tree()
+    for part in ("train", "valid"):
+        tree["data"][part] = [Path(file).relative_to(data()).as_posix() for file in tree["data"][part]]
+    return tree
 
 
 def configured(seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
@@ -99,12 +109,13 @@ def test(run: Path, before: float | None, command: str, **given: Any) -> None:
     print(
         f"bar of {BAR:g}: {'met' if scores['bleu'] >= BAR else 'missed'}; signatures: {scores['signatures']}"
     )
-    tree = config.tree()
+    tree = settings(config)
     write(TARGET, {
         "set": "multi30k", "row": "seq2seq", "config": tree, "config_sha256": digest(tree),
         "dev": about["valid"], "test": scores, "fit": about["fit"], "parameters": about["parameters"],
         "seconds": about["seconds"], "bar": BAR, "git": git("rev-parse", "HEAD"), "versions": versions(),
         "load": [before, load()], "command": command,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
     })  # fmt: skip
 
 

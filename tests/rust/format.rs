@@ -177,7 +177,11 @@ fn errors_name_the_place_and_what_was_found() {
             &["$.normalizer.normalizers[0]", "\"X\""],
         ),
         (set("/pre_tokenizer", json!({"type": "X"})), &["$.pre_tokenizer", "\"X\"", "Whitespace"]),
-        (set("/pre_tokenizer", json!({"type": "ByteLevel"})), &["$.pre_tokenizer", "add_prefix_space"]),
+        (set("/pre_tokenizer", json!({"type": "ByteLevel"})), &["$.pre_tokenizer", "trim_offsets"]),
+        (
+            set("/pre_tokenizer", json!({"type": "ByteLevel", "trim_offsets": true})),
+            &["$.pre_tokenizer", "add_prefix_space"],
+        ),
         (
             set(
                 "/pre_tokenizer",

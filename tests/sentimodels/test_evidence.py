@@ -35,6 +35,7 @@ def bench() -> Any:
             "parts",
             "claims",
             "results_page",
+            "translations",
             "run_all",
             "train_one",
             "mixtures",
@@ -365,3 +366,17 @@ def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
     guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
     assert bench.results_page.between(guide, bench.results_page.guide_table(found)) == guide
+
+
+def test_translation_is_met_or_missed(bench: Any, tmp_path: Path) -> None:
+    part = bench.translations.part
+    assert "not measured" in part(tmp_path / "none.json").lower()
+    found = json.loads(bench.translations.TARGET.read_text("utf-8"))
+    assert not any(
+        name.startswith("/") for side in ("train", "valid") for name in found["config"]["data"][side]
+    )
+    path = tmp_path / "translation.json"
+    for bleu, seconds, word in ((30.0, 3600.0, "met"), (29.9, 10.0, "missed"), (40.0, 3601.0, "missed")):
+        found["test"]["bleu"], found["fit"]["seconds"] = bleu, seconds
+        path.write_text(json.dumps(found), encoding="utf-8")
+        assert f"after at most an hour | {word} |" in part(path)

@@ -246,12 +246,13 @@ def cut_calls(length: int) -> list[Callable[[Any], Any]]:
     """Calls that cut texts, pairs and windows."""
     cut = {"truncation": True, "max_length": length}
     pairs = {"truncation": "only_second", "max_length": length + 40, "stride": 2}
+    windows = {"return_overflowing_tokens": True, "return_token_type_ids": False}
     return [
         lambda t: t(TEXTS, **cut),
         lambda t: t(TEXTS[0], **cut),
         lambda t: t(TEXTS, TEXTS[::-1], **cut),
-        lambda t: t(TEXTS, stride=1, return_overflowing_tokens=True, **cut),
-        lambda t: t(TEXTS, TEXTS[::-1], return_overflowing_tokens=True, return_token_type_ids=False, **pairs),
+        lambda t: t(TEXTS, stride=1, **windows, **cut),
+        lambda t: t(TEXTS, TEXTS[::-1], **windows, **pairs),
     ]
 
 

@@ -375,5 +375,5 @@ def test_values_in_messages_are_short(tokenizer: Tokenizer) -> None:
 def test_convert_reads_its_options_without_verify(more: str, folder: Path) -> None:
     code, _, err = run(f"convert tokenizer.json unwritten.json {more}", cwd=folder)
     assert code == 2, err
-    assert "foo" in err or "csv:COLUMN" in err
+    assert "foo" in err or "name the column of text, as in csv:text" in err
     assert not (folder / "unwritten.json").exists()

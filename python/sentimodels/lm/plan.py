@@ -16,8 +16,8 @@ from sentitok import Tokenizer
 from ..config import LanguageConfig, MaskedConfig
 from ..heads.cross_entropy import IGNORED
 from ..layers.recompute import set_recompute
+from ..runs.needs import kept_bytes, state_bytes
 from ..training.device import device_of
-from ..training.needs import kept_bytes, state_bytes
 from ..training.throughput import working_parameters
 from .model import CausalModel, LanguageModule, build_language_model
 from .next_token import rows_at_once

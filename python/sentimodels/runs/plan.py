@@ -15,9 +15,9 @@ from ..models import build
 from ..tasks.class_weights import settled
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
-from ..training.needs import kept_bytes, state_bytes
 from ..training.task import counted
 from .auto import estimate, is_fitted, seconds_of_fit
+from .needs import kept_bytes, state_bytes
 from .tables import Tables, read_tables
 
 __all__ = ["plan"]

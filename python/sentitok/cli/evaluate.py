@@ -214,7 +214,6 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "sentitok eval tokenizer.json corpus.txt",
-            "sentitok eval tokenizer.json merged.json corpus.txt --json",
             "sentitok eval tokenizer.json merged.json corpus.txt --plot eval.svg",
             "sentitok eval ranks.tiktoken corpus.txt --pattern gpt2",
         ),
