@@ -237,8 +237,13 @@ def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:
     cells: Sequence[str] = ["-", "-"]
     if encoding.python_of(rival):
         ids = str(Path(job["folder"]) / "counted.npz")
-        passes = [encoding.run({**longer, "threads": 2, "ids": ids}, rival) for _ in range(ROUNDS)]
-        theirs = median(passes, "repeat_s")
+        # With so many threads as it is fastest with.
+        theirs = min(
+            median(
+                [encoding.run({**longer, "threads": n, "ids": ids}, rival) for _ in range(ROUNDS)], "repeat_s"
+            )
+            for n in (1, 2)
+        )
         cells = [f"{text.n_bytes / 1e6 / theirs:.0f}", f"{theirs / ours:.2f}"]
     return "\n\n".join(
         [
@@ -246,7 +251,7 @@ def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:
             "Seconds to load the file and to encode 12 bytes, then the time of a pass by that of one "
             "without them.\n\n" + markdown(["tokens", "load s", "pass"], of_added),
             f"### Counting pieces, two threads, {text.name}, {megabytes(text.n_bytes)}\n\n"
-            f"Beside {rival}'s repeated pass of encoding, MB/s.\n\n"
+            f"Beside {rival}'s repeated pass of encoding, on one thread or two, as it is faster; MB/s.\n\n"
             + markdown(
                 ["counting", rival, "ours / this"],
                 [[f"{text.n_bytes / 1e6 / ours:.0f}", *cells]],
