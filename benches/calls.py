@@ -217,7 +217,9 @@ def section(folder: Path) -> str:
             + markdown(["tokenizer", "documents", "one document"], in_threads),
             "### One short text\n\nMicroseconds a call.\n\n"
             + markdown(["tokenizer", *(f"{name} bytes" for name in found[0])], of_short),
-            _added_and_counted(with_text("gpt2", texts[0]), with_text("gpt2", english), english),
+            _added_and_counted(
+                with_text("gpt2", texts[0]), with_text("gpt2", corpora.english()), corpora.english()
+            ),
         ]
     )
 

@@ -16,7 +16,7 @@ from .dry_run import dry_run_of
 from .options import MODEL, parameters, tree_of, with_options
 from .stopping import Stopper
 from .summary import summary
-from .train import output_of_first, say_stopped, trees, watched
+from .train import output_of_first, say_stopped, trees, varying_defaults, watched
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -124,15 +124,8 @@ def _run(output: Output, folder: Path, config: "RunConfig | None", baseline: boo
 def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that the configuration of a student has, by key."""
     from ..config import DistillationConfig, RunConfig
-    from ..runs.defaults import DEFAULTS
 
-    varying = {
-        f"{section}.{name}": "depends on --arch"
-        for (_, task), tree in DEFAULTS.items()
-        for section, values in tree.items()
-        for name in values
-        if task == "distillation"
-    }
+    varying = varying_defaults("distillation")
     made = parameters(RunConfig, [DistillationConfig], model=MODEL, defaults=varying)
     return ((key, parameter) for key, parameter in made if key not in _NOT_HERE)
 

@@ -34,6 +34,7 @@ __all__ = [
     "say_stopped",
     "settled",
     "trees",
+    "varying_defaults",
     "watched",
 ]
 
@@ -257,16 +258,21 @@ def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "t
 def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that a classifier's configuration has, by key."""
     from ..config import DEFAULT_TASK, TASKS, RunConfig
+
+    return parameters(RunConfig, [TASKS[DEFAULT_TASK]], model=MODEL, defaults=varying_defaults(DEFAULT_TASK))
+
+
+def varying_defaults(of_task: str) -> dict[str, str]:
+    """Returns what help says of the defaults that hang on the architecture, by key."""
     from ..runs.defaults import DEFAULTS
 
-    varying = {
+    return {
         f"{section}.{name}": "depends on --arch"
         for (_, task), tree in DEFAULTS.items()
         for section, values in tree.items()
         for name in values
-        if task == DEFAULT_TASK
+        if task == of_task
     }
-    return parameters(RunConfig, [TASKS[DEFAULT_TASK]], model=MODEL, defaults=varying)
 
 
 def register(app: typer.Typer) -> None:

@@ -85,6 +85,17 @@ MaxPieceBytes = Annotated[
         help="Maximum size of a piece, in bytes; longer ones are cut and reported. [default: no limit]",
     ),
 ]
+SpacesBehind = Annotated[
+    bool,
+    typer.Option(
+        "--spaces-behind",
+        help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
+    ),
+]
+PiecesOfSpaces = Annotated[
+    bool,
+    typer.Option("--pieces-of-spaces", help="With --method sentencepiece: let runs of spaces be pieces."),
+]
 Threads = Annotated[
     int | None,
     typer.Option(

@@ -24,7 +24,9 @@ from .train import (
     NormalizerName,
     Out,
     Pattern,
+    PiecesOfSpaces,
     Sources,
+    SpacesBehind,
     Threads,
     Vocab,
     add_counts,
@@ -152,20 +154,8 @@ def train_bpe(
             "--split-digits", help="With --method sentencepiece: make each digit a piece of its own."
         ),
     ] = False,
-    treat_whitespace_as_suffix: Annotated[
-        bool,
-        typer.Option(
-            "--spaces-behind",
-            help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
-        ),
-    ] = False,
-    allow_whitespace_only_pieces: Annotated[
-        bool,
-        typer.Option(
-            "--pieces-of-spaces",
-            help="With --method sentencepiece: let runs of spaces be pieces.",
-        ),
-    ] = False,
+    treat_whitespace_as_suffix: SpacesBehind = False,
+    allow_whitespace_only_pieces: PiecesOfSpaces = False,
     user_defined: Annotated[
         list[str] | None,
         typer.Option(

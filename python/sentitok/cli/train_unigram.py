@@ -18,7 +18,9 @@ from .train import (
     MaxPieceBytes,
     NormalizerName,
     Out,
+    PiecesOfSpaces,
     Sources,
+    SpacesBehind,
     Threads,
     Vocab,
     add_counts,
@@ -97,20 +99,8 @@ def train_unigram(
     split_digits: Annotated[
         bool, typer.Option("--split-digits", help="Make each digit a piece of its own.")
     ] = False,
-    treat_whitespace_as_suffix: Annotated[
-        bool,
-        typer.Option(
-            "--spaces-behind",
-            help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
-        ),
-    ] = False,
-    allow_whitespace_only_pieces: Annotated[
-        bool,
-        typer.Option(
-            "--pieces-of-spaces",
-            help="With --method sentencepiece: let runs of spaces be pieces.",
-        ),
-    ] = False,
+    treat_whitespace_as_suffix: SpacesBehind = False,
+    allow_whitespace_only_pieces: PiecesOfSpaces = False,
     hard_vocab_limit: Annotated[
         bool, typer.Option("--hard-vocab-limit", help="Fail if --vocab cannot be reached.")
     ] = False,
