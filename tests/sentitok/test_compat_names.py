@@ -1,5 +1,6 @@
 """Names of the libraries whose calls are here: each is here, too, or its page says what is in its place."""
 
+import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,11 @@ LIBRARIES = [
 ]
 #: What they import for themselves.
 ASIDE = {"Enum", "List", "Tuple", "Union", "csv", "importlib", "io", "os", "sys", "tokenizers"}
+
+
+#: Modules that are names of their package from the first import on, whoever imports them.
+importlib.import_module("sentencepiece.sentencepiece_model_pb2")
+importlib.import_module("sentencepiece.sentencepiece_pb2")
 
 
 def public(owner: object) -> set[str]:
