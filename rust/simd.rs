@@ -39,6 +39,12 @@ pub(crate) use self::prefetch::prefetch;
 #[derive(Clone, Copy, Debug)]
 pub struct Level(Form);
 
+/// Work that the compiler may put into vectors by itself.
+pub(crate) trait Work {
+    /// Does it; inlined wherever it is called.
+    fn run(self);
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Form {
     #[cfg(target_arch = "x86_64")]
@@ -72,6 +78,17 @@ impl Level {
         *BEST.get_or_init(|| Self::all().first().copied().unwrap_or(Self(Form::Portable)))
     }
 
+    /// Does work, compiled for this form.
+    #[inline]
+    pub(crate) fn run(self, work: impl Work) {
+        match self.0 {
+            // SAFETY: an `Avx2` exists only where the processor has what this is compiled for.
+            #[cfg(target_arch = "x86_64")]
+            Form::Avx2(proof) => unsafe { avx2::run(proof, work) },
+            Form::Portable => work.run(),
+        }
+    }
+
     /// Writes the next pieces of a text, from `at` on, and moves `at` behind
     /// them; returns how many, none only at the end of the text.
     ///
@@ -85,7 +102,7 @@ impl Level {
         out: &mut [Piece],
     ) -> usize {
         match self.0 {
-            // SAFETY: an `Avx2` exists only where the processor has what this is compiled for.
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::tiles(proof, family, bytes, at, out) },
             Form::Portable => fill::tiles(portable::Portable, family, bytes, at, out),

@@ -50,10 +50,10 @@ impl Bpe {
         Some([first.wrapping_sub(1), second.wrapping_sub(1), third.wrapping_sub(1), n])
     }
 
-    /// Whether symbols are bytes, and ids small enough.
+    /// Whether symbols are bytes, and ids and ranks small enough.
     #[inline(always)]
     fn has_alone(&self) -> bool {
-        self.plain_bytes && self.vocab.id_limit() < ID_MASK as usize
+        self.merges_few() && self.vocab.id_limit() < ID_MASK as usize
     }
 
     /// Merges a character that was not met.

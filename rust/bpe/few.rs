@@ -2,12 +2,12 @@
 //!
 //! Nothing moves and nothing is linked: which symbols are left are the bits of a
 //! word, in which a neighbour is the next bit. Rank and place of a merge are one
-//! number, so the lowest rank, leftmost among equals, is the least of them. They
-//! are compared one by one: vectors would wait for what was just written.
+//! number, so the lowest rank, leftmost among equals, is the least of them.
 //!
 //! Each merge asks for the pairs around its result and waits for the memory, so
 //! several pieces are merged side by side, a merge of each in turn; where one ends,
-//! the next begins.
+//! the next begins. So vectors can compare the numbers: those that a turn writes were
+//! written long before the piece's next turn reads them.
 
 use super::Bpe;
 use super::pairs::{Merged, PairTable};
@@ -19,17 +19,20 @@ pub(super) const MOST: usize = 16;
 /// The pieces that are merged side by side.
 pub(super) const AT_ONCE: usize = 8;
 
+/// The greatest rank that fits beside a place.
+pub(super) const GREATEST_RANK: u32 = (NEVER as u32 >> PLACE_BITS) - 1;
+
+const PLACE_BITS: u32 = MOST.trailing_zeros();
 const PLACE: usize = MOST - 1;
-/// Numbers compared side by side.
-const LANES: usize = 4;
+/// The number of a place where nothing merges.
+const NEVER: i32 = i32::MAX;
 
 /// Symbols while they are merged.
 #[derive(Clone, Copy)]
 pub(super) struct Few {
     ids: [TokenId; MOST],
-    /// Rank and place of the merge with the symbol after, and its result. A place
-    /// where nothing merges has the rank of [`Merged::NEVER`].
-    keys: [u64; MOST],
+    /// Rank and place of the merge with the symbol after, and its result.
+    keys: [i32; MOST],
     into: [TokenId; MOST],
     len: usize,
     /// The places of the symbols that are left, each a bit.
@@ -53,7 +56,7 @@ impl Default for Few {
     fn default() -> Self {
         Self {
             ids: [0; MOST],
-            keys: [u64::MAX; MOST],
+            keys: [NEVER; MOST],
             into: [0; MOST],
             len: 0,
             left_over: 0,
@@ -78,18 +81,20 @@ impl Few {
     }
 
     /// Merges until no pair is left to merge; returns the places of the symbols
-    /// that are left, each a bit.
+    /// that are left, each a bit. No rank is above [`GREATEST_RANK`].
     #[inline]
     pub(super) fn merge(&mut self, pairs: &PairTable) -> u32 {
-        self.begin(pairs);
-        while self.merge_least(pairs) {
-            self.look_around(pairs);
+        let mut least = self.begin(pairs);
+        while least != NEVER {
+            self.merge_at(least, pairs);
+            least = self.look_around(pairs);
         }
         self.left_over
     }
 
-    /// Merges pieces side by side until there is none left.
-    #[inline]
+    /// Merges pieces side by side until there is none left. No rank is above
+    /// [`GREATEST_RANK`].
+    #[inline(always)]
     pub(super) fn merge_each(places: &mut [Self; AT_ONCE], pairs: &PairTable, pieces: &mut impl Pieces) {
         let mut n = 0;
         while n < AT_ONCE && places[n].start(pairs, pieces) {
@@ -99,8 +104,9 @@ impl Few {
             let mut at = 0;
             while at < n {
                 let place = &mut places[at];
-                place.look_around(pairs);
-                if place.merge_least(pairs) {
+                let least = place.look_around(pairs);
+                if least != NEVER {
+                    place.merge_at(least, pairs);
                     at += 1;
                     continue;
                 }
@@ -120,8 +126,9 @@ impl Few {
     #[inline(always)]
     fn start(&mut self, pairs: &PairTable, pieces: &mut impl Pieces) -> bool {
         while pieces.next(self) {
-            self.begin(pairs);
-            if self.merge_least(pairs) {
+            let least = self.begin(pairs);
+            if least != NEVER {
+                self.merge_at(least, pairs);
                 return true;
             }
             pieces.done(self);
@@ -129,51 +136,57 @@ impl Few {
         false
     }
 
-    /// Looks up all pairs.
+    /// Looks up all pairs; returns the least number.
     #[inline(always)]
-    fn begin(&mut self, pairs: &PairTable) {
+    fn begin(&mut self, pairs: &PairTable) -> i32 {
         let n = self.len.min(MOST);
         self.left_over = if n == 0 { 0 } else { u32::MAX >> (32 - n) };
-        self.keys = [u64::MAX; MOST];
+        self.keys = [NEVER; MOST];
+        let mut least = NEVER;
         for at in 1..n {
-            self.set(at - 1, pairs.get(self.ids[at - 1], self.ids[at]));
+            let key = self.set(at - 1, pairs.get(self.ids[at - 1], self.ids[at]));
+            least = least.min(key);
         }
+        least
     }
 
     /// Does the merge that comes first, and asks for the memory of the pairs around its
-    /// result; `false` if there is none.
+    /// result.
     #[inline(always)]
-    fn merge_least(&mut self, pairs: &PairTable) -> bool {
-        let least = self.least(self.len.clamp(1, MOST) - 1);
-        if least >> 32 == u64::from(u32::MAX) {
-            return false;
-        }
+    fn merge_at(&mut self, least: i32, pairs: &PairTable) {
         let at = least as usize & PLACE;
         let id = self.into[at];
         self.ids[at] = id;
         self.merged = at;
+        self.keys[at] = NEVER;
         let behind = self.left_over & (u32::MAX << 1 << at);
         let after = behind & behind.wrapping_sub(1);
         self.left_over ^= behind ^ after;
-        self.keys[behind.trailing_zeros() as usize & PLACE] = u64::MAX;
+        self.keys[behind.trailing_zeros() as usize & PLACE] = NEVER;
         if let Some(after) = self.after() {
             pairs.prefetch(id, self.ids[after]);
         }
         if let Some(before) = self.before() {
+            self.keys[before] = NEVER;
             pairs.prefetch(self.ids[before], id);
         }
-        true
     }
 
-    /// Looks up the pairs around the last merge's result.
+    /// Looks up the pairs around the last merge's result; returns the least number.
     #[inline(always)]
-    fn look_around(&mut self, pairs: &PairTable) {
+    fn look_around(&mut self, pairs: &PairTable) -> i32 {
         let id = self.ids[self.merged];
-        let merged = self.after().map_or(Merged::NEVER, |after| pairs.get(id, self.ids[after]));
-        if let Some(before) = self.before() {
-            self.set(before, pairs.get(self.ids[before], id));
+        // Read before numbers are written: vectors would wait for these.
+        let mut least = least(&self.keys);
+        if let Some(after) = self.after() {
+            let key = self.set(self.merged, pairs.get(id, self.ids[after]));
+            least = least.min(key);
         }
-        self.set(self.merged, merged);
+        if let Some(before) = self.before() {
+            let key = self.set(before, pairs.get(self.ids[before], id));
+            least = least.min(key);
+        }
+        least
     }
 
     /// The place of the symbol after the last merge's result.
@@ -202,23 +215,29 @@ impl Few {
         n
     }
 
+    /// Notes the merge of a place with the one after; returns its number.
     #[inline(always)]
-    fn set(&mut self, at: usize, merged: Merged) {
-        self.keys[at] = u64::from(merged.rank) << 32 | at as u64;
+    fn set(&mut self, at: usize, merged: Merged) -> i32 {
+        let key = (merged.rank << PLACE_BITS) as i32 | at as i32;
+        let key = if merged.rank > GREATEST_RANK { NEVER } else { key };
+        self.keys[at] = key;
         self.into[at] = merged.id;
+        key
     }
+}
 
-    /// The least of the first `n` numbers.
-    #[inline(always)]
-    fn least(&self, n: usize) -> u64 {
-        let mut least = [u64::MAX; LANES];
-        for keys in self.keys[..n.next_multiple_of(LANES)].as_chunks::<LANES>().0 {
-            for lane in 0..LANES {
-                least[lane] = least[lane].min(keys[lane]);
-            }
+/// The least of all numbers.
+#[inline(always)]
+fn least(keys: &[i32; MOST]) -> i32 {
+    let mut least = *keys;
+    let mut half = MOST / 2;
+    while half > 0 {
+        for lane in 0..half {
+            least[lane] = least[lane].min(least[lane + half]);
         }
-        least[0].min(least[1]).min(least[2].min(least[3]))
+        half /= 2;
     }
+    least[0]
 }
 
 impl Bpe {

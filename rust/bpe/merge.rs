@@ -134,11 +134,11 @@ impl Symbols {
 
     /// Merges until no pair is left to merge.
     pub(crate) fn merge(&mut self, pairs: &PairTable) {
-        if self.ids.len() <= few::MOST {
-            self.merge_few(pairs);
-        } else if pairs.greatest_rank() > scan::GREATEST_RANK {
+        if pairs.greatest_rank() > scan::GREATEST_RANK {
             let done = self.merge_down_to(1, pairs);
             self.note(done);
+        } else if self.ids.len() <= few::MOST {
+            self.merge_few(pairs);
         } else if self.ids.len() <= scan::MOST {
             self.merge_by_scan(pairs);
         } else {

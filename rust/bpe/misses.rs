@@ -14,6 +14,7 @@ use crate::long_pieces::LongPieces;
 use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pretoken_cache::{self, PretokenCache};
+use crate::simd::{Level, Work};
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
@@ -43,8 +44,8 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 
     fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
-        if self.bpe.plain_bytes {
-            self.learn_bytes(cache, n);
+        if self.bpe.merges_few() {
+            Level::best().run(LearnBytes { misses: self, cache, n });
         } else {
             self.learn_one_by_one(cache, n);
         }
@@ -101,6 +102,20 @@ struct Unknown<'a> {
     left: Range<usize>,
 }
 
+/// [`Misses::learn_bytes`], compiled for the vectors of the machine.
+struct LearnBytes<'a, 'm> {
+    misses: &'a mut Misses<'m>,
+    cache: &'a mut PretokenCache,
+    n: usize,
+}
+
+impl Work for LearnBytes<'_, '_> {
+    #[inline(always)]
+    fn run(self) {
+        self.misses.learn_bytes(self.cache, self.n);
+    }
+}
+
 impl few::Pieces for Unknown<'_> {
     #[inline(always)]
     fn next(&mut self, place: &mut Few) -> bool {
@@ -151,6 +166,7 @@ impl Misses<'_> {
 
     /// Tells the cache the ids of its first `n` unknown pieces, where symbols are bytes:
     /// those that are tokens, then the others side by side.
+    #[inline(always)]
     fn learn_bytes(&mut self, cache: &mut PretokenCache, n: usize) {
         let bpe = self.bpe;
         if let Some(whole) = &bpe.whole {
@@ -200,6 +216,13 @@ impl Misses<'_> {
 }
 
 impl Bpe {
+    /// Whether pieces of few bytes are merged as they are: symbols are bytes, and ranks
+    /// are small enough.
+    #[inline(always)]
+    pub(super) fn merges_few(&self) -> bool {
+        self.plain_bytes && self.pairs.greatest_rank() <= few::GREATEST_RANK
+    }
+
     /// Fills `symbols` with the tokens of a piece, or of a run inside one.
     fn encode_piece(&self, piece: &[u8], is_run: bool, symbols: &mut Symbols) {
         if is_run {

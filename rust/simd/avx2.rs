@@ -8,6 +8,7 @@ use std::arch::x86_64::{
     _mm256_set1_epi8, _mm256_sub_epi8,
 };
 
+use super::Work;
 use super::block::{Block, Bytes, Load};
 use super::fill::{self, Piece, Tiles, Words};
 
@@ -25,6 +26,12 @@ impl Avx2 {
             && is_x86_feature_detected!("popcnt");
         has_all.then_some(Self(()))
     }
+}
+
+/// Work, compiled for AVX2.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn run(_proof: Avx2, work: impl Work) {
+    work.run();
 }
 
 /// [`fill::tiles`], compiled for AVX2.
