@@ -9,7 +9,8 @@ one that turns what it returned into arrays of ids, which is not timed. A decode
 gets the job and an array of ids a document, makes of it what the library takes, and
 returns a function that gives the texts, as `str` or as UTF-8. Threads
 are limited by the call where it has an argument for them, else by
-`RAYON_NUM_THREADS`, which the measuring process sets.
+`RAYON_NUM_THREADS`, which the measuring process sets; a process of one thread has one
+processor alone, as some libraries heed neither.
 """
 
 import base64
