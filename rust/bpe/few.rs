@@ -251,7 +251,9 @@ impl Bpe {
 
 #[cfg(test)]
 mod tests {
+    use super::super::merge::Symbols;
     use super::*;
+    use crate::simd::{Level, Work};
 
     /// Pieces, and what became of each.
     struct Listed {
@@ -285,6 +287,34 @@ mod tests {
         }
     }
 
+    /// Pieces side by side, for any form.
+    struct Merging<'a> {
+        places: &'a mut [Few; AT_ONCE],
+        pairs: &'a PairTable,
+        listed: &'a mut Listed,
+    }
+
+    impl Work for Merging<'_> {
+        #[inline(always)]
+        fn run(self) {
+            Few::merge_each(self.places, self.pairs, self.listed);
+        }
+    }
+
+    #[test]
+    fn ranks_of_any_size_merge_alike() {
+        for lowest in [0, GREATEST_RANK - 5, GREATEST_RANK, u32::MAX - 6] {
+            let mut pairs = PairTable::with_capacity(0);
+            for (n, (left, right)) in [(1, 2), (5, 2), (2, 1), (5, 5), (1, 5)].into_iter().enumerate() {
+                pairs.insert(left, right, Merged { rank: lowest + n as u32, id: 5 });
+            }
+            let mut symbols = Symbols::default();
+            [1, 2, 1, 2, 2, 1, 1, 2].into_iter().for_each(|id| symbols.push(id, 1));
+            symbols.merge(&pairs);
+            assert_eq!(symbols.ids, [5], "{lowest}");
+        }
+    }
+
     #[test]
     fn side_by_side_is_one_by_one() {
         let mut state = 7_u32;
@@ -301,10 +331,7 @@ mod tests {
             let symbols: Vec<Vec<TokenId>> = (0..n_pieces)
                 .map(|_| (0..=random(MOST as u32 - 1)).map(|_| 240 + random(40)).collect())
                 .collect();
-            let mut listed =
-                Listed { left: 0..n_pieces, merged: vec![Vec::new(); n_pieces], symbols: symbols.clone() };
             let mut places = [Few::default(); AT_ONCE];
-            Few::merge_each(&mut places, &pairs, &mut listed);
             let one_by_one: Vec<Vec<TokenId>> = symbols
                 .iter()
                 .map(|symbols| {
@@ -313,7 +340,12 @@ mod tests {
                     written(&places[0])
                 })
                 .collect();
-            assert_eq!(listed.merged, one_by_one);
+            for level in Level::all() {
+                let merged = vec![Vec::new(); n_pieces];
+                let mut listed = Listed { left: 0..n_pieces, merged, symbols: symbols.clone() };
+                level.run(Merging { places: &mut places, pairs: &pairs, listed: &mut listed });
+                assert_eq!(listed.merged, one_by_one, "{}", level.name());
+            }
             assert!(n_pieces < 500 || one_by_one.iter().zip(&symbols).any(|(a, b)| a.len() + 3 < b.len()));
         }
     }
