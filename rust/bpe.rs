@@ -17,6 +17,7 @@ mod barring;
 mod characters;
 mod cuts;
 mod few;
+mod few_units;
 mod last_merge;
 mod merge;
 mod misses;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Bpe;
 use super::few::{self, Few};
+use super::few_units::FewUnits;
 use crate::piece_table::Value;
 
 /// Code points that may be known: those of up to three bytes.
@@ -53,7 +54,7 @@ impl Bpe {
     /// Whether symbols are bytes, and ids and ranks small enough.
     #[inline(always)]
     fn has_alone(&self) -> bool {
-        self.merges_few() && self.vocab.id_limit() < ID_MASK as usize
+        matches!(self.few_units(), FewUnits::Bytes) && self.vocab.id_limit() < ID_MASK as usize
     }
 
     /// Merges a character that was not met.

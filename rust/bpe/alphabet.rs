@@ -48,8 +48,20 @@ impl Alphabet {
             _ if text.len() > 4 => return Err(NotOne),
             _ => single_char(text).ok_or(NotOne)? as usize,
         };
-        let page = self.pages.get(c / PAGE).ok_or(NotOne)?;
-        Ok(Some(self.ids[usize::from(*page) * PAGE + c % PAGE]).filter(|&id| id != NONE))
+        self.known(c).ok_or(NotOne).map(|id| Some(id).filter(|&id| id != NONE))
+    }
+
+    /// The token of a character.
+    #[inline(always)]
+    pub(super) fn of(&self, c: char) -> Option<TokenId> {
+        self.known(c as usize).filter(|&id| id != NONE)
+    }
+
+    /// The same by code point, with the mark of none; nothing if the alphabet is empty.
+    #[inline(always)]
+    fn known(&self, c: usize) -> Option<TokenId> {
+        let page = self.pages.get(c / PAGE)?;
+        Some(self.ids[usize::from(*page) * PAGE + c % PAGE])
     }
 }
 
@@ -81,6 +93,9 @@ mod tests {
             (b"", Err(NotOne)),
         ] {
             assert_eq!(alphabet.id(text), expected, "{text:?}");
+            if let Some(c) = single_char(text) {
+                assert_eq!(alphabet.of(c), expected.unwrap());
+            }
         }
         assert_eq!(Alphabet::default().id(b"a"), Err(NotOne));
     }

@@ -9,7 +9,6 @@
 //! the next begins. So vectors can compare the numbers: those that a turn writes were
 //! written long before the piece's next turn reads them.
 
-use super::Bpe;
 use super::pairs::{Merged, PairTable};
 use crate::vocab::TokenId;
 
@@ -238,15 +237,6 @@ fn least(keys: &[i32; MOST]) -> i32 {
         half /= 2;
     }
     least[0]
-}
-
-impl Bpe {
-    /// Takes in a piece of at most [`MOST`] bytes, where symbols are bytes.
-    #[inline(always)]
-    pub(super) fn push_few(&self, piece: &[u8], few: &mut Few) {
-        few.clear();
-        self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `Misses`: what encodes the pieces that a worker's cache does not know.
 //!
-//! Short pieces of models over bytes are asked for together: memory is waited for once,
-//! not once a piece. Long pieces are cut into runs, which have keys of their own, as
+//! Short pieces are asked for together: memory is waited for once, not once a piece. Long pieces are cut into runs, which have keys of their own, as
 //! they are merged, never taken whole. Not for what is kept (`crate::pretoken_cache`).
 
 use std::ops::Range;
@@ -9,6 +8,7 @@ use std::ops::Range;
 use super::Bpe;
 use super::cuts::Run;
 use super::few::{self, Few};
+use super::few_units::{Bytes, Chars, FewUnits, Units};
 use super::merge::Symbols;
 use crate::long_pieces::LongPieces;
 use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
@@ -44,10 +44,10 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 
     fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
-        if self.bpe.merges_few() {
-            Level::best().run(LearnBytes { misses: self, cache, n });
-        } else {
-            self.learn_one_by_one(cache, n);
+        match self.bpe.few_units() {
+            FewUnits::Bytes => Level::best().run(Learn { misses: self, cache, n, units: Bytes }),
+            FewUnits::Chars => Level::best().run(Learn { misses: self, cache, n, units: Chars }),
+            FewUnits::Other => self.learn_each(cache, 0..n),
         }
     }
 
@@ -96,40 +96,30 @@ impl pretoken_cache::Misses for Misses<'_> {
 }
 
 /// The unknown pieces of a chunk that are no tokens, by their numbers.
-struct Unknown<'a> {
+struct Unknown<'a, U> {
     bpe: &'a Bpe,
     cache: &'a mut PretokenCache,
     left: Range<usize>,
+    units: U,
+    /// Those whose symbols are not all tokens.
+    others: Vec<usize>,
 }
 
-/// [`Misses::learn_bytes`], compiled for the vectors of the machine.
-struct LearnBytes<'a, 'm> {
-    misses: &'a mut Misses<'m>,
-    cache: &'a mut PretokenCache,
-    n: usize,
-}
-
-impl Work for LearnBytes<'_, '_> {
-    #[inline(always)]
-    fn run(self) {
-        self.misses.learn_bytes(self.cache, self.n);
-    }
-}
-
-impl few::Pieces for Unknown<'_> {
+impl<U: Units> few::Pieces for Unknown<'_, U> {
     #[inline(always)]
     fn next(&mut self, place: &mut Few) -> bool {
         for at in self.left.by_ref() {
             let key = self.cache.unknown(at);
-            match self.bpe.whole_token_of(key) {
-                Some(id) => self.cache.tell(at, &[id]),
-                None => {
-                    let bytes = (key & !RUN).to_le_bytes();
-                    self.bpe.push_few(&bytes[..usize::from(bytes[MAX_KEY])], place);
-                    place.number = at;
-                    return true;
-                }
+            if let Some(id) = self.bpe.whole_token_of(key) {
+                self.cache.tell(at, &[id]);
+                continue;
             }
+            let bytes = (key & !RUN).to_le_bytes();
+            if self.units.push(self.bpe, &bytes[..usize::from(bytes[MAX_KEY])], place) {
+                place.number = at;
+                return true;
+            }
+            self.others.push(at);
         }
         false
     }
@@ -139,6 +129,21 @@ impl few::Pieces for Unknown<'_> {
         let mut ids = [0; few::MOST];
         let n = merged.write(&mut ids);
         self.cache.tell(merged.number, &ids[..n]);
+    }
+}
+
+/// [`Misses::learn_together`], compiled for the vectors of the machine.
+struct Learn<'a, 'm, U> {
+    misses: &'a mut Misses<'m>,
+    cache: &'a mut PretokenCache,
+    n: usize,
+    units: U,
+}
+
+impl<U: Units> Work for Learn<'_, '_, U> {
+    #[inline(always)]
+    fn run(self) {
+        self.misses.learn_together(self.cache, self.n, self.units);
     }
 }
 
@@ -164,16 +169,20 @@ impl Misses<'_> {
         cache.insert(key, &ids[from..]);
     }
 
-    /// Tells the cache the ids of its first `n` unknown pieces, where symbols are bytes:
-    /// those that are tokens, then the others side by side.
+    /// Tells the cache the ids of its first `n` unknown pieces: those that are tokens, then
+    /// the others side by side, then those with symbols that are no tokens.
     #[inline(always)]
-    fn learn_bytes(&mut self, cache: &mut PretokenCache, n: usize) {
+    fn learn_together(&mut self, cache: &mut PretokenCache, n: usize, units: impl Units) {
         let bpe = self.bpe;
         if let Some(whole) = &bpe.whole {
             (0..n).for_each(|at| whole.prefetch_token(cache.unknown(at)));
         }
-        let mut pieces = Unknown { bpe, cache, left: 0..n };
+        let mut pieces = Unknown { bpe, cache, left: 0..n, units, others: Vec::new() };
         Few::merge_each(&mut self.symbols.side_by_side, &bpe.pairs, &mut pieces);
+        let others = pieces.others;
+        if !others.is_empty() {
+            pretoken_cache::Misses::learn_each(self, cache, others);
+        }
     }
 
     /// Appends the ids of a piece that is too long for a key, or a run of one.
@@ -216,13 +225,6 @@ impl Misses<'_> {
 }
 
 impl Bpe {
-    /// Whether pieces of few bytes are merged as they are: symbols are bytes, and ranks
-    /// are small enough.
-    #[inline(always)]
-    pub(super) fn merges_few(&self) -> bool {
-        self.plain_bytes && self.pairs.greatest_rank() <= few::GREATEST_RANK
-    }
-
     /// Fills `symbols` with the tokens of a piece, or of a run inside one.
     fn encode_piece(&self, piece: &[u8], is_run: bool, symbols: &mut Symbols) {
         if is_run {

@@ -129,14 +129,30 @@ impl Scored {
     fn push_chars(&self, text: &[u8], symbols: &mut Symbols) {
         for chunk in text.utf8_chunks() {
             for c in chunk.valid().chars() {
-                let id = match self.basic.get(c as usize) {
-                    Some(&id) => id,
-                    None => self.others.get(&c).copied().unwrap_or(UNKNOWN),
-                };
-                symbols.push(id, c.len_utf8() as u32);
+                symbols.push(self.symbol(c), c.len_utf8() as u32);
             }
             chunk.invalid().iter().for_each(|_| symbols.push(UNKNOWN, 1));
         }
+    }
+
+    /// The symbol of a character.
+    #[inline(always)]
+    fn symbol(&self, c: char) -> TokenId {
+        match self.basic.get(c as usize) {
+            Some(&id) => id,
+            None => self.others.get(&c).copied().unwrap_or(UNKNOWN),
+        }
+    }
+
+    /// The token of a character, where none is found before all merging.
+    #[inline(always)]
+    pub(super) fn char_id(&self, c: char) -> Option<TokenId> {
+        Some(self.symbol(c)).filter(|&id| id < self.limit)
+    }
+
+    /// Whether a text of characters that are tokens becomes what merging makes of them.
+    pub(super) fn merges_chars_only(&self) -> bool {
+        self.merges_only() && self.user_defined.is_none()
     }
 
     /// Puts what stands for unknown characters in their places.

@@ -111,10 +111,19 @@ impl Bpe {
         }
     }
 
+    /// The token of a character that text may become, where there are no affixes.
+    #[inline(always)]
+    pub(super) fn char_id(&self, c: char) -> Option<TokenId> {
+        match &self.scored {
+            Some(scored) => scored.char_id(c),
+            None => self.alphabet.of(c).filter(|id| self.may_be_text(id)),
+        }
+    }
+
     /// The token of a unit with its prefix and suffix, if text may become it.
     fn unit_id(&self, key: &[u8]) -> Option<TokenId> {
         let id = self.alphabet.id(key).unwrap_or_else(|_| self.vocab.id(key));
-        id.filter(|id| self.barred.binary_search(id).is_err())
+        id.filter(|id| self.may_be_text(id))
     }
 }
 

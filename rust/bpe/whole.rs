@@ -108,7 +108,7 @@ impl Bpe {
         self.whole.as_ref().and_then(|whole| whole.id(key)).filter(|id| self.may_be_text(id))
     }
 
-    fn may_be_text(&self, id: &TokenId) -> bool {
+    pub(super) fn may_be_text(&self, id: &TokenId) -> bool {
         self.barred.binary_search(id).is_err()
     }
 }

@@ -24,14 +24,14 @@ pub(crate) trait Misses {
     /// each by [`PretokenCache::tell`].
     #[inline(always)]
     fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
-        self.learn_one_by_one(cache, n);
+        self.learn_each(cache, 0..n);
     }
 
-    /// The same by [`Misses::short`].
+    /// The same for some of them, each by [`Misses::short`].
     #[inline(always)]
-    fn learn_one_by_one(&mut self, cache: &mut PretokenCache, n: usize) {
+    fn learn_each(&mut self, cache: &mut PretokenCache, unknown: impl IntoIterator<Item = usize>) {
         let mut ids = std::mem::take(&mut cache.new);
-        for at in 0..n {
+        for at in unknown {
             ids.clear();
             self.short(cache.unknown(at), &mut ids);
             cache.tell(at, &ids);
