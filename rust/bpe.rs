@@ -254,7 +254,12 @@ impl Bpe {
             Unit::Chars => Atoms::default(),
         };
         let has_whole = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
-        let make_rest = || (cut_by.map(Cuts::new), has_whole.then(|| Box::new(Whole::new(&vocab))));
+        let make_rest = || {
+            (
+                cut_by.map(|tokens| Cuts::new(tokens, options.unit == Unit::Chars)),
+                has_whole.then(|| Box::new(Whole::new(&vocab))),
+            )
+        };
         let (atoms, (cuts, whole)) = if vocab.len() < PARALLEL_TOKENS {
             (make_atoms(), make_rest())
         } else {

@@ -26,6 +26,7 @@ mod fill;
 pub(crate) mod huge_pages;
 mod portable;
 mod prefetch;
+mod spaces;
 
 use std::sync::OnceLock;
 
@@ -33,6 +34,7 @@ pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
 pub(crate) use self::classes::{ByLead, Shape, long, long_by_lead};
 pub(crate) use self::fill::{CHUNK, LONG_CHUNK, Piece, Places, Starts, Tiles, Words};
 pub(crate) use self::prefetch::prefetch;
+pub(crate) use self::spaces::Room;
 
 /// What splits; made only where it can run.
 #[doc(hidden)]
@@ -106,6 +108,18 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::tiles(proof, family, bytes, at, out) },
             Form::Portable => fill::tiles(portable::Portable, family, bytes, at, out),
+        }
+    }
+
+    /// Writes the ASCII words that a text begins with, `▁` in the place of each space between
+    /// two of them, as far as there is room and some text behind them; returns how many bytes
+    /// were read, and how many written. Before a character of more bytes it stops one byte early.
+    pub(crate) fn spell_spaces(self, bytes: &[u8], out: &mut Room) -> (usize, usize) {
+        match self.0 {
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Form::Avx2(proof) => unsafe { avx2::spell_spaces(proof, bytes, out) },
+            Form::Portable => spaces::spell(portable::Portable, bytes, out),
         }
     }
 

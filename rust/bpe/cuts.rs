@@ -49,6 +49,8 @@ pub(super) struct Cuts {
     bits: Vec<u64>,
     shift: u32,
     parts: Parts,
+    /// Whether pairs of ASCII are in the set; else nothing is cut between two of ASCII.
+    cuts_ascii: bool,
 }
 
 /// In which kinds of pair each character is, by code point: on the left of it in the
@@ -108,9 +110,11 @@ impl Parts {
 }
 
 impl Cuts {
-    pub(super) fn new(vocab: &Vocab) -> Self {
+    /// With `cuts_ascii` also between characters of ASCII: worth it where pieces are not
+    /// words, but all between two blanks.
+    pub(super) fn new(vocab: &Vocab, cuts_ascii: bool) -> Self {
         let each = |pair: &mut dyn FnMut(u32, u32, u32)| {
-            for (_, token) in vocab.iter().filter(|(_, token)| !token.is_ascii()) {
+            for (_, token) in vocab.iter().filter(|(_, token)| cuts_ascii || !token.is_ascii()) {
                 token_pairs(token, &mut *pair);
             }
         };
@@ -121,7 +125,7 @@ impl Cuts {
         let mut cuts = Self::empty(n_pairs);
         each(&mut |left, right, _| cuts.insert(hash(left, right)));
         let n_distinct = cuts.bits.iter().map(|word| word.count_ones() as usize).sum();
-        let mut small = Self { parts: Parts::new(each), ..Self::empty(n_distinct) };
+        let mut small = Self { parts: Parts::new(each), cuts_ascii, ..Self::empty(n_distinct) };
         for (at, &word) in cuts.bits.iter().enumerate() {
             bits(word).for_each(|bit| small.insert(((at * 64 + bit) as u64) << cuts.shift));
         }
@@ -131,7 +135,8 @@ impl Cuts {
     /// A set for so many pairs.
     fn empty(n_pairs: usize) -> Self {
         let size = (n_pairs * 16).next_power_of_two().max(64);
-        Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros(), parts: Parts::default() }
+        let shift = 64 - size.trailing_zeros();
+        Self { bits: vec![0; size / 64], shift, parts: Parts::default(), cuts_ascii: false }
     }
 
     fn insert(&mut self, hash: u64) {
@@ -147,6 +152,12 @@ impl Cuts {
             memchr::memmem::find(&token[from..], MARK).is_some()
         };
         vocab.id(MARK).is_some() && !vocab.iter().any(|(_, token)| is_inside(token))
+    }
+
+    /// Whether a piece may be cut.
+    #[inline]
+    pub(super) fn may_cut(&self, piece: &[u8]) -> bool {
+        self.cuts_ascii || !piece.is_ascii()
     }
 
     /// Fills `runs` with those of a piece from the start of one on: one or more, in
@@ -193,7 +204,7 @@ impl Cuts {
             let unit = unit_at(piece, at)?;
             let right_parts = self.parts.of(unit);
             let kinds = parts & right_parts >> 16;
-            let crosses = (left.len == 1) & (unit.len == 1)
+            let crosses = !self.cuts_ascii & (left.len == 1) & (unit.len == 1)
                 || (kinds & WHOLE != 0) & self.has(left.bytes, unit.bytes)
                 || kinds & !WHOLE != 0 && self.may_cross(left, unit, kinds & !WHOLE);
             runs[n] = Run { end: at as u32, alone };
@@ -285,7 +296,7 @@ mod tests {
     #[test]
     fn a_run_ends_where_no_token_reaches() {
         let vocab = Vocab::from_tokens([&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", b"xy"]).unwrap();
-        let cuts = Cuts::new(&vocab);
+        let cuts = Cuts::new(&vocab, false);
         for (piece, expected) in [
             ("語é", vec![5]),
             ("é語", vec![2, 5]),
@@ -306,11 +317,17 @@ mod tests {
             }
         }
         assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()).unwrap(), None);
+        let cuts = Cuts::new(&vocab, true);
+        for (piece, expected) in [("ab", vec![1, 2]), ("axyx", vec![1, 3, 4]), ("xa語é", vec![1, 7])] {
+            let mut runs = Vec::new();
+            let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap().unwrap();
+            assert_eq!(runs[..n].iter().map(|run| run.end).collect::<Vec<_>>(), expected, "{piece}");
+        }
     }
 
     #[test]
     fn long_pieces_are_cut_step_by_step() {
-        let cuts = Cuts::new(&Vocab::from_tokens(["a", "語é"]).unwrap());
+        let cuts = Cuts::new(&Vocab::from_tokens(["a", "語é"]).unwrap(), false);
         let letters = "a".repeat(3 * STEP);
         let piece = "語é".repeat(STEP) + &letters + &"語".repeat(STEP);
         let runs = (0..STEP).map(|n| 5 * (n + 1)).chain([5 * STEP + letters.len()]);
@@ -331,7 +348,7 @@ mod tests {
     fn parts_leave_out_no_pair() {
         let tokens =
             [&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", "éa😀".as_bytes(), "\u{fff}界".as_bytes()];
-        let cuts = Cuts::new(&Vocab::from_tokens(tokens).unwrap());
+        let cuts = Cuts::new(&Vocab::from_tokens(tokens).unwrap(), false);
         let all = ["a", "b", "é", "è", "\u{fff}", "語", "誠", "界", "\u{d7ff}", "😀"];
         let mut pairs = Vec::new();
         for token in tokens {

@@ -64,7 +64,7 @@ impl pretoken_cache::Misses for Misses<'_> {
         ids: &mut Vec<TokenId>,
     ) {
         let piece = &text[start as usize..end as usize];
-        let mut n = if piece.is_ascii() { None } else { self.find_runs(piece, 0) };
+        let mut n = self.find_runs(piece, 0);
         if n.is_none() || self.runs[0].end as usize == piece.len() {
             return self.encode_long(piece, false, ids);
         }
@@ -151,7 +151,9 @@ impl Misses<'_> {
     /// Finds the runs of a piece; `None` if it cannot be cut.
     #[inline]
     fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
-        let runs = self.bpe.cuts.as_ref()?.runs(piece, from, self.runs);
+        // Asked at the start alone: it may read all of the piece.
+        let cuts = self.bpe.cuts.as_ref().filter(|cuts| from > 0 || cuts.may_cut(piece))?;
+        let runs = cuts.runs(piece, from, self.runs);
         runs.unwrap_or_else(|error| {
             self.symbols.missing = Some(error);
             None

@@ -9,6 +9,9 @@ use crate::error::Result;
 /// A rewriter is written once against this; whether it keeps the way back is
 /// the choice of the caller: [`Aligned`](super::Aligned) does, `Plain` does not.
 pub trait Rewrite {
+    /// Whether it is kept which bytes of the old text each byte comes from.
+    const KEEPS_WAY_BACK: bool = true;
+
     /// Takes the next `unchanged.len()` bytes of the old text over.
     fn copy(&mut self, unchanged: &str);
 
@@ -82,6 +85,8 @@ impl Plain {
 }
 
 impl Rewrite for Plain {
+    const KEEPS_WAY_BACK: bool = false;
+
     fn copy(&mut self, unchanged: &str) {
         self.growth.push(&mut self.text, unchanged);
     }

@@ -19,6 +19,7 @@ use super::growth::Growth;
 use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
+use crate::simd::{Level, Room};
 use crate::trie::Trie;
 
 /// What stands for a space.
@@ -80,6 +81,8 @@ pub struct SentencePiece {
     plain: AsciiSet,
     /// Whether no rule touches a space between such bytes.
     spaces_are_plain: bool,
+    /// Whether all of ASCII that is printed is such, and a space is written as `▁`.
+    words_are_plain: bool,
     /// Whether a text it gets begins where the whole does, and ends there: else it gets
     /// parts, cut before a space that stands behind a letter.
     begins: bool,
@@ -97,16 +100,19 @@ impl SentencePiece {
         let mut begins_symbol = [false; 256];
         strings.for_each(|text| begins_symbol[usize::from(text.as_bytes()[0])] = true);
         let inert = options.charsmap.inert();
-        let plain =
+        let plain: AsciiSet =
             std::array::from_fn(|byte| inert[byte] && byte != usize::from(b' ') && !begins_symbol[byte]);
         let space = usize::from(b' ');
         let spaces_are_plain = inert[space] && !begins_symbol[space];
+        let printed_are_plain = plain[usize::from(b'!')..=usize::from(b'~')].iter().all(|plain| *plain);
+        let words_are_plain = spaces_are_plain && printed_are_plain && options.escape_whitespaces;
         Ok(Self {
             options,
             symbols: Arc::new(symbols),
             begins_symbol,
             plain,
             spaces_are_plain,
+            words_are_plain,
             begins: true,
             ends: true,
         })
@@ -196,7 +202,19 @@ impl SentencePiece {
     fn feed<R: Rewrite>(&self, text: &str, pass: &mut Pass<'_, R>) {
         let is_plain = |at: usize| text.as_bytes().get(at).is_some_and(|&byte| self.plain[usize::from(byte)]);
         let mut at = 0;
+        let mut spelled = None;
         while at < text.len() {
+            if !R::KEEPS_WAY_BACK && self.words_are_plain && is_plain(at) {
+                let room = spelled.get_or_insert([0; size_of::<Room>()]);
+                let (read, written) = Level::best().spell_spaces(&text.as_bytes()[at..], room);
+                if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
+                    && read > 0
+                {
+                    pass.text_in_place(read, words);
+                    at += read;
+                    continue;
+                }
+            }
             let run_end = self.run_end(text, at);
             if run_end == at {
                 at += self.feed_one(&text[at..], pass);

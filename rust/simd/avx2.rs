@@ -11,6 +11,7 @@ use std::arch::x86_64::{
 use super::Work;
 use super::block::{Block, Bytes, Load};
 use super::fill::{self, Piece, Tiles, Words};
+use super::spaces::{self, Room};
 
 /// Proves that the processor has AVX2 and the bit instructions of its time.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,12 @@ pub(super) fn tiles<F: Tiles>(
     out: &mut [Piece],
 ) -> usize {
     fill::tiles(proof, family, bytes, at, out)
+}
+
+/// [`spaces::spell`], compiled for AVX2.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn spell_spaces(proof: Avx2, bytes: &[u8], out: &mut Room) -> (usize, usize) {
+    spaces::spell(proof, bytes, out)
 }
 
 /// [`fill::words`], compiled for AVX2.
