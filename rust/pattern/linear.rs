@@ -245,8 +245,7 @@ impl<'a> Search<'a> {
     /// The first place behind `at` where a match may begin, or the end of the text.
     fn place_after(&mut self, at: usize) -> usize {
         let firsts = self.dfas.firsts(&mut self.caches.forward);
-        let mut rest = self.text.bytes().enumerate().skip(at + 1);
-        rest.find(|&(_, byte)| firsts.bytes[usize::from(byte)]).map_or(self.text.len(), |(next, _)| next)
+        firsts.next(self.text.as_bytes(), at + 1).unwrap_or(self.text.len())
     }
 
     /// The end of the leftmost match from `from`, or of one that begins there.

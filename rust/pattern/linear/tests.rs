@@ -34,6 +34,20 @@ proptest! {
     }
 }
 
+#[test]
+fn two_bytes_that_all_matches_begin_with_are_looked_for_together() {
+    for (pattern, text, expected) in [
+        (" {2,}", "a b  c   d ", vec![3..5, 6..9]),
+        ("ab|abc", "aabcab", vec![1..3, 4..6]),
+        ("(?m)a$", "ab a\nba", vec![3..4, 6..7]),
+        ("é+", "ab\u{ea}éé", vec![4..8]),
+        ("aa", "aaaaa", vec![0..2, 2..4]),
+    ] {
+        let linear = Linear::new(pattern).unwrap();
+        assert_eq!(matches(&linear, text, usize::MAX, None), Some(expected), "{pattern}");
+    }
+}
+
 /// Places where matches begin in vain do not make a text read again and again.
 #[test]
 fn what_is_read_in_vain_is_bounded() {
