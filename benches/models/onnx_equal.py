@@ -41,7 +41,7 @@ ASKED = {
     "tweet-sentiment/train.csv.xz": 6_000, "kaggle-movie-reviews/train.tsv.xz": 2_800,
     "zh-reviews/reviews.csv.xz": 1_000, "imdb/imdb_40k.csv.xz": 200,
 }  # fmt: skip
-TRAINED_ON, STEPS = 1_000, 20
+TRAINED_ON, STEPS = 1_000, 60
 
 
 def texts(data: Path) -> tuple[Table, list[str]]:
@@ -56,7 +56,7 @@ def measured(arch: str, rows: Table, asked: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.csv"
         write_table(rows, file)
-        tree = {"arch": arch, "data": {"train": str(file)}, "train": {"max_steps": STEPS, "epochs": 1}}
+        tree = {"arch": arch, "data": {"train": str(file)}, "train": {"max_steps": STEPS, "epochs": 10}}
         train(resolve(tree), Path(folder) / "run", baseline=False)
         began = time.perf_counter()
         try:
@@ -107,7 +107,7 @@ def main() -> int:
     given = parser.parse_args()
     found = result.read(TARGET) if TARGET.is_file() else {"archs": {}}
     torch.set_num_threads(1)
-    wanted = [] if given.pages else [one for one in given.archs or ARCHS]
+    wanted = [] if given.pages else list(given.archs or ARCHS)
     wanted = [one for one in wanted if given.again or one not in found["archs"]]
     if wanted:
         rows, asked = texts(Path(os.environ["SENTITOK_DATA"]))
