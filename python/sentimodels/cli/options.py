@@ -115,6 +115,7 @@ def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Cal
         command(**values)
 
     first = 1 + [parameter.name for parameter in own].index("out")
+    # 2026-11-23: typer reads it; functions have none in the types
     called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
     return called
 
@@ -147,6 +148,7 @@ def _sections(
 
 
 def _section(config: "type[Written]", name: str) -> "type[Section]":
+    # 2026-11-23: the field is known to be a section
     section: type[Section] = config.model_fields[name].annotation  # type: ignore[assignment]
     return section
 
