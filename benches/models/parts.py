@@ -86,7 +86,7 @@ def folds(whole: Table) -> Iterator[Parts]:
         held[order[fold::FOLDS]] = True
         rest, sealed = (whole.take(np.flatnonzero(part)) for part in (~held, held))
         train, dev = cut(rest, "dev", DEV_SHARE)
-        yield Parts(train, dev, lambda sealed=sealed: sealed)  # type: ignore[misc]  # bound now
+        yield Parts(train, dev, lambda sealed=sealed: sealed)  # type: ignore[misc]  # 2026-11-23: bound now
 
 
 SETS: dict[str, Callable[[Path], list[Parts]]] = {

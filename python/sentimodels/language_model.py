@@ -83,7 +83,7 @@ class LanguageModel:
         return known_end(self.tokenizer, self.config.data.end, self._loaded.about)
 
     @overload
-    def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts to the checker
+    def generate(  # type: ignore[overload-overlap]  # 2026-11-23: a text is a sequence of texts to mypy
         self, prompts: str, *, max_new_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
         top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
         stop: str | Sequence[str] = ..., seed: int | None = ..., begin: bool = ..., window: bool = ...,

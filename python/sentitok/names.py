@@ -269,6 +269,7 @@ def _ranks(name: str, named: _Named, path: Path | None, download: bool) -> tuple
 
 def _fetched(file: _Ranks) -> bytes:
     try:
+        # 2026-11-23: optional, and without types
         import fsspec  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         with fsspec.open(file.address, "rb") as stream:

@@ -44,6 +44,7 @@ class _From(io.RawIOBase):
 
 def _zstd(file: IO[bytes], name: str) -> Any:
     try:
+        # 2026-11-23: there from Python 3.14 on
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
 
         return zstd.open(file, "rb")
@@ -61,9 +62,10 @@ def _zstd(file: IO[bytes], name: str) -> Any:
 
 
 _OPENERS: dict[bytes, Callable[[IO[bytes], str], Any]] = {
-    b"\x1f\x8b": lambda file, _: gzip.open(file, "rb"),  # noqa: SIM115  (closed with what is returned)
-    b"\xfd7zXZ\x00": lambda file, _: lzma.open(file, "rb"),  # noqa: SIM115  (closed with what is returned)
-    b"BZh": lambda file, _: bz2.open(file, "rb"),  # noqa: SIM115  (closed with what is returned)
+    # 2026-11-23, SIM115: they are closed with what is returned.
+    b"\x1f\x8b": lambda file, _: gzip.open(file, "rb"),  # noqa: SIM115
+    b"\xfd7zXZ\x00": lambda file, _: lzma.open(file, "rb"),  # noqa: SIM115
+    b"BZh": lambda file, _: bz2.open(file, "rb"),  # noqa: SIM115
     b"\x28\xb5\x2f\xfd": _zstd,
 }
 
@@ -84,7 +86,7 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
         if head.startswith(magic):
             inner = opener(whole, name)
             whole = io.BufferedReader(_Both(inner, whole))
-    return whole  # type: ignore[no-any-return]
+    return whole  # type: ignore[no-any-return]  # 2026-11-23: what the openers return has no type
 
 
 class _Both(_From):

@@ -110,6 +110,15 @@ def test_what_is_given_must_suit(tree: dict[str, Any], arch: str, folder: Path) 
     assert chosen(folder, dict.fromkeys(ARCHITECTURES, 1.0), tree)[0].arch == arch
 
 
+def test_settings_suit_the_script_unless_they_are_given(folder: Path) -> None:
+    chinese, plain = tables(folder, "chinese.csv"), tables(folder)
+    with patch("sentimodels.runs.auto.estimate", lambda *_: 1.0):
+        found = choose(tables=chinese)
+        assert (found.arch, found.tree()["model"]["c"]) == ("nb", 1.0)
+        assert choose({"model": {"c": 5.0}}, tables=chinese).tree()["model"]["c"] == 5.0
+        assert choose({"arch": "auto"}, tables=plain).tree()["model"]["c"] == 3.0
+
+
 def test_few_rows_and_options_of_steps_take_a_network(folder: Path) -> None:
     with patch("sentimodels.runs.auto.estimate", lambda *_: 1.0):
         assert choose(tables=tables(folder)).arch == "nb"

@@ -14,8 +14,8 @@ import typer
 
 from sentitok.cli.output import lines, number, table
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .options import parameters, tree_of, with_options
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
 from .tables import shortened
 from .train import say_stopped, trees, watched
@@ -51,23 +51,9 @@ def align(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/METHOD]"),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Configuration file in TOML.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any key of the configuration, such as task.clip=0.1; repeatable.",
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    resume: Resumed = None,
     samples: Annotated[
         int, typer.Option("--samples", min=0, metavar="N", help="Number of pairs of answers to show.")
     ] = 6,
@@ -89,8 +75,7 @@ def align(
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
     if resume is not None:
-        if base or file or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        refuse_others(base, file, config, set_, out, tree_of(given))
         _run(output, resume, None, samples)
         return
     flags = tree_of({"base": base, **given, "data__train": file})

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .options import MODEL, parameters, tree_of, with_options
+from .options import MODEL, Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
 from .summary import summary
 from .train import output_of_first, say_stopped, trees, varying_defaults, watched
@@ -53,23 +53,9 @@ def distill(
             "--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/ARCH-distilled]"
         ),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Configuration file in TOML.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    resume: Resumed = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
     ] = False,
@@ -90,8 +76,7 @@ def distill(
     output = output_of_first("senti.distill/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
-        if teacher or data or arch or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        refuse_others(teacher, data, arch, config, set_, out, tree_of(given))
         _run(output, resume, None, baseline)
         return
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})

@@ -182,6 +182,7 @@ def evaluate(
     parts = _page(value)
     if written:
         parts.append(f"wrote {', '.join(written)}")
+    parts.append(f"\nnext  senti errors {run} {file}")
     output.result(value, page(*parts), shown(value["accuracy"]))
 
 

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import Parameter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
@@ -20,7 +21,41 @@ from .command import UsageError, size
 if TYPE_CHECKING:
     from ..config import Section, Written
 
-__all__ = ["MODEL", "parameters", "seconds", "tree_of", "with_options"]
+__all__ = [
+    "MODEL",
+    "Assignments",
+    "ConfigFile",
+    "Resumed",
+    "parameters",
+    "refuse_others",
+    "seconds",
+    "tree_of",
+    "with_options",
+]
+
+# Options of every command that trains.
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Configuration file in TOML, such as config.toml of a run, or what senti init writes.",
+    ),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+    ),
+]
+Resumed = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
+    ),
+]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 MODEL = {
@@ -80,6 +115,7 @@ def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Cal
         command(**values)
 
     first = 1 + [parameter.name for parameter in own].index("out")
+    # 2026-11-23: typer reads it; functions have none in the types
     called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
     return called
 
@@ -112,6 +148,7 @@ def _sections(
 
 
 def _section(config: "type[Written]", name: str) -> "type[Section]":
+    # 2026-11-23: the field is known to be a section
     section: type[Section] = config.model_fields[name].annotation  # type: ignore[assignment]
     return section
 
@@ -142,6 +179,16 @@ def _help(field: Any, default: object) -> str:
     if "[default:" in field.description or default in (None, "", ()) or isinstance(default, bool):
         return str(field.description)
     return f"{field.description} [default: {default}]"
+
+
+def refuse_others(*given: object) -> None:
+    """Refuses what was given beside `--resume`.
+
+    Raises:
+        UsageError: if anything was.
+    """
+    if any(given):
+        raise UsageError("--resume DIR takes no other settings: the run keeps its own")
 
 
 def tree_of(given: Mapping[str, Any]) -> dict[str, Any]:

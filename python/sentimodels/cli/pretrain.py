@@ -13,9 +13,9 @@ import typer
 
 from sentitok.cli.output import lines, number, table
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .options import parameters, tree_of, with_options
+from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
@@ -45,26 +45,9 @@ def pretrain(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/lm-ARCH]"),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config", metavar="FILE", help="Configuration file in TOML; senti init --task writes one."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    resume: Resumed = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show parameters, tokens, estimated time and memory; train nothing."),
@@ -84,8 +67,7 @@ def pretrain(
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
-        if corpus or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        refuse_others(corpus, config, set_, out, tree_of(given))
         _run(output, resume, None)
         return
     flags = tree_of({**given, "data__corpus": corpus})

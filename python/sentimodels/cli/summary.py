@@ -124,7 +124,7 @@ def seeds_summary(found: dict[str, Any], folder: Path) -> str:
         }
         said = _said(gains)
         text += f"\n{runs[0]['arch']} {said}, over seeds and rows" if said else ""
-    return f"{text}\n\nwritten  {folder}/seed-*"
+    return f"{text}\n\n{_ending(folder, 'seed-*')}"
 
 
 def folds_summary(found: dict[str, Any], folder: Path) -> str:
@@ -136,7 +136,12 @@ def folds_summary(found: dict[str, Any], folder: Path) -> str:
         for place, one in enumerate(runs)
     ]  # fmt: skip
     each = table([runs[0]["arch"], "training rows", "accuracy", "macro F1"], rows)
-    return f"{each}\n\n{_spread(f'{len(runs)} folds', found['spread'])}\n\nwritten  {folder}/fold-*"
+    return f"{each}\n\n{_spread(f'{len(runs)} folds', found['spread'])}\n\n{_ending(folder, 'fold-*')}"
+
+
+def _ending(folder: Path, runs: str) -> str:
+    """Says where the runs of a group are, and what shows them side by side."""
+    return lines([("written", f"{folder}/{runs}"), ("next", f"senti runs {folder}")])
 
 
 def sweep_summary(found: dict[str, Any], folder: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .options import seconds, tree_of, with_options
+from .options import ConfigFile, seconds, tree_of, with_options
 from .stopping import Stopper
 from .train import options, say_group, settled, trees, watched
 
@@ -38,10 +38,7 @@ def sweep(
             help="CPU time of all runs together, such as 90s, 10m or 2h. [default: no limit]",
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; senti init writes one."),
-    ] = None,
+    config: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,

@@ -17,7 +17,7 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
 from .dry_run import dry_run_of
-from .options import MODEL, parameters, tree_of, with_options
+from .options import MODEL, Assignments, ConfigFile, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
@@ -52,18 +52,8 @@ def train(
             help="Run directory to write. [default: runs/ARCH; with --folds runs/ARCH-folds]",
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; senti init writes one."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.", metavar="N")
     ] = 1,
@@ -95,8 +85,7 @@ def train(
     output = output_of_first("senti.train/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
-        if data or config or set_ or out or tree_of(given):
-            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        refuse_others(data, config, set_, out, tree_of(given))
         _resume(output, resume, baseline)
         return
     flags = tree_of({**given, "data__train": data})

@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.output import lines, number
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError
-from .options import parameters, tree_of
+from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
@@ -45,24 +45,9 @@ def train(
             "[default: a part of the training pairs]",
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Configuration file in TOML; --dry-run prints one."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any key of the configuration, such as model.d_model=512; repeatable.",
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    resume: Resumed = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the configuration without training.")
     ] = False,
@@ -82,8 +67,7 @@ def train(
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
     if resume is not None:
-        if flags or out or config or set_:
-            raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+        refuse_others(flags, out, config, set_)
         _run(output, resume, None)
         return
     asked = trees(config, set_ or [], flags)
@@ -133,7 +117,8 @@ def _summary(about: dict[str, Any], folder: Path) -> str:
         ("seconds", f"{fit['seconds']:.1f} steps"),
         *score_lines(about["valid"], "validation "),
     ]
-    return f"{lines(rows)}\nwritten to {folder}"
+    following = f'echo "A sentence." | senti translate text {folder}'
+    return f"{lines(rows)}\n\n{lines([('written', str(folder)), ('next', following)])}"
 
 
 def score_lines(found: dict[str, Any], part: str = "") -> list[tuple[str, str]]:

@@ -102,7 +102,8 @@ class TrainingRecord:
 
         arrays = io.BytesIO()
         rows = {f"rows_{role}": places for role, places in self.rows.items()}
-        np.savez(arrays, exact=self.exact, folded=self.folded, **rows)  # type: ignore[arg-type]  # of arrays
+        # 2026-11-23: of arrays
+        np.savez(arrays, exact=self.exact, folded=self.folded, **rows)  # type: ignore[arg-type]
         text = json.dumps({"schema": "senti.training-data/1", "sources": [asdict(s) for s in self.sources]})
         return {JSON_NAME: (text + "\n").encode(), TEXTS_NAME: arrays.getvalue()}
 

@@ -127,6 +127,7 @@ class Predictions:
         columns["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
         data = io.BytesIO()
         # The stub cannot tell the columns from the flag `allow_pickle`.
+        # 2026-11-23: mypy takes **columns for allow_pickle
         np.savez_compressed(data, **columns)  # type: ignore[arg-type]
         write_atomically(path, data.getvalue())
 

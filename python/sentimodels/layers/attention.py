@@ -189,9 +189,9 @@ def linear_elu(
     mask: Tensor | None = None,
     *,
     causal: bool = False,
-    dropout: float = 0.0,  # noqa: ARG001  # no weights are formed; the configuration refuses it
+    dropout: float = 0.0,  # noqa: ARG001  # 2026-11-23: no weights are formed; the configuration refuses it
     entry: Entry | None = None,
-    start: int = 0,  # noqa: ARG001  # the state says it
+    start: int = 0,  # noqa: ARG001  # 2026-11-23: the state says it
 ) -> Tensor:
     """Linear attention with the feature map elu + 1."""
     dtype = v.dtype
@@ -221,9 +221,9 @@ def linear_softmax(
     mask: Tensor | None = None,
     *,
     causal: bool = False,
-    dropout: float = 0.0,  # noqa: ARG001  # no weights are formed; the configuration refuses it
+    dropout: float = 0.0,  # noqa: ARG001  # 2026-11-23: no weights are formed; the configuration refuses it
     entry: Entry | None = None,
-    start: int = 0,  # noqa: ARG001  # the state says it
+    start: int = 0,  # noqa: ARG001  # 2026-11-23: the state says it
 ) -> Tensor:
     """Linear attention with softmax of q over features and of k over positions."""
     dtype = v.dtype
@@ -292,9 +292,9 @@ def nystrom(
     mask: Tensor | None = None,
     *,
     causal: bool = False,
-    dropout: float = 0.0,  # noqa: ARG001  # no weights are kept; the configuration refuses it
+    dropout: float = 0.0,  # noqa: ARG001  # 2026-11-23: no weights are kept; the configuration refuses it
     entry: Entry | None = None,
-    start: int = 0,  # noqa: ARG001
+    start: int = 0,  # noqa: ARG001  # 2026-11-23: the state says it
     landmarks: int = 32,
 ) -> Tensor:
     """Nystrom attention with segment means; exact where a text has no more tokens than landmarks.

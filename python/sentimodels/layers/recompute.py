@@ -18,7 +18,7 @@ def set_recompute(module: nn.Module, on: bool) -> int:
     """Sets whether the stacks of blocks in a module recompute; returns how many there are."""
     stacks = [part for part in module.modules() if isinstance(getattr(part, "recompute", None), bool)]
     for part in stacks:
-        setattr(part, "recompute", on)  # noqa: B010  # no parameter, as types have it
+        setattr(part, "recompute", on)  # noqa: B010  # 2026-11-23: torch types attributes as parameters
     return len(stacks)
 
 

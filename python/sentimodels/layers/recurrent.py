@@ -88,11 +88,13 @@ class Recurrent(nn.Module):
         for number, cells in enumerate(self.layers):
             if number:
                 x = F.dropout(x, self.dropout, self.training)
+            # 2026-11-23: a list of modules, which torch types as one
             states, after = cells[0](x, _state(entries[number]) if entries else None)  # type: ignore[index]
             if entries:
                 entries[number] |= _named(after)
             if self.backward_width:
                 turned = x.flip(1) if places is None else turn(x, places)
+                # 2026-11-23: a list of modules, which torch types as one
                 backward = cells[1](turned)[0]  # type: ignore[index]
                 back = backward.flip(1) if places is None else turn(backward, places)
                 states = torch.cat((states, back), -1)

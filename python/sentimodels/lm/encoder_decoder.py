@@ -99,7 +99,7 @@ class EncoderDecoder:
         beyond = sources.lengths + 1 - model.n_places
         return np.where(beyond > 0, 1 - beyond, model.n_places)
 
-    def alike(self, model: Seq2SeqModel) -> bool:  # noqa: ARG002  # sources are masked
+    def alike(self, model: Seq2SeqModel) -> bool:  # noqa: ARG002  # 2026-11-23: sources are masked
         """Returns False: padding is masked."""
         return False
 

@@ -114,7 +114,7 @@ def resume_pretraining(
     return _go(config, out, processes, True, on_record, on_note, should_stop)
 
 
-class _together:  # noqa: N801  # used as a block
+class _together:  # noqa: N801  # 2026-11-23: used as a block
     """A block that the first process does while the others wait; where it fails, all end."""
 
     def __init__(self, processes: Distributed) -> None:

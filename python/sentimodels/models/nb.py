@@ -89,7 +89,7 @@ class NaiveBayes(nn.Module):
             value = value / length[found.row, None]
         return found.sum(value) + self.bias
 
-    # Nothing is drawn, so `seed` changes nothing.
+    # 2026-11-23: nothing is drawn, so `seed` changes nothing.
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:  # noqa: ARG002
         """Learns ratios and weights from the training texts."""
         from scipy.optimize import minimize

@@ -79,6 +79,7 @@ def portable(classifier: Classifier) -> nn.Module:
                 layers: Any = part.layers
                 part.layers = nn.ModuleList(nn.ModuleList(_Cell(cell) for cell in one) for one in layers)
         if module.head.pooling.kind == "last":
+            # 2026-11-23: a module in the place of another
             module.head.pooling = _Last(module.head.pooling)  # type: ignore[assignment]
         return _Prefixed(module) if backbone.n_prefix else module
 

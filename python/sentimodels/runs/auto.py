@@ -27,6 +27,7 @@ from ..training.device import device_of
 from ..training.possible import check_possible
 from ..training.trainer import Record, Trainer
 from .config import merge, resolve
+from .defaults import Tree
 from .directory import load_config
 from .start import encoder_of_start
 from .tables import Tables
@@ -53,6 +54,10 @@ _LONG = 60
 # number on, a bag of hashed n-grams is better than naive Bayes, and quicker.
 _FEW, _MANY = 2_000, 50_000
 _LINEAR = ("nb", "bow", "tfidf")
+# What suits an architecture where words have no spaces, below all that is given: n-grams of characters
+# are many to a text and overlap. Chosen by four folds within four fifths of Chinese reviews: accuracy
+# 0.831 at 3 (the section's own), 0.838 at 1, 0.839 at 0.6.
+_UNSPACED: Mapping[str, Tree] = {"nb": {"model": {"c": 1.0}}}
 # Taken only where the keys that were given suit none of the first.
 _REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "rnn")
 # Keys of models that learn by steps: who gives one means such a model.
@@ -122,13 +127,19 @@ def choose(
     given = merge(trees)
     budget = float(given.get("budget") or BUDGET)
     texts = Texts.of(tables.train)
+    suited: Mapping[str, Tree] = {} if texts.spaced else _UNSPACED
+
+    def named(name: str, estimates: Mapping[str, float]) -> RunConfig:
+        chosen = {"arch": name, "budget": budget, "estimates": dict(estimates)}
+        return resolve(suited.get(name, {}), given, chosen)
+
     say(f"arch auto: choosing the best for {texts} within {_said(budget)} (--budget)")
     refused: ConfigError | None = None
     estimates: dict[str, float] = {}
     for names in _candidates(given, texts):
         for name in names:
             try:
-                config = resolve(given, {"arch": name, "budget": budget, "estimates": {name: 0.0}})
+                config = named(name, {name: 0.0})
                 seconds = estimate(config, tables)
             except ConfigError as error:
                 refused = refused or error
@@ -137,7 +148,7 @@ def choose(
             fits = seconds <= budget
             say(f"{name}: about {_said(seconds)}{', chosen' if fits else ', over the budget'}")
             if fits:
-                return _chosen(given, name, budget, estimates)
+                return named(name, estimates)
         if estimates:
             break
     if not estimates:
@@ -145,7 +156,7 @@ def choose(
         raise refused
     quickest = min(estimates, key=lambda name: estimates[name])
     say(f"none fits within {_said(budget)}; choosing {quickest}, the fastest")
-    return _chosen(given, quickest, budget, estimates)
+    return named(quickest, estimates)
 
 
 def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
@@ -163,10 +174,6 @@ def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
             refused = refused or error
     assert refused is not None
     raise refused
-
-
-def _chosen(given: Mapping[str, Any], name: str, budget: float, estimates: dict[str, float]) -> RunConfig:
-    return resolve(given, {"arch": name, "budget": budget, "estimates": estimates})
 
 
 def _candidates(given: Mapping[str, Any], texts: Texts) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ presets (`models/`). An architecture that is not named here takes the sections' 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DEFAULTS", "defaults"]
+__all__ = ["DEFAULTS", "Tree", "defaults"]
 
 Tree = Mapping[str, Mapping[str, Any]]
 

@@ -46,7 +46,8 @@ def divergence(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:
     return temperature**2 * (teacher.exp() * (teacher - student)).sum(-1)
 
 
-def squared(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:  # noqa: ARG001  # as `divergence`
+# 2026-11-23: same signature as divergence
+def squared(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:  # noqa: ARG001
     """Returns the mean squared difference (B,) of logits, each less its mean: a shift answers the same."""
     difference = (logits - logits.mean(-1, keepdim=True)) - (answers - answers.mean(-1, keepdim=True))
     return difference.square().mean(-1)

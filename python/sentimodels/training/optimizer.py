@@ -66,7 +66,7 @@ class RowAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
     @torch.no_grad()
-    def step(self, _: Any = None) -> None:  # type: ignore[override]
+    def step(self, _: Any = None) -> None:  # type: ignore[override]  # 2026-11-23: no closure is ever given
         """Moves the rows that have a gradient."""
         for group in self.param_groups:
             for parameter in group["params"]:

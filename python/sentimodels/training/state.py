@@ -53,7 +53,7 @@ def load_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]
             about = file.metadata() or {}
             if about.get("format") != _FORMAT:
                 raise CheckpointError(f"{path}: format {about.get('format')!r}, expected {_FORMAT!r}")
-            for key in file.keys():  # noqa: SIM118  # not a dict
+            for key in file.keys():  # noqa: SIM118  # 2026-11-23: a file of safetensors, not a dict
                 part, _, name = key.partition(":")
                 parts.setdefault(part, {})[name] = file.get_tensor(key)
             progress: dict[str, Any] = json.loads(about["progress"])

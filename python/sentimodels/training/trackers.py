@@ -93,7 +93,7 @@ class _TensorBoard:
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)
 
-    def close(self, failed: bool) -> None:  # noqa: ARG002 (its files have no place for it)
+    def close(self, failed: bool) -> None:  # noqa: ARG002  # 2026-11-23: its files have no place for it
         """Writes what is left."""
         if self._writer is not None:
             self._writer.close()

@@ -68,7 +68,7 @@ def _class_over(own: Any) -> type[Any]:
     return type(own.__name__, bases, {**members, "_own": own})
 
 
-class Accelerated(_Fast):  # type: ignore[misc]
+class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has no types
     """A fast tokenizer that asks its `Running` first.
 
     Attributes:
@@ -117,6 +117,7 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return self.__reduce__()
         made: Any = self._untouched().__reduce_ex__(protocol)
         # Pickle compares the class that `__newobj__` makes with this object's.
+        # 2026-11-23: missing in typeshed
         return (object.__new__, *made[1:]) if made[0] is copyreg.__newobj__ else made  # type: ignore[attr-defined]
 
     def __copy__(self) -> Any:
@@ -225,6 +226,7 @@ class Accelerated(_Fast):  # type: ignore[misc]
             return None
         if running.joins_bytes and _BROKEN in text:
             return None
+        # 2026-11-23: transformers has no types
         return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
 
     def _cleans(self, running: Running) -> bool | None:

@@ -58,7 +58,7 @@ def compare(
         found = differences(
             a, b, files, format,
             max_line_bytes=limit,
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # it was looked at
+            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
             threads=threads,
             progress=of_total(progress, total),
         )  # fmt: skip

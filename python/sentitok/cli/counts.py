@@ -78,7 +78,8 @@ def count(
                 sources(src),
                 pre_tokenizer=splitter,
                 format=format,
-                invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # the extension names the choices
+                # 2026-11-23: the extension names the choices
+                invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
                 shard=part,
                 max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
                 max_memory=size(max_memory, "--max-memory"),

@@ -120,10 +120,11 @@ def encode(
                 out,
                 tokenizer,
                 format=format,
-                layout=layout,  # type: ignore[arg-type]  # the extension names the choices
+                layout=layout,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
                 separator=separator,
                 add_special_tokens=add_special_tokens,
-                specials=specials,  # type: ignore[arg-type]
+                specials=specials,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
+                # 2026-11-23: the extension names the choices
                 invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
                 shard=part,
                 max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
@@ -138,7 +139,7 @@ def encode(
     given: str | bytes = text_from_stdin(limit) if text is None else text
     encoding = tokenizer.encode(
         given,
-        specials=specials,  # type: ignore[arg-type]
+        specials=specials,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
         add_special_tokens=add_special_tokens,
     )
     ids = encoding.ids.tolist()

@@ -48,7 +48,8 @@ def show(
     tokenizer = load_plain(tokenizer_file)
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
     given: str | bytes = text_from_stdin() if text is None else text
-    encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]  # checked by the extension
+    # 2026-11-23: checked by the extension
+    encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]
     ids = encoding.ids.tolist()
     if as_json:
         output.result({"tokens": spelled_tokens(tokenizer, encoding)}, "", "")

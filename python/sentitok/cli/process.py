@@ -27,6 +27,7 @@ def run(app: Callable[[], object], program: str) -> None:
     _open_missing()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):
+            # 2026-11-23: stdout and stderr are files of text
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code: object = 0
     try:
@@ -55,7 +56,7 @@ def run(app: Callable[[], object], program: str) -> None:
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-    sys.exit(code)  # type: ignore[arg-type]  # what SystemExit held, it may hold again
+    sys.exit(code)  # type: ignore[arg-type]  # 2026-11-23: what SystemExit held, it may hold again
 
 
 def _open_missing() -> None:
@@ -75,6 +76,7 @@ def _open_missing() -> None:
                 os.close(opened)
     for name, number in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
+            # 2026-11-23: open until the process ends
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 

@@ -45,7 +45,7 @@ def listen(program: str) -> None:
         signal.signal(signal.SIGTERM, _on_sigterm)
 
 
-class working:  # noqa: N801  (used like a function)
+class working:  # noqa: N801  # 2026-11-23: used like a function
     """While this lasts, a signal is an exception: there is something to tidy."""
 
     def __enter__(self) -> None:

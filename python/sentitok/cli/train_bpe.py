@@ -221,10 +221,10 @@ def train_bpe(
             continuing_subword_prefix=continuing_subword_prefix,
             end_of_word_suffix=end_of_word_suffix,
             byte_fallback=byte_fallback,
-            unit=unit,  # type: ignore[arg-type]  # the extension names the choices
+            unit=unit,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             unk_token=unk_token,
-            tie_break=tie_break,  # type: ignore[arg-type]
-            method=method,  # type: ignore[arg-type]
+            tie_break=tie_break,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
+            method=method,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             character_coverage=character_coverage,
             max_piece_length=max_piece_length,
             split_digits=split_digits or None,
@@ -233,6 +233,7 @@ def train_bpe(
             user_defined_symbols=user_defined,
             extend=None if extend is None else load_plain(extend),
             format=format,
+            # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),

@@ -172,8 +172,9 @@ def train_unigram(
             treat_whitespace_as_suffix=treat_whitespace_as_suffix,
             allow_whitespace_only_pieces=allow_whitespace_only_pieces,
             hard_vocab_limit=hard_vocab_limit,
-            method=method,  # type: ignore[arg-type]  # the extension names the choices
+            method=method,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             format=format,
+            # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),

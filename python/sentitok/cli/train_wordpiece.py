@@ -113,7 +113,7 @@ def train_wordpiece(
             sources(src) if src else None,
             counts=add_counts(counts),
             vocab_size=vocab,
-            score=score,  # type: ignore[arg-type]  # the extension names the choices
+            score=score,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             lowercase=lowercase,
             min_frequency=min_frequency,
             special_tokens=[*_BERT, *(special or [])],
@@ -125,6 +125,7 @@ def train_wordpiece(
             max_token_length=max_token_length,
             continuing_subword_prefix=continuing_subword_prefix,
             format=format,
+            # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),

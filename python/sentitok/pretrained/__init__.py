@@ -9,6 +9,7 @@ Source of the files: transformers 5, `tokenization_utils_base.py`.
 
 import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from .._sentitok import AddedToken, Tokenizer
@@ -57,7 +58,7 @@ def save(tokenizer: Tokenizer, folder: str | os.PathLike[str]) -> list[str]:
         FormatError: for a tokenizer that tokenizer.json has no place for.
         OSError: naming the file.
     """
-    if os.path.isfile(folder):  # noqa: PTH113
+    if Path(folder).is_file():
         raise NotADirectoryError(f"{shown(os.fspath(folder))} is a file; save_pretrained writes a folder")
     files = tokenizer.save(folder, "huggingface")
     special = [token.content for token in tokenizer.added_tokens if token.special]

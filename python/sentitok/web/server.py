@@ -75,6 +75,7 @@ class _Server(uvicorn.Server):
             for one, handler in before.items():
                 signal.signal(one, handler)
 
+    # 2026-11-23: uvicorn's signature
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Stops gently; at a second signal at once."""
         self.force_exit = self.stopped_by is not None

@@ -58,6 +58,7 @@ def _units(keys: list[tuple[bytes, int]]) -> list[int]:
         if len(keys[first][0]) == depth:
             value, first = keys[first][1], first + 1
         children = []  # a byte, and the keys that have it next
+        # 2026-11-23: used before the next turn
         for label, same in groupby(range(first, last), lambda at: keys[at][0][depth]):  # noqa: B023
             numbers = list(same)
             children.append((label, numbers[0], numbers[-1] + 1))

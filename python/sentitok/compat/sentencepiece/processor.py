@@ -323,6 +323,7 @@ class SentencePieceProcessor(Cutter):
         return {"model_proto": self._proto, "out_type": self._out_type, "options": self._options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # 2026-11-23: as the pickles of the original do
         self.__init__(out_type=state["out_type"], **state["options"])  # type: ignore[misc]
         if state["model_proto"]:
             self.load_from_serialized_proto(state["model_proto"])

@@ -210,6 +210,7 @@ class CharBPETokenizer(_Alphabetic):
     ) -> None:
         options = {"unk_token": str(unk_token), "dropout": dropout, "end_of_word_suffix": suffix}
         both = (vocab, merges) if vocab is not None and merges is not None else (None, None)
+        # 2026-11-23: options of several types
         made = Tokenizer(models.BPE(*both, **options))  # type: ignore[arg-type]
         bert = [normalizers.BertNormalizer(lowercase=False)] if bert_normalizer else []
         lower = [normalizers.Lowercase()] if lowercase else []
@@ -248,6 +249,7 @@ class SentencePieceBPETokenizer(_Alphabetic):
     ) -> None:
         options = {"unk_token": str(unk_token), "dropout": dropout, "fuse_unk": bool(fuse_unk)}
         both = (vocab, merges) if vocab is not None and merges is not None else (None, None)
+        # 2026-11-23: options of several types
         made = Tokenizer(models.BPE(*both, **options))  # type: ignore[arg-type]
         made.normalizer = normalizers.NFKC()
         scheme = "always" if add_prefix_space else "never"
@@ -295,6 +297,7 @@ class BertWordPieceTokenizer(_Alphabetic):
             for name, (_, id) in zip(("sep_token", "cls_token"), ends, strict=True):
                 if id is None:
                     raise TypeError(f"{name} not found in the vocabulary")
+            # 2026-11-23: two pairs
             made.post_processor = processors.BertProcessing(*ends)  # type: ignore[arg-type]
 
     @staticmethod
@@ -344,6 +347,7 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
         """Trains on files, whose lines are texts."""
         options = {"vocab_size": vocab_size, "show_progress": show_progress, "unk_token": unk_token}
         several = {"special_tokens": special_tokens or [], "initial_alphabet": initial_alphabet or []}
+        # 2026-11-23: options of several types
         self._train(files, trainers.UnigramTrainer(**options, **several))  # type: ignore[arg-type]
 
     def train_from_iterator(
@@ -359,5 +363,6 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
         """Trains on texts."""
         options = {"vocab_size": vocab_size, "show_progress": show_progress, "unk_token": unk_token}
         several = {"special_tokens": special_tokens or [], "initial_alphabet": initial_alphabet or []}
+        # 2026-11-23: options of several types
         trainer = trainers.UnigramTrainer(**options, **several)  # type: ignore[arg-type]
         self._tokenizer.train_from_iterator(iterator, trainer, length)

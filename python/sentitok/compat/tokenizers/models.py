@@ -334,6 +334,7 @@ def _by_id(vocab: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(vocab.items(), key=_id_of))
 
 
+# 2026-11-23: the name needs its type
 _id_of: Callable[[tuple[str, int]], int] = lambda item: item[1]  # noqa: E731
 
 

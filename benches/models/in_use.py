@@ -1,0 +1,237 @@
+"""What people wait for: how soon `senti predict` answers, how fast the page does, what a verdict takes.
+
+    python benches/models/in_use.py                 # all sections of docs/benchmarks.md, two minutes each
+    python benches/models/in_use.py predict --print # one, shown and not written
+
+Bars: `senti predict` begins within 1.5 s, and answers 10,000 short texts with `bow` within 2 s; the page
+of a tiny `gpt` answers within 50 ms of a keystroke and its server within 10 ms in the median, answers
+1,000 requests of 100 clients without an error while memory stays, and has at most 60 kB; what
+`sentitok serve` imports takes 0.3 s. Whole processes; the least of several rounds is what the program
+takes, the median what one waits for on this machine. Not for the speed of training.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import result
+
+from sentimodels.data import read_table
+from sentitok.web.server import bind
+
+sys.path.insert(0, str(result.ROOT / "benches"))
+import page
+from measure import markdown
+
+PAGE = result.ROOT / "docs" / "benchmarks.md"
+REVIEWS = result.ROOT / "tests" / "data" / "sentences" / "yelp_labelled.txt"
+FILES = result.ROOT / "python" / "sentitok" / "web" / "page"
+HEAD = ("", "median", "least", "bar", "verdict")
+ROUNDS = 5
+N_TEXTS, N_REQUESTS, N_CLIENTS = 10_000, 1_000, 100
+
+
+def row(what: str, figures: list[float], bar: float | None, unit: str, *, median: bool = False) -> list[str]:
+    """A row of a table; the bar is judged on the least, or on the median where it speaks of that."""
+    judged = statistics.median(figures) if median else min(figures)
+    verdict = "" if bar is None else "met" if judged <= bar else "**missed**"
+    said = [f"{figure:.2f} {unit}" for figure in (statistics.median(figures), min(figures))]
+    return [what, *said, "" if bar is None else f"at most {bar:g} {unit}", verdict]
+
+
+def senti(*args: str | Path, given: str = "") -> float:
+    """Runs a command; returns its seconds.
+
+    Raises:
+        CalledProcessError: if it fails; its words are on stderr.
+    """
+    began = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "sentimodels.cli", *map(str, args)],
+        input=given, text=True, stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    return time.perf_counter() - began
+
+
+def seconds_of(code: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - began
+
+
+def predict(folder: Path) -> str:
+    """Section: `senti predict`."""
+    senti("train", REVIEWS, "--arch", "bow", "--out", folder / "bow", "--quiet", "--no-baseline")
+    table = read_table(Path(os.environ["SENTITOK_DATA"]) / "tweet-sentiment" / "train.csv.xz")
+    texts = [" ".join(text.split())[:60] for text in table.texts[:N_TEXTS]]
+    many = "".join(f"{text or 'empty'}\n" for text in texts)
+    one, all_of_them, python = [], [], []
+    for _ in range(ROUNDS):
+        python.append(seconds_of("import torch"))
+        one.append(senti("predict", folder / "bow", given="great fun\n"))
+        all_of_them.append(senti("predict", folder / "bow", given=many))
+    rows = [
+        row("one text", one, 1.5, "s"),
+        row(f"{N_TEXTS:,} texts of at most 60 characters", all_of_them, 2.0, "s"),
+        row("`import torch` alone", python, None, "s"),
+    ]
+    return (
+        f"## senti predict\n\nA `bow` trained on reviews; whole processes, {ROUNDS} rounds.\n\n"
+        + markdown(HEAD, rows)
+    )
+
+
+def ask(port: int, path: str, body: object = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        sent = None if body is None else json.dumps(body)
+        connection.request(
+            "GET" if body is None else "POST", path, sent, {"content-type": "application/json"}
+        )
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def serving(run: Path) -> Iterator[tuple[int, int]]:
+    """Runs `senti serve` until the block ends; yields its port and its process."""
+    with bind("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sentimodels.cli", "serve", str(run), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + 60
+            while True:
+                try:
+                    ask(port, "/api/model")
+                    break
+                except OSError:
+                    if process.poll() is not None or time.monotonic() > until:
+                        raise
+                    time.sleep(0.05)
+            yield port, process.pid
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def resident(pid: int) -> float:
+    """Megabytes that a process holds."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def keystrokes(url: str) -> list[float]:
+    """Milliseconds from a keystroke until the bars of its text are drawn, in the system's browser."""
+    from playwright.sync_api import sync_playwright
+
+    sys.path.insert(0, str(result.ROOT / "tests"))
+    from browser import FLAGS, chromium
+
+    # Pressed in the page, so that what drives the browser is not in the figure.
+    script = """async (text) => {
+        const box = document.querySelector("textarea");
+        const bars = document.querySelector(".bars");
+        const drawn = new Promise((done) => {
+            const seen = new MutationObserver(() => { seen.disconnect(); done(performance.now()); });
+            // Set anew with every answer, and by nothing else.
+            seen.observe(bars, { subtree: true, attributeFilter: ["aria-valuenow"] });
+        });
+        const began = performance.now();
+        box.value = text;
+        box.dispatchEvent(new Event("input", { bubbles: true }));
+        return (await drawn) - began;
+    }"""
+    path = chromium()
+    if path is None:
+        return []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        opened = browser.new_page()
+        opened.goto(url)
+        opened.wait_for_selector(".bars")
+        opened.wait_for_timeout(500)
+        text, found = "the food was wonderful and the waiter was kind", []
+        for end in range(1, len(text) + 1):
+            found.append(float(opened.evaluate(script, text[:end])))
+            opened.wait_for_timeout(150)  # slower than the pace, so that each keystroke is asked at once
+        browser.close()
+    return found[5:]
+
+
+def the_page(folder: Path) -> str:
+    """Section: the page of a tiny `gpt`."""
+    run = folder / "gpt"
+    tree = ("--arch", "gpt", "--preset", "tiny", "--epochs", "1", "--no-baseline", "--quiet")
+    senti("train", REVIEWS, *tree, "--out", run)
+    texts = read_table(REVIEWS).texts
+    with serving(run) as (port, pid):
+
+        def asking(number: int) -> tuple[int, float]:
+            began = time.perf_counter()
+            status, _ = ask(port, "/api/predict", {"text": texts[number % len(texts)], "model": "gpt"})
+            return status, 1e3 * (time.perf_counter() - began)
+
+        one_by_one = [asking(number)[1] for number in range(300)][50:]
+        typed = keystrokes(f"http://127.0.0.1:{port}/")
+        with ThreadPoolExecutor(N_CLIENTS) as pool:
+            first = list(pool.map(asking, range(N_REQUESTS)))
+            before = resident(pid)
+            again = list(pool.map(asking, range(N_REQUESTS)))
+            grown = resident(pid) - before
+    errors = sum(status != 200 for status, _ in first + again)
+    size = sum(path.stat().st_size for path in FILES.iterdir() if path.is_file()) / 1e3
+    begun = [seconds_of("import sentitok.cli.serve, sentitok.web") for _ in range(ROUNDS)]
+    python = [seconds_of("pass") for _ in range(ROUNDS)]
+    rows = [
+        row("from keystroke to bars, in a browser", typed, 50, "ms", median=True)
+        if typed
+        else ["from keystroke to bars, in a browser", "-", "-", "at most 50 ms", "not measured"],
+        row("`/api/predict`, client and server", one_by_one, 10, "ms", median=True),
+        row(f"{N_REQUESTS:,} requests of {N_CLIENTS} clients, twice: errors", [errors], 0, ""),
+        row("memory that the second thousand adds", [grown], 4, "MB"),
+        row("the page, all files", [size], 60, "kB"),
+        row("what `sentitok serve` imports, Python's start included", begun, 0.3, "s"),
+        row("Python's start alone", python, None, "s"),
+    ]
+    return "## The page\n\nA `gpt` of the preset `tiny`, `senti serve`.\n\n" + markdown(HEAD, rows)
+
+
+SECTIONS: dict[str, Callable[[Path], str]] = {"predict": predict, "page": the_page}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all without it")
+    parser.add_argument("--print", action="store_true", help="show them, and leave the page alone")
+    asked = parser.parse_args()
+    if unknown := set(asked.sections) - set(SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    threading.stack_size(1 << 20)  # a hundred clients
+    for name in asked.sections or SECTIONS:
+        load = result.load()
+        with tempfile.TemporaryDirectory() as folder:
+            text = SECTIONS[name](Path(folder))
+        conditions = f"{os.cpu_count()} CPUs, load before and after: {load}, {result.load()}."
+        text = page.stamped(text, f"{conditions} `python benches/models/in_use.py {name}`.", result.ROOT)
+        print(text)
+        if not asked.print:
+            PAGE.write_text(page.updated(PAGE.read_text("utf-8"), text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
