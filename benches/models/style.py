@@ -17,18 +17,17 @@ import os
 import re
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from result import RESULTS, ROOT, digest, git, load, write
+from result import RESULTS, ROOT, digest, load, occasion, write
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.runs.directory import finished, versions
+from sentimodels.runs.directory import finished
 from sentimodels.runs.language import resolve_language
 
 TARGET = RESULTS / "style.json"
@@ -179,10 +178,9 @@ def main() -> None:
         tree = {"preset": asked.preset, "epochs": asked.epochs, "prompt": PROMPT, "new": NEW}
         write(TARGET, {
             "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree), "test": found,
-            "valid": {name: one["valid"] for name, one in about.items()}, "git": git("rev-parse", "HEAD"),
-            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"), "versions": versions(),
-            "fits": {name: one["fit"] for name, one in about.items()}, "load": [before, load()],
-            "command": f"python benches/models/style.py --out {asked.out} --test",
+            "valid": {name: one["valid"] for name, one in about.items()},
+            "fits": {name: one["fit"] for name, one in about.items()},
+            **occasion(f"python benches/models/style.py --out {asked.out} --test", before),
         })  # fmt: skip
 
 
