@@ -11,6 +11,7 @@ from result import RESULTS, read
 
 Result = dict[str, Any]
 MET, MISSED = "met", "missed"
+FIRST = "after the same without --test: an hour of one core"
 
 
 def part(folder: Path = RESULTS) -> str:
@@ -140,7 +141,7 @@ up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
 
 def style(path: Path) -> str:
     if not path.is_file():
-        return missing("python benches/models/style.py --test", "after the same without --test: an hour of one core")
+        return missing("python benches/models/style.py --test", FIRST)
     result = read(path)
     test = result["test"]
     rows = []
@@ -165,7 +166,7 @@ def spread(value: Any) -> str:
 
 def alignment(path: Path) -> str:
     if not path.is_file():
-        return missing("python benches/models/align.py --test", "after the same without --test: an hour of one core")
+        return missing("python benches/models/align.py --test", FIRST)
     result = read(path)
     test = result["test"]
     rows = []
