@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from result import RESULTS, ROOT, digest, git, load, write
+from result import RESULTS, ROOT, digest, load, occasion, write
 
 from sentimodels.alignment.judge import compare, judge, samples_of
 from sentimodels.alignment.openings import divide, encode, read_openings
@@ -38,7 +38,6 @@ from sentimodels.lm.model import CausalModel
 from sentimodels.lm.pretrain import pretrain
 from sentimodels.lm.special import known_end
 from sentimodels.runs.config import resolve, set_value
-from sentimodels.runs.directory import versions
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.run import train
 
@@ -180,12 +179,12 @@ def main() -> None:
             name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
             for name in (asked.name, "base", "reward")
         }
+        command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
         write(TARGET, {
             "set": "imdb-openings", "row": "ppo", "config": tree, "config_sha256": digest(tree),
             "test": found, "dev": about[asked.name]["alignment"], "bars": bars(found), "samples": samples,
             "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
-            "git": git("rev-parse", "HEAD"), "versions": versions(), "load": [before, load()],
-            "command": f"python benches/models/align.py --out {asked.out} --name {asked.name} --test",
+            **occasion(command, before),
         })  # fmt: skip
         return
     prepare(asked.out, asked)

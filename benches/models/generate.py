@@ -2,6 +2,7 @@
 
     python benches/models/generate.py                    # needs transformers
     python benches/models/generate.py --quick            # fewer tokens and rounds
+    python benches/models/generate.py --write --only small    # sizes into the result file of docs/results.md
 
 One model is built with drawn weights and written in both layouts, so that all sides compute the
 same logits; the greedy tokens of all sides are compared in the same run, and the run fails where
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from result import RESULTS, ROOT, load, occasion, read, write
 
 from sentimodels import LanguageModel
 from sentimodels.lm.directory import LoadedModel
@@ -32,7 +34,7 @@ from sentimodels.lm.sampling import Sampling
 from sentimodels.runs.language import resolve_language
 from sentitok import train_bpe
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+TARGET, COMMAND = RESULTS / "generation.json", "python benches/models/generate.py"
 GPT_2 = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "positions": "learned"}
 GREEDY = Sampling(temperature=0)
 # Name, width, heads, layers, vocabulary, rows.
@@ -135,8 +137,8 @@ def case(
     n_new: int,
     rounds: int,
     clock: Callable[[], float],
-) -> bool:
-    """Measures one size; returns whether both bars are met."""
+) -> dict[str, float]:
+    """Measures one size; returns tokens a second with the cache, and how much quicker that is."""
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = build(width, heads, layers, n_words, Path(folder))
     drawn = torch.Generator().manual_seed(1)
@@ -158,27 +160,49 @@ def case(
         f"({with_cache:.1f} x), transformers {found['transformers']:.3f} ({against:.2f} x)",
         flush=True,
     )
-    return with_cache >= LEAST_WITH_CACHE and against >= LEAST_AGAINST_THEIRS
+    return {
+        "rows": rows, "new_tokens": n_new, "tokens_per_second": rows * n_new / found["cached"],
+        "with_cache": with_cache, "against_transformers": against,
+    }  # fmt: skip
+
+
+def keep(cases: dict[str, dict[str, float]], command: str, before: float | None, threads: int) -> None:
+    """Puts sizes into the result file, beside those that are there."""
+    old = read(TARGET)["cases"] if TARGET.is_file() else {}
+    about = {**occasion(command, before), "threads": threads}
+    new = {name: {**one, **about} for name, one in cases.items()}
+    bars = {"with_cache": LEAST_WITH_CACHE, "against_transformers": LEAST_AGAINST_THEIRS}
+    write(TARGET, {"cases": {**old, **new}, "bars": bars})
 
 
 def main() -> None:
-    read = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    read.add_argument("--quick", action="store_true", help="64 new tokens and one round")
-    read.add_argument("--threads", type=int, help="threads of torch")
-    read.add_argument("--rounds", type=int, default=5)
-    read.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="64 new tokens and one round")
+    parser.add_argument("--threads", type=int, help="threads of torch")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
         "--cpu", action="store_true", help="count CPU time, for a machine that is not quiet; with --threads 1"
     )
-    read.add_argument("--only", default="", help="part of a case's name")
-    given = read.parse_args()
+    parser.add_argument("--only", default="", help="part of a case's name")
+    parser.add_argument("--write", action="store_true", help="put the figures into the result file")
+    given = parser.parse_args()
+    before = load()
     logging.disable(logging.WARNING)
     if given.threads:
         torch.set_num_threads(given.threads)
     clock, unit = (time.process_time, "CPU seconds") if given.cpu else (time.perf_counter, "seconds")
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median {unit}")
     rounds, n_new = (1, 64) if given.quick else (given.rounds, 256)
-    kept = [case(*one, n_new=n_new, rounds=rounds, clock=clock) for one in CASES if given.only in one[0]]
-    if not all(kept):
+    found = {
+        one[0]: case(*one, n_new=n_new, rounds=rounds, clock=clock) for one in CASES if given.only in one[0]
+    }
+    if given.write:
+        command = f"{COMMAND} --rounds {rounds} --only {given.only!r} --write"
+        keep(found, command, before, torch.get_num_threads())
+    if not all(
+        one["with_cache"] >= LEAST_WITH_CACHE and one["against_transformers"] >= LEAST_AGAINST_THEIRS
+        for one in found.values()
+    ):
         sys.exit("a bar is missed")
     print("equal tokens on all sides; both bars are met")
 

@@ -157,6 +157,18 @@ def stamp(arch: str, command: str, load_before: float | None, *, taught: bool = 
     }
 
 
+def occasion(command: str, load_before: float | None) -> dict[str, Any]:
+    """Returns what says when and of what a measurement is that no architecture's code decides alone."""
+    return {
+        "git": git("rev-parse", "HEAD"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "cores": os.cpu_count(),
+        "load": [load_before, load()],
+        "versions": versions(),
+        "command": command,
+    }
+
+
 def pack(counts: NDArray[np.int64]) -> str:
     """Returns counts below 65,536 as text."""
     return base64.b85encode(zlib.compress(counts.astype("<u2").tobytes(), 9)).decode()

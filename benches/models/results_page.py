@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import claims
+import language_page
 import translations
 from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
 from result import ROOT
@@ -315,6 +316,8 @@ def page(found: Results, chosen: str | None) -> str:
             claims.claims(found),
             "## Translation",
             translations.part(),
+            "## Language models",
+            language_page.part(),
             "## Not measured",
             "What has no result that counts. Planned minutes are plans, not measurements.",
             unmeasured_table(found),

@@ -1,7 +1,8 @@
 """Style transfer: a model of Shakespeare's plays goes on with his sonnets, before and after it has read some.
 
-    python benches/models/style.py --out runs/style           # minutes on one core; scores of dev sonnets
-    python benches/models/style.py --out runs/style --test    # once, when nothing is left to choose
+    python benches/models/style.py --out runs/style               # minutes of one core; scores of dev
+    python benches/models/style.py --out runs/style --seconds 150 # stops there; type it again to go on
+    python benches/models/style.py --out runs/style --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on plays, the tuned one the same model trained on 124 of the 154
 sonnets. Both go on with other sonnets after their first 100 tokens, by the same seeds. BLEU against the rest
@@ -14,17 +15,19 @@ import json
 import lzma
 import os
 import re
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from result import RESULTS, ROOT, digest, git, load, write
+from result import RESULTS, ROOT, digest, load, occasion, write
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
-from sentimodels.lm.pretrain import pretrain
-from sentimodels.runs.directory import versions
+from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.runs.directory import finished
 from sentimodels.runs.language import resolve_language
 
 TARGET = RESULTS / "style.json"
@@ -58,28 +61,57 @@ def write_texts(path: Path, texts: list[str]) -> Path:
     return path
 
 
-def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: argparse.Namespace) -> None:
-    """Trains base and tuned model, where they are not there yet."""
+def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: argparse.Namespace) -> bool:
+    """Trains base and tuned model as far as the time goes; returns whether both have finished."""
     shared: dict[str, Any] = {"arch": "gpt", "preset": asked.preset}
     data = {"context": 256, "vocab_size": 2000}
-    train = {"threads": asked.threads}
-    if not (folder / "base").is_dir():
-        corpus = [str(write_texts(folder / "plays.jsonl", plays))]
-        tree = {
-            **shared, "data": {**data, "corpus": corpus}, "train": {**train, "epochs": asked.epochs},
-            "optim": {"name": "muon", "lr": 2e-3},
-        }  # fmt: skip
-        print(json.dumps(pretrain(resolve_language(tree), folder / "base")["valid"]), flush=True)
-    if not (folder / "tuned").is_dir():
-        corpus = [str(write_texts(folder / "sonnets.jsonl", parts["train"]))]
-        tree = {
-            **shared, "data": {**data, "corpus": corpus, "valid_share": 0.1}, "optim": {"lr": 5e-4},
-            "train": {
-                **train, "init_from": str(folder / "base"), "epochs": 20, "evaluate_every": 10, "patience": 5,
-                "batch_size": 8,
-            },
-        }  # fmt: skip
-        print(json.dumps(pretrain(resolve_language(tree), folder / "tuned")["valid"]), flush=True)
+    base = {
+        **shared, "data": {**data, "corpus": [str(folder / "plays.jsonl")]},
+        "train": {"threads": asked.threads, "epochs": asked.epochs, "log_every": 5},
+        "optim": {"name": "muon", "lr": 2e-3},
+    }  # fmt: skip
+    tuned = {
+        **shared, "data": {**data, "corpus": [str(folder / "sonnets.jsonl")], "valid_share": 0.1},
+        "optim": {"lr": 5e-4},
+        "train": {
+            "threads": asked.threads, "init_from": str(folder / "base"), "epochs": 20, "evaluate_every": 10,
+            "patience": 5, "batch_size": 8,
+        },
+    }  # fmt: skip
+    for name, corpus, texts, tree in (
+        ("base", "plays", plays, base),
+        ("tuned", "sonnets", parts["train"], tuned),
+    ):
+        run = folder / name
+        if finished(run):
+            continue
+        if (run / "config.toml").is_file():
+            about = resume_pretraining(run, should_stop=asked.stop)
+        else:
+            write_texts(folder / f"{corpus}.jsonl", texts)
+            about = pretrain(resolve_language(tree), run, should_stop=asked.stop)
+        print(name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)
+        if about["fit"]["stop"] == "stopped":
+            return False
+    return True
+
+
+def continued(folder: Path, texts: list[str], asked: argparse.Namespace) -> dict[str, list[Continued]] | None:
+    """Returns what both models make of texts, by seed; `None` where the time has ended before."""
+    part = "test" if asked.test else "dev"
+    made: dict[str, list[Continued]] = {}
+    for name in ("base", "tuned"):
+        model = LanguageModel.load(folder / name)
+        for seed in SEEDS:
+            path = folder / "continued" / f"{part}-{name}-{seed}.json"
+            if not path.is_file():
+                if asked.stop():
+                    return None
+                found = continue_texts(model, texts, prompt_tokens=PROMPT, new_tokens=NEW, seed=seed)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(json.dumps(asdict(found)), "utf-8")
+            made.setdefault(name, []).append(Continued(**json.loads(path.read_text("utf-8"))))
+    return made
 
 
 def mean(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -96,13 +128,8 @@ def mean(found: list[dict[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def compared(folder: Path, texts: list[str], training: list[str]) -> dict[str, Any]:
+def compared(made: dict[str, list[Continued]], training: list[str]) -> dict[str, Any]:
     """Returns the scores of both models on texts that neither has read, over all seeds."""
-    given = {"prompt_tokens": PROMPT, "new_tokens": NEW}
-    made: dict[str, list[Continued]] = {}
-    for name in ("base", "tuned"):
-        model = LanguageModel.load(folder / name)
-        made[name] = [continue_texts(model, texts, seed=seed, **given) for seed in SEEDS]
     found: dict[str, Any] = {
         name: mean([one.scores(training) for one in some]) for name, some in made.items()
     }
@@ -125,16 +152,24 @@ def main() -> None:
     parser.add_argument("--preset", default="nano")
     parser.add_argument("--epochs", type=int, default=12, help="of the base")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--test", action="store_true")
     asked = parser.parse_args()
+    until = float("inf") if asked.seconds is None else time.monotonic() + asked.seconds
+    asked.stop = lambda: time.monotonic() > until
     before = load()
     torch.set_num_threads(asked.threads)
     parts = parted(sonnets_of(text_of("shakespeare-sonnets")))
     # A document is some lines of a play, as a scene has no mark.
     lines = text_of("tinyshakespeare").split("\n\n")
     plays = ["\n\n".join(lines[start : start + 20]) for start in range(0, len(lines), 20)]
-    train(asked.out, parts, plays, asked)
-    found = compared(asked.out, parts["test" if asked.test else "dev"], [*parts["train"], *plays])
+    made = None
+    if train(asked.out, parts, plays, asked):
+        made = continued(asked.out, parts["test" if asked.test else "dev"], asked)
+    if made is None:
+        print("stopped; type the command again to go on")
+        return
+    found = compared(made, [*parts["train"], *plays])
     print(json.dumps(found, indent=1, ensure_ascii=False))
     if asked.test:
         about = {
@@ -143,9 +178,9 @@ def main() -> None:
         tree = {"preset": asked.preset, "epochs": asked.epochs, "prompt": PROMPT, "new": NEW}
         write(TARGET, {
             "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree), "test": found,
-            "valid": {name: one["valid"] for name, one in about.items()}, "git": git("rev-parse", "HEAD"),
-            "versions": versions(), "load": [before, load()],
-            "command": f"python benches/models/style.py --out {asked.out} --test",
+            "valid": {name: one["valid"] for name, one in about.items()},
+            "fits": {name: one["fit"] for name, one in about.items()},
+            **occasion(f"python benches/models/style.py --out {asked.out} --test", before),
         })  # fmt: skip
 
 

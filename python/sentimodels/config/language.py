@@ -186,6 +186,12 @@ class PretrainConfig(LoopConfig, StartConfig):
         description="Number of steps between saved states; 0 for at each evaluation.",
         json_schema_extra=flag("--save-every", "N"),
     )
+    parallel: Literal["ddp", "fsdp"] = Field(
+        default="ddp",
+        description="What each of several processes holds: ddp (the whole model), or fsdp (a part of its "
+        "parameters, gradients and optimizer state, for models that do not fit on one device).",
+        json_schema_extra=flag("--parallel", "KIND"),
+    )
     compile: bool = Field(
         default=False,
         description="Compile the model with torch.compile.",

@@ -76,13 +76,13 @@ def pretrain(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
-    processes = Distributed.start(config.train.device)
+    processes = _processes(config)
     config = _from_anywhere(config)
     with _together(processes) as first:
         if first:
             refuse_run(out)  # before minutes are spent on it
             check_tracker(config.train.track)
-            _refuse_impossible(config)
+            _refuse_impossible(config, processes.world)
             with _nothing_left(out):
                 tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
                 sources = open_corpus(out / TOKENS).facts.sources
@@ -107,11 +107,42 @@ def resume_pretraining(
     if is_alignment(out):
         raise CheckpointError(f"{out}: a run of senti align; senti align --resume {out} goes on with it")
     config = load_unfinished(out, load_language_config)
-    processes = Distributed.start(config.train.device)
+    processes = _processes(config)
+    config = _shared_anew(config, out, processes.world)
     with _together(processes) as first:
         if first:
             _check_same(config, out)
     return _go(config, out, processes, True, on_record, on_note, should_stop)
+
+
+def _processes(config: LanguageConfig) -> Distributed:
+    """Joins the processes that `torchrun` has started, each with the whole model or a part of it."""
+    if config.train.parallel == "ddp":
+        return Distributed.start(config.train.device)
+    from .sharded import Sharded
+
+    return Sharded.start(config.train.device)
+
+
+def _shared_anew(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:
+    """Gives each process so many rows that all together have those of the run's batches.
+
+    Raises:
+        CheckpointError: if the rows cannot be shared evenly.
+    """
+    if config.train.parallel == "ddp":
+        return config
+    from .sharded_state import rows_of_state
+
+    rows = rows_of_state(out)
+    if rows % world:
+        fewer = max(n for n in range(1, world) if rows % n == 0)
+        raise CheckpointError(
+            f"{out}: {world} processes cannot share its batches of {rows} rows evenly; type: torchrun "
+            f"--nproc-per-node {fewer} -m sentimodels pretrain --resume {out}"
+        )
+    train = config.train.model_copy(update={"batch_size": rows // world})
+    return config.model_copy(update={"train": train})
 
 
 class _together:  # noqa: N801  # 2026-11-23: used as a block
@@ -140,8 +171,12 @@ def _nothing_left(out: Path) -> Iterator[None]:
         raise
 
 
-def _refuse_impossible(config: LanguageConfig) -> None:
+def _refuse_impossible(config: LanguageConfig, world: int) -> None:
     """Refuses a model that cannot do the task or be trained so, before the corpus is read."""
+    if config.train.parallel == "fsdp":
+        from .sharded import check_sharded
+
+        check_sharded(config, world)
     with torch.device("meta"):
         module = build_language_model(config, 8)
     check_possible(module, config.optim)
@@ -223,7 +258,7 @@ def _go(
     speeds: list[float] = []
     try:
         with tracking(config, out, on_record) if processes.main else nullcontext() as told:
-            trainer = Trainer(
+            trainer = _trainer(config)(
                 config.optim, config.train, distributed=processes, on_record=_heard(told, speeds),
                 should_stop=should_stop,
             )  # fmt: skip
@@ -231,6 +266,14 @@ def _go(
             return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumed)
     finally:
         processes.end()
+
+
+def _trainer(config: LanguageConfig) -> type[Trainer]:
+    if config.train.parallel == "ddp":
+        return Trainer
+    from .sharded import ShardedTrainer
+
+    return ShardedTrainer
 
 
 def _heard(told: _Told, speeds: list[float]) -> Callable[[Record], None]:
@@ -267,6 +310,8 @@ def _fitted(
             raise
         fit, failed = error.fit, error
     seconds = time.perf_counter() - began
+    if config.train.parallel == "fsdp":
+        module = _whole(module, config, tokenizer, trainer.distributed)
     if not trainer.distributed.main:
         if failed is not None:
             raise failed
@@ -295,6 +340,22 @@ def _fitted(
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
     return about
+
+
+def _whole(
+    module: LanguageModule, config: LanguageConfig, tokenizer: Tokenizer, processes: Distributed
+) -> LanguageModule:
+    """Returns a model of the first process with the weights that lie in all; every process calls it."""
+    from .sharded import whole_weights
+
+    if processes.world == 1:
+        return module
+    weights = whole_weights(module, processes)
+    if not processes.main:
+        return module
+    whole = build_language_model(config, tokenizer.vocab_size).to(processes.device)
+    whole.load_state_dict(weights, strict=False)  # tied weights have one name of several
+    return whole
 
 
 def _budget(config: LanguageConfig, stop: str) -> str:

@@ -1,0 +1,182 @@
+"""The part of docs/results.md about language models, from their result files alone.
+
+Not for measuring: each section names the command that does, which is all it says where there is no result.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import lengths
+from result import RESULTS, read
+
+Result = dict[str, Any]
+MET, MISSED = "met", "missed"
+FIRST = "after the same without --test: an hour of one core"
+
+
+def part(folder: Path = RESULTS) -> str:
+    """Returns the sections, each with a heading of its own."""
+    sections = [
+        ("Speed of pre-training", training_speed(folder / "training_speed.json")),
+        ("Speed of generation", generation(folder / "generation.json")),
+        ("Time and memory against the length of a text", growth(folder / "growth.jsonl")),
+        ("Style transfer", style(folder / "style.json")),
+        ("Alignment", alignment(folder / "alignment.json")),
+    ]
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in sections)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    align = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, align, *rows])
+
+
+def missing(command: str, about: str) -> str:
+    return f"Not measured; type `{command}` ({about})."
+
+
+def from_what(result: Result) -> str:
+    """Says when, by which commit and how busy the machine was."""
+    loads = " and ".join("unknown" if value is None else f"{value:.1f}" for value in result["load"])
+    return (
+        f"{result['date']}, commit {result['git'][:9]}, torch {result['versions']['torch']}, load {loads}: "
+        f"`{result['command']}`."
+    )
+
+
+def training_speed(path: Path) -> str:
+    if not path.is_file():
+        return missing("python benches/models/pretrain.py --write", "minutes; needs transformers")
+    result = read(path)
+    ours = result["sides"]["ours"]["tokens_per_second"]
+    rows = []
+    for name, one in result["sides"].items():
+        bar = result["bars"].get(name)
+        times = ours / one["tokens_per_second"]
+        word = "" if bar is None else f"at least {bar:g}: {MET if times >= bar else MISSED}"
+        shown = [f"{one['parameters']:,}", f"{one['tokens_per_second']:,.0f}", f"{times:.2f}"]
+        rows.append([name, *shown, word])
+    head = ["256 wide, 8 heads, 4 layers, rows of 256", "parameters", "tokens/s", "ours, times", "bar"]
+    return f"{table(head, rows)}\n\n{result['threads']} thread(s). {from_what(result)}"
+
+
+def generation(path: Path) -> str:
+    if not path.is_file():
+        return missing("python benches/models/generate.py --write", "minutes; needs transformers")
+    result = read(path)
+    bars = result["bars"]
+    rows = []
+    for name, one in result["cases"].items():
+        cells = [f"{one['new_tokens']}", f"{one['tokens_per_second']:,.0f}"]
+        for score, bar in bars.items():
+            cells.append(f"{one[score]:.2f}, {MET if one[score] >= bar else MISSED}")
+        rows.append([name, *cells, f"{one['threads']}"])
+    head = [
+        "model", "new tokens", "tokens/s",
+        f"times without the cache (at least {bars['with_cache']:g})",
+        f"times transformers (at least {bars['against_transformers']:g})", "threads",
+    ]  # fmt: skip
+    said = " ".join(dict.fromkeys(from_what(one) for one in result["cases"].values()))
+    return f"Greedy; all sides gave the same tokens.\n\n{table(head, rows)}\n\n{said}"
+
+
+def growth(path: Path) -> str:
+    points = lengths.there(path)
+    if not points:
+        return missing(lengths.COMMAND, "minutes of one core")
+    kinds = [kind for kind in lengths.KINDS if any(name == kind for name, _ in points)]
+    measured = sorted({length for _, length in points})
+    rows = []
+    for length in measured:
+        found = [points.get((kind, length)) for kind in kinds]
+        rows.append([f"{length:,}", *("-" if one is None else cell(one) for one in found)])
+    crossings = []
+    for kind in kinds:
+        base = lengths.CAUSAL if kind.endswith(", causal") else lengths.TWO_WAY
+        if kind == base:
+            continue
+        against = [(base, "seconds"), (base, "bytes"), (lengths.PLAIN, "bytes")]
+        crossings.append(
+            [kind, *(lengths.crossing(points, kind, other, field) for other, field in against)]
+            if kind != lengths.PLAIN and base == lengths.TWO_WAY
+            else [kind, *(lengths.crossing(points, kind, base, field) for _, field in against[:2]), "-"]
+        )
+    parameters = ", ".join(
+        f"{kind} {max(one['parameters'] for (name, _), one in points.items() if name == kind):,}"
+        for kind in kinds
+    )
+    every = list(points.values())
+    dates = sorted(one["date"] for one in every)
+    commits = ", ".join(sorted({one["commit"][:9] for one in every}))
+    loads = [value for one in every for value in one["load"] if value is not None]
+    return GROWTH.format(
+        table=table(["tokens", *kinds], rows),
+        crossings=table(
+            ["", "quicker than softmax", "less memory than softmax", f"less than {lengths.PLAIN}"], crossings
+        ),
+        parameters=parameters, first=dates[0], last=dates[-1], commits=commits, command=lengths.COMMAND,
+        torch=", ".join(sorted({one["torch"] for one in every})),
+        load=f"{max(loads):.1f}" if loads else "unknown",
+    )  # fmt: skip
+
+
+def cell(one: Result) -> str:
+    used = "" if one["bytes"] is None else f", {one['bytes'] / 1e6:,.0f} MB"
+    return f"{one['seconds']:.3f} s{used}"
+
+
+GROWTH = """A forward and backward pass over one text, and the peak of memory above what was in use before:
+
+{table}
+
+Softmax is torch's kernel, which keeps no matrix of all pairs of tokens; written out, it keeps one. From which
+length on a kind takes less than softmax that reads in the same direction, between two lengths that were
+measured:
+
+{crossings}
+
+Parameters: {parameters}. CPU seconds of one thread, {first} to {last}, commit {commits}, torch {torch}, load
+up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
+
+
+def style(path: Path) -> str:
+    if not path.is_file():
+        return missing("python benches/models/style.py --test", FIRST)
+    result = read(path)
+    test = result["test"]
+    rows = []
+    for name in ("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"):
+        cells = [spread(test[model][name]) for model in ("base", "tuned")]
+        rests = test["base"]["rests"].get(name)
+        rows.append([name.replace("_", " "), *cells, "" if rests is None else spread(rests)])
+    better, of = test["better"]["by_seed"], test["better"]["of"]
+    return (
+        f"A `gpt` trained on plays goes on with {of} sonnets after their first {result['config']['prompt']} "
+        "tokens, before and after it has read other sonnets; means and deviations over "
+        f"{len(better)} seeds:\n\n"
+        f"{table(['', 'before', 'after', 'the sonnets themselves'], rows)}\n\n"
+        f"BLEU was higher after for {', '.join(map(str, better))} of {of} sonnets, by seed. sacrebleu: "
+        f"`{test['base']['signature']}`. {from_what(result)}"
+    )
+
+
+def spread(value: Any) -> str:
+    return f"{value['mean']:.3f} ± {value['deviation']:.3f}" if isinstance(value, dict) else f"{value:.3f}"
+
+
+def alignment(path: Path) -> str:
+    if not path.is_file():
+        return missing("python benches/models/align.py --test", FIRST)
+    result = read(path)
+    test = result["test"]
+    rows = []
+    for name in ("reward_mean", "reward_median", "kl", "distinct_1", "distinct_2"):
+        before, after = (test[when].get(name) for when in ("before", "after"))
+        shown = ["-" if value is None else f"{value:.3f}" for value in (before, after)]
+        rows.append([name.replace("_", " "), *shown])
+    bars = "; ".join(f"{bar}: {MET if met else MISSED}" for bar, met in result["bars"].items())
+    return (
+        f"PPO on openings of IMDB test reviews:\n\n{table(['', 'before', 'after'], rows)}\n\n"
+        f"Mean reward up by {test['gain_in_std'] or 0.0:.3f} deviations of the start. Bars: {bars}. "
+        f"{from_what(result)}"
+    )

@@ -1,0 +1,117 @@
+"""Benchmarks of language models: a small version of what is measured, and the page that results become."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOME = {"mean": 1.5, "deviation": 0.25}
+OCCASION: dict[str, Any] = {
+    "git": "0" * 40, "date": "2000-01-01 00:00", "load": [0.5, None], "versions": {"torch": "2"},
+    "command": "type this",
+}  # fmt: skip
+SPEED = {
+    "sides": {
+        "ours": {"parameters": 10, "tokens_per_second": 130.0},
+        "plain torch": {"parameters": 12, "tokens_per_second": 100.0},
+        "transformers GPT-2": {"parameters": 12, "tokens_per_second": 131.0},
+    },
+    "bars": {"plain torch": 1.3, "transformers GPT-2": 1.0}, "threads": 1,
+}  # fmt: skip
+GENERATION = {
+    "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
+                       "against_transformers": 1.0, "threads": 1, **OCCASION}},
+    "bars": {"with_cache": 5.0, "against_transformers": 1.0},
+}  # fmt: skip
+SCORES: dict[str, Any] = {
+    **dict.fromkeys(("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"), SOME),
+    "rests": {"distinct_1": SOME}, "signature": "nrefs:1",
+}  # fmt: skip
+STYLE = {
+    "config": {"prompt": 100},
+    "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
+}
+JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
+ALIGNMENT = {
+    "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
+    "bars": {"reward up": False, "KL": True},
+}
+GROWTH = [
+    {"name": name, "length": length, "seconds": seconds, "bytes": used, "parameters": 1000, "torch": "2",
+     "load": [1.0, 2.0], "commit": "0" * 40, "date": "2000-01-01 00:00"}
+    for name, length, seconds, used in [
+        ("softmax", 128, 1.0, None), ("softmax", 256, 4.0, 4e6), ("linear-elu", 128, 1.5, 3e6),
+        ("linear-elu", 256, 3.0, 6e6), ("softmax, written out", 256, 5.0, 9e6),
+    ]
+]  # fmt: skip
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "benches" / "models")
+    return importlib.import_module("language_page")
+
+
+def test_time_and_memory_against_length(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every kind at two lengths; a second call measures nothing anew, and the plot reads the file."""
+    from sentimodels.plots.growth import read_growth
+
+    path = tmp_path / "growth.jsonl"
+    monkeypatch.setattr(bench.lengths, "TRY_SECONDS", 0.0)
+    call = ["lengths.py", "--lengths", "16", "80", "--out", str(path)]
+    monkeypatch.setattr(sys, "argv", [*call, "--seconds", "0"])
+    bench.lengths.main()
+    assert "points are left; type the command again" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", call)
+    bench.lengths.main()
+    assert "all points are there" in capsys.readouterr().out
+    written = path.read_text("utf-8")
+    bench.lengths.main()
+    assert path.read_text("utf-8") == written
+    found = read_growth(path)
+    assert list(found) == list(bench.lengths.KINDS)
+    assert all([point[0] for point in points] == [16, 80] for points in found.values())
+    sizes = [one["parameters"] for one in bench.lengths.there(path).values()]
+    assert max(sizes) < 1.1 * min(sizes)
+
+
+def test_where_kinds_cross(bench: Any) -> None:
+    points = {(one["name"], one["length"]): one for one in GROWTH}
+    crossing = bench.lengths.crossing
+    assert crossing(points, "linear-elu", "softmax", "seconds") == "between 128 and 256"
+    assert crossing(points, "linear-elu", "softmax", "bytes") == "not up to 256"
+    assert crossing(points, "linear-elu", "softmax, written out", "bytes") == "from 256"
+    assert crossing(points, "mamba", "softmax", "seconds") == "not measured"
+
+
+def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 5
+
+
+def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
+    files = {"training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT}
+    for name, result in files.items():
+        content = {"format": "sentimodels.evidence/1", **OCCASION, **result}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
+    (tmp_path / "growth.jsonl").write_text("".join(json.dumps(one) + "\n" for one in GROWTH), "utf-8")
+    page = bench.part(tmp_path)
+    assert "Not measured" not in page
+    for line in (
+        "| plain torch | 12 | 100 | 1.30 | at least 1.3: met |",
+        "| transformers GPT-2 | 12 | 131 | 0.99 | at least 1: missed |",
+        "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
+        "| 128 | 1.000 s | 1.500 s, 3 MB | - |",
+        "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
+        "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 |  |",
+        "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | 1.500 ± 0.250 |",
+        "| kl | - | 9.250 |",
+        "Mean reward up by 1.490 deviations of the start. Bars: reward up: missed; KL: met.",
+        "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
+    ):
+        assert line in page

@@ -1,0 +1,232 @@
+"""`senti pretrain --parallel fsdp`: parts of a model in two processes are the model in one, saved too."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import sentimodels
+from senti_in_process import senti
+from sentimodels.config import LanguageConfig
+from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.lm.pretrain import _shared_anew, pretrain, resume_pretraining
+from sentimodels.lm.sharded import check_sharded
+from sentimodels.runs.language import resolve_language
+
+PACKAGES = Path(sentimodels.__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+STEPS, STOP = 8, 4
+# Of weights. Muon rounds to bfloat16; a matrix whose parts were moved alone would be off by five times that.
+NEAR = {"muon": 2e-3}
+
+# Plain; matrices by Muon, averages, gradients of two batches; recomputed blocks, an untied head; no blocks.
+RECIPES: dict[str, dict[str, Any]] = {
+    "gpt": {},
+    "muon": {"optim": {"name": "muon", "muon_lr": 0.005}, "train": {"accumulate": 2, "ema": 0.5}},
+    "mamba": {
+        "arch": "mamba",
+        "model": {"d_head": 8, "d_state": 8},
+        "task": {"tied": False},
+        "train": {"recompute": True},
+    },
+    "lstm": {"arch": "lstm", "model": {"d_hidden": 16}},
+}
+MASKED: dict[str, Any] = {"arch": "bert", "task": {"rate": 0.03, "next_sentence": True}}  # fmt: skip
+
+
+def config(folder: Path, recipe: str, batch_size: int, **train: Any) -> LanguageConfig:
+    return resolve_language(
+        {"preset": "nano", "data": {"corpus": [str(folder / "books.txt")], "vocab_size": 300, "context": 16}},
+        {"model": {"d_model": 16, "n_layers": 2}, "optim": {"lr": 0.01}},
+        {"data": {"valid_share": 0.2}},
+        MASKED if recipe == "masked" else RECIPES[recipe],
+        {"train": {"max_steps": STEPS, "evaluate_every": 4, "log_every": 1, "threads": 1,
+                   "batch_size": batch_size, **train}},
+    )  # fmt: skip
+
+
+def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, resume: bool = False) -> None:
+    """Trains in this process, alone or one of two; `stop` is the step after which it is told to."""
+    torch.set_num_threads(1)
+    asked = iter(range(1, 1000))
+
+    def should_stop() -> bool:
+        return next(asked) == stop
+
+    if resume:
+        resume_pretraining(folder / name, should_stop=should_stop)
+    else:
+        parallel = "fsdp" if "WORLD_SIZE" in os.environ else "ddp"
+        pretrain(config(folder, recipe, rows, parallel=parallel), folder / name, should_stop=should_stop)
+
+
+def torchrun(cwd: Path, *args: str, code: int = 0) -> str:
+    """Runs a command in two processes; returns what they wrote."""
+    path = os.pathsep.join([str(PACKAGES), str(HERE), str(HERE.parent)])
+    call = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*call, *args], cwd=cwd, env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False, timeout=170,
+    )  # fmt: skip
+    assert (done.returncode != 0) == bool(code), done.stderr
+    return done.stdout + done.stderr
+
+
+def together(folder: Path, code: str) -> None:
+    """Runs code of this file in two processes, which stay together from one run to the next."""
+    script = folder / "together.py"
+    script.write_text(
+        "from pathlib import Path\nfrom sentimodels.training.distributed import Distributed\n"
+        "from test_sharded import trained\nDistributed.end = lambda _: None\n"
+        f"folder = Path({str(folder)!r})\n{code}"
+    )
+    torchrun(folder, str(script))
+
+
+def assert_same(run: Path, other: Path, atol: float = 1e-5) -> None:
+    """Weights, scores and the course of training."""
+    one, two = (load_file(path / "model.safetensors") for path in (run, other))
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, atol=atol, rtol=1e-3, msg=name)
+    expected, found = (
+        [json.loads(line) for line in (path / "metrics.jsonl").read_text("utf-8").splitlines()]
+        for path in (run, other)
+    )
+    assert [set(record) for record in found] == [set(record) for record in expected]
+    for record, also in zip(expected, found, strict=True):
+        for key in record.keys() - {"seconds", "tokens_per_second", "monitor"}:
+            assert also[key] == pytest.approx(record[key], rel=2e-3, abs=atol), key
+    fits = [json.loads((path / "run.json").read_text("utf-8"))["fit"] for path in (run, other)]
+    for key in ("stop", "steps", "best_step", "tokens"):
+        assert fits[0][key] == fits[1][key], key
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of one process with rows of 4, and of two with rows of 2 each; some of these were stopped."""
+    made = tmp_path_factory.mktemp("sharded")
+    lines = [
+        f"the {a} film was {b} and the {b} plot was {a}" for a in "great dull fine" for b in "slow sad fun"
+    ]
+    (made / "books.txt").write_text("\n".join(lines * 3) + "\n", "utf-8")
+    for recipe in RECIPES:
+        trained(made, recipe, f"{recipe}-one", 4)
+    together(
+        made,
+        "trained(folder, 'masked', 'masked-two', 1)\n"
+        f"for recipe in {list(RECIPES)}:\n"
+        "    trained(folder, recipe, recipe + '-two', 2)\n"
+        f"    trained(folder, recipe, recipe + '-stopped', 2, stop={STOP})\n",
+    )
+    for recipe in RECIPES:
+        shutil.copytree(made / f"{recipe}-stopped", made / f"{recipe}-resumed")
+    together(
+        made,
+        f"for recipe in {list(RECIPES)}:\n    trained(folder, recipe, recipe + '-resumed', 2, resume=True)\n",
+    )
+    return made
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_parts_in_two_processes_are_a_model_in_one(recipe: str, folder: Path) -> None:
+    assert_same(folder / f"{recipe}-one", folder / f"{recipe}-two", NEAR.get(recipe, 1e-4))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_two_processes_go_on_to_the_same_bytes(recipe: str, folder: Path) -> None:
+    whole, resumed = (folder / f"{recipe}-{name}" for name in ("two", "resumed"))
+    assert (whole / "model.safetensors").read_bytes() == (resumed / "model.safetensors").read_bytes()
+    assert_same(whole, resumed, 0.0)
+    assert not list(resumed.glob("state*"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_one_process_goes_on_with_what_two_have_saved(recipe: str, folder: Path) -> None:
+    alone = folder / f"{recipe}-alone"
+    shutil.copytree(folder / f"{recipe}-stopped", alone)
+    state = alone / f"state-{STOP}"
+    assert len(list(state.glob("*.safetensors"))) == 2
+    resume_pretraining(alone)
+    assert_same(folder / f"{recipe}-two", alone, NEAR.get(recipe, 1e-4))
+    assert not list(alone.glob("state*"))
+
+
+def test_processes_with_nothing_to_predict(folder: Path) -> None:
+    """Of a row of 16 tokens, at this rate, often none is masked; then the others do not wait forever."""
+    run = json.loads((folder / "masked-two" / "run.json").read_text("utf-8"))
+    assert run["fit"]["steps"] == STEPS
+    assert run["fit"]["tokens"] <= STEPS * 2 * 19
+
+
+def test_a_process_alone_saves_what_it_goes_on_from(folder: Path) -> None:
+    again = folder / "gpt-again"
+    shutil.copytree(folder / "gpt-stopped", again)
+    trained(folder, "gpt", "gpt-again", 0, stop=2, resume=True)
+    assert (again / f"state-{STOP + 2}").is_dir()
+    assert not (again / f"state-{STOP}").exists()
+    trained(folder, "gpt", "gpt-again", 0, resume=True)
+    assert_same(folder / "gpt-two", again, 1e-4)
+
+
+@pytest.mark.parametrize("damage", ["first gone", "last gone", "cut", "no state"])
+def test_damaged_states(damage: str, folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(folder / "gpt-stopped", run)
+    first, last = sorted((run / f"state-{STOP}").glob("*.safetensors"))
+    if damage == "no state":
+        (run / "state.safetensors").unlink()
+        expected = "has finished; nothing to resume"
+    elif damage == "cut":
+        last.write_bytes(last.read_bytes()[:100])
+        expected = "unreadable state"
+    else:
+        (first if damage == "first gone" else last).unlink()
+        expected = r"of the [\d,]+ numbers of .*the file of a process is missing"
+    with pytest.raises(CheckpointError, match=expected):
+        resume_pretraining(run)
+
+
+def test_rows_that_cannot_be_shared(folder: Path) -> None:
+    asked = config(folder, "gpt", 2, parallel="fsdp")
+    found = _shared_anew(asked, folder / "gpt-stopped", 4)
+    assert found.train.batch_size == 1
+    with pytest.raises(
+        CheckpointError, match=r"3 processes .* 4 rows evenly; type: torchrun --nproc-per-node 2"
+    ):
+        _shared_anew(asked, folder / "gpt-stopped", 3)
+
+
+def test_the_page(folder: Path) -> None:
+    page = (HERE.parent.parent / "docs" / "senti-lm.md").read_text("utf-8")
+    calls = re.findall(r"^\$ torchrun --nproc-per-node 2 -m sentimodels (.*)$", page, re.M)
+    assert len(calls) == 2
+    quick = ["--steps", "2", "--batch-size", "2", "--context", "16", "--vocab", "300", "--threads", "1"]
+    for call in calls:
+        said = torchrun(folder, "-m", "sentimodels", *shlex.split(call), *quick)
+        run = call.split()[-1]
+        assert said.count(f"written  {run}") == 1
+        assert senti("verify", run, cwd=folder).code == 0
+    one, two = (load_file(folder / "runs" / name / "model.safetensors") for name in ("copies", "parts"))
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3)
+
+
+def test_what_is_refused(folder: Path) -> None:
+    done = senti("pretrain", "books.txt", "--parallel", "fsdp", "-o", "alone", cwd=folder)
+    assert done.code == 2
+    assert "there is one; type: torchrun --nproc-per-node 2 -m sentimodels pretrain" in done.err
+    assert not (folder / "alone").exists()
+    sparse = config(folder, "gpt", 2, parallel="fsdp")
+    sparse = sparse.model_copy(update={"optim": sparse.optim.model_copy(update={"sparse_embeddings": True})})
+    with pytest.raises(ConfigError, match=r"type: --set optim\.sparse_embeddings=false"):
+        check_sharded(sparse, 2)
