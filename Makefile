@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-python test-slow instructions bench lint fmt docs dist clean
+.PHONY: all demo test test-rust test-rust-alone test-rust-python test-python test-slow instructions bench lint fmt docs dist clean
 
 all: demo
 
@@ -88,12 +88,20 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
-test: test-rust test-python
+# The last minutes of the build have one thread: tests that need no Python fit beside them.
+test:
+	@$(MAKE) --no-print-directory -j2 $(STAMP)/dev test-rust-alone
+	@$(MAKE) --no-print-directory test-rust-python test-python
 
-# Without Python and without what compiles C; then with all. Tests of the glue link
-# libpython, which some Pythons come without: there the glue is only checked.
-test-rust: $(STAMP)/dev
-	cargo test --locked
+test-rust: test-rust-alone test-rust-python
+
+# Without Python and without what compiles C, the crate from outside.
+test-rust-alone:
+	cargo test --locked --test rust
+
+# With all, unit tests and examples too. Tests of the glue link libpython, which some Pythons
+# come without: there the glue is only checked.
+test-rust-python: $(STAMP)/dev
 	if $(PY_ENV) cargo test --locked --features python --no-run; then \
 		$(PY_ENV) cargo test --locked --features python; \
 	else \
@@ -103,9 +111,9 @@ test-rust: $(STAMP)/dev
 	fi
 
 test-python: $(STAMP)/dev $(STAMP)/transformers-4
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
-# Every code point in every context, and all short strings: hours, and 16 GB of memory.
+# Every code point in every context, and all short strings: hours.
 test-slow: $(STAMP)/dev
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow

@@ -29,6 +29,19 @@ collect_ignore = ["sentimodels"] if MISSING else []
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
 
+# Files that take longest go first: the last file of several processes is then a short one.
+LONGEST = (
+    "test_docs.py",
+    "test_acceleration_of_4.py",
+    "test_parity_data.py",
+    "test_benchmark.py",
+    "test_parity_unigram.py",
+    "test_acceleration.py",
+    "test_parity_training.py",
+    "test_cli.py",
+    "test_tour.py",
+)
+
 # A sanitised or loaded machine is slow; a slow example is no failure.
 settings.register_profile(
     "sentitok", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
@@ -40,6 +53,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sentitok"))
 def pytest_report_header() -> list[str]:
     """Says which tests are left out."""
     return [f"left out: tests/sentimodels, for want of {', '.join(MISSING)}"] if MISSING else []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first; all else stays as it was."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,13 @@ ODD = [
 ]  # fmt: skip
 
 
-def code_points(step: int) -> Iterator[str]:
-    """Every `step`-th code point alone, then in the contexts, many to a text."""
-    points = [chr(point) for point in range(0, 0x110000, step) if not 0xD800 <= point < 0xE000]
+#: All code points there are; a surrogate is no character, and left out below.
+ALL = range(0x110000)
+
+
+def code_points(step: int, within: range = ALL) -> Iterator[str]:
+    """Every `step`-th code point of a range alone, then in the contexts, many to a text."""
+    points = [chr(point) for point in within[::step] if not 0xD800 <= point < 0xE000]
     yield from points
     for at in range(0, len(points), 64):
         for before, after in CONTEXTS:

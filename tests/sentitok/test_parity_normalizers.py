@@ -58,8 +58,11 @@ def agree(saved: Path, name: str, texts: list[str]) -> None:
     path = saved.with_name(f"{name}.json")
     path.write_text(json.dumps(contents), "utf-8")
     ours, theirs = Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(str(path))
-    for text, expected in zip(texts, theirs.encode_batch(texts, add_special_tokens=False), strict=True):
-        assert ours.encode(text, add_special_tokens=False).ids.tolist() == expected.ids, text
+    # tokenizers' encodings are large: those of a whole plane at once take gigabytes.
+    for at in range(0, len(texts), 500):
+        batch = texts[at : at + 500]
+        for text, expected in zip(batch, theirs.encode_batch(batch, add_special_tokens=False), strict=True):
+            assert ours.encode(text, add_special_tokens=False).ids.tolist() == expected.ids, text
 
 
 @pytest.mark.parametrize("name", NORMALIZERS)
@@ -68,6 +71,7 @@ def test_code_points_and_odd_texts(saved: Path, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("plane", range(17))
 @pytest.mark.parametrize("name", NORMALIZERS)
-def test_every_code_point(saved: Path, name: str) -> None:
-    agree(saved, name, list(code_points(1)))
+def test_every_code_point(saved: Path, name: str, plane: int) -> None:
+    agree(saved, name, list(code_points(1, range(plane << 16, (plane + 1) << 16))))
