@@ -27,11 +27,9 @@ TEXTS = [
 
 def pair_of(family: str, **settings: Any) -> tuple[Any, Any]:
     """A tokenizer of transformers, and the same accelerated."""
+    fast: Any = transformers.PreTrainedTokenizerFast
     first, second = (
-        transformers.PreTrainedTokenizerFast(
-            tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings
-        )
-        for _ in range(2)
+        fast(tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings) for _ in range(2)
     )
     given = sentitok.accelerate(second)
     assert given is second

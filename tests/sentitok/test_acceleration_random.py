@@ -36,13 +36,16 @@ def some_text(draw: random.Random) -> str:
     return "".join(draw.choices(PARTS, k=draw.randrange(12)))
 
 
+def some_words(draw: random.Random) -> list[str]:
+    return [some_text(draw) for _ in range(draw.randrange(1, 4))]
+
+
 def some_given(draw: random.Random) -> tuple[tuple[Any, ...], bool]:
     """Texts, pairs or words, and whether they are words."""
     n = draw.choice((1, 1, 2, 3))
     if draw.random() < 0.2:
-        words = lambda: [some_text(draw) for _ in range(draw.randrange(1, 4))]  # noqa: E731 (short)
-        rows = [words() for _ in range(n)]
-        return draw.choice([(rows,), (rows[0],), (rows, [words() for _ in rows])]), True
+        rows = [some_words(draw) for _ in range(n)]
+        return draw.choice([(rows,), (rows[0],), (rows, [some_words(draw) for _ in rows])]), True
     texts, pairs = ([some_text(draw) for _ in range(n)] for _ in range(2))
     kinds = [
         (texts,),
