@@ -31,6 +31,7 @@ mod paths;
 mod pipeline;
 mod pre_tokenizer;
 mod progress;
+mod quick_decode;
 mod report;
 mod rows;
 mod sentencepiece_model;
@@ -71,6 +72,8 @@ mod _sentitok {
     use super::normalizer::PyNormalizer;
     #[pymodule_export]
     use super::pre_tokenizer::PyPreTokenizer;
+    #[pymodule_export]
+    use super::quick_decode::QuickDecode;
     #[pymodule_export]
     use super::report::PyTrainReport;
     #[pymodule_export]

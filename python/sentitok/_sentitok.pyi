@@ -31,6 +31,7 @@ __all__ = [
     "InternalError",
     "Normalizer",
     "PreTokenizer",
+    "QuickDecode",
     "SentencePieceModel",
     "SentitokError",
     "Special",
@@ -173,7 +174,7 @@ class AddedToken:
     def __new__(
         cls,
         content: str,
-        id: int | None = None,
+        id: SupportsIndex | None = None,
         *,
         special: bool = True,
         single_word: bool = False,
@@ -252,39 +253,39 @@ class EncodingBatch:
     @overload
     def pad(
         self,
-        length: int | None = None,
-        pad_id: int | None = None,
+        length: SupportsIndex | None = None,
+        pad_id: SupportsIndex | None = None,
         side: _Side = "right",
-        multiple_of: int | None = None,
+        multiple_of: SupportsIndex | None = None,
         *,
         dtype: Literal["int64"] = "int64",
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
     @overload
     def pad(
         self,
-        length: int | None = None,
-        pad_id: int | None = None,
+        length: SupportsIndex | None = None,
+        pad_id: SupportsIndex | None = None,
         side: _Side = "right",
-        multiple_of: int | None = None,
+        multiple_of: SupportsIndex | None = None,
         *,
         dtype: Literal["int32"],
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]: ...
     @overload
     def pad(
         self,
-        length: int | None = None,
-        pad_id: int | None = None,
+        length: SupportsIndex | None = None,
+        pad_id: SupportsIndex | None = None,
         side: _Side = "right",
-        multiple_of: int | None = None,
+        multiple_of: SupportsIndex | None = None,
         *,
         dtype: Literal["uint32"],
     ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]: ...
     def to_torch(
         self,
-        length: int | None = None,
-        pad_id: int | None = None,
+        length: SupportsIndex | None = None,
+        pad_id: SupportsIndex | None = None,
         side: _Side = "right",
-        multiple_of: int | None = None,
+        multiple_of: SupportsIndex | None = None,
         *,
         type_ids: bool = False,
     ) -> dict[str, Any]: ...  # torch.Tensor
@@ -370,7 +371,7 @@ class Tokenizer:
     def from_bytes(data: bytes) -> Tokenizer: ...
     @staticmethod
     def from_tiktoken(
-        path: _Path | bytes, pattern: str, special_tokens: Mapping[str, int] | None = None
+        path: _Path | bytes, pattern: str, special_tokens: Mapping[str, SupportsIndex] | None = None
     ) -> Tokenizer: ...
     @staticmethod
     def from_gpt2(vocab: _Path, merges: _Path) -> Tokenizer: ...
@@ -440,7 +441,7 @@ class Tokenizer:
         truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
-        seed: int = 0,
+        seed: SupportsIndex = 0,
     ) -> Encoding: ...
     def encode_batch(
         self,
@@ -456,7 +457,7 @@ class Tokenizer:
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
         offsets: bool = False,
-        seed: int = 0,
+        seed: SupportsIndex = 0,
     ) -> EncodingBatch: ...
     def encode_segments(
         self, segments: Iterable[_Text | Special], *, errors: _Errors = "replace"
@@ -475,7 +476,7 @@ class Tokenizer:
         truncation_side: _Side = "right",
         is_split_into_words: bool = False,
         errors: _Errors = "replace",
-        seed: int = 0,
+        seed: SupportsIndex = 0,
     ) -> EncodingBatch: ...
     def windows(
         self,
@@ -551,8 +552,8 @@ class Tokenizer:
     def report(self) -> TrainReport | None: ...
     def info(self) -> dict[str, Any]: ...
     def doctor(self) -> dict[str, list[int]]: ...
-    def n_best(self, text: str, n: int) -> list[tuple[NDArray[np.uint32], float]]: ...
-    def sample(self, text: str, alpha: float = 0.1, seed: int = 0) -> NDArray[np.uint32]: ...
+    def n_best(self, text: str, n: SupportsIndex) -> list[tuple[NDArray[np.uint32], float]]: ...
+    def sample(self, text: str, alpha: float = 0.1, seed: SupportsIndex = 0) -> NDArray[np.uint32]: ...
     def entropy(self, text: str, alpha: float = 0.1) -> float: ...
     def prune(self, keep: Iterable[SupportsIndex] | NDArray[Any]) -> tuple[Tokenizer, NDArray[np.int64]]: ...
     def with_specials(self, tokens: Sequence[str | AddedToken | _Token]) -> Tokenizer: ...
@@ -569,14 +570,14 @@ def train_bpe(
     *,
     texts: _Texts | None = None,
     counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
-    vocab_size: int = 32_000,
-    min_frequency: int = 0,
+    vocab_size: SupportsIndex = 32_000,
+    min_frequency: SupportsIndex = 0,
     special_tokens: Sequence[str] | None = None,
     normalizer: str | Normalizer | None = None,
     pre_tokenizer: str | PreTokenizer | None = None,
     initial_alphabet: Literal["bytes", "none"] | Sequence[str] | None = None,
-    limit_alphabet: int | None = None,
-    max_token_length: int | None = None,
+    limit_alphabet: SupportsIndex | None = None,
+    max_token_length: SupportsIndex | None = None,
     continuing_subword_prefix: str | None = None,
     end_of_word_suffix: str | None = None,
     byte_fallback: bool = False,
@@ -584,14 +585,14 @@ def train_bpe(
     unk_token: str | None = None,
     bos_token: str | None = "<s>",
     eos_token: str | None = "</s>",
-    special_ids: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, SupportsIndex] | None = None,
     tie_break: Literal["huggingface", "bytes", "sentencepiece"] | None = None,
     extend: Tokenizer | None = None,
     method: Literal["merges", "sentencepiece"] = "merges",
     character_coverage: float | None = None,
     required_chars: str | None = None,
     user_defined_symbols: Sequence[str] | None = None,
-    max_piece_length: int | None = None,
+    max_piece_length: SupportsIndex | None = None,
     split_by_unicode_script: bool | None = None,
     split_by_number: bool | None = None,
     split_by_whitespace: bool | None = None,
@@ -600,9 +601,9 @@ def train_bpe(
     allow_whitespace_only_pieces: bool | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
-    max_line_bytes: int | None = None,
-    max_memory: int | None = None,
-    max_piece_bytes: int | None = None,
+    max_line_bytes: SupportsIndex | None = None,
+    max_memory: SupportsIndex | None = None,
+    max_piece_bytes: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -611,22 +612,22 @@ def train_unigram(
     *,
     texts: _Texts | None = None,
     counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
-    vocab_size: int = 8_000,
+    vocab_size: SupportsIndex = 8_000,
     special_tokens: Sequence[str] = (),
     user_defined_symbols: Sequence[str] = (),
     unk_token: str | None = "<unk>",
     bos_token: str | None = "<s>",
     eos_token: str | None = "</s>",
-    special_ids: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, SupportsIndex] | None = None,
     normalizer: str | Normalizer | None = None,
     pre_tokenizer: str | PreTokenizer | None = None,
     byte_fallback: bool = False,
     character_coverage: float = 0.9995,
     required_chars: str = "",
-    seed_size: int = 1_000_000,
+    seed_size: SupportsIndex = 1_000_000,
     shrinking_factor: float = 0.75,
-    sub_iterations: int = 2,
-    max_piece_length: int = 16,
+    sub_iterations: SupportsIndex = 2,
+    max_piece_length: SupportsIndex = 16,
     split_by_unicode_script: bool = True,
     split_by_number: bool = True,
     split_by_whitespace: bool = True,
@@ -637,9 +638,9 @@ def train_unigram(
     method: Literal["full", "sentencepiece"] = "full",
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
-    max_line_bytes: int | None = None,
-    max_memory: int | None = None,
-    max_piece_bytes: int | None = None,
+    max_line_bytes: SupportsIndex | None = None,
+    max_memory: SupportsIndex | None = None,
+    max_piece_bytes: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -648,24 +649,24 @@ def train_wordpiece(
     *,
     texts: _Texts | None = None,
     counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
-    vocab_size: int = 30_522,
+    vocab_size: SupportsIndex = 30_522,
     score: Literal["frequency", "likelihood", "pmi"] = "frequency",
     lowercase: bool = True,
-    min_frequency: int = 0,
+    min_frequency: SupportsIndex = 0,
     special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
     unk_token: str = "[UNK]",
     normalizer: str | Normalizer | None = None,
     pre_tokenizer: str | PreTokenizer | None = None,
     initial_alphabet: str = "",
-    limit_alphabet: int | None = None,
-    max_token_length: int | None = None,
+    limit_alphabet: SupportsIndex | None = None,
+    max_token_length: SupportsIndex | None = None,
     continuing_subword_prefix: str = "##",
-    max_input_chars_per_word: int = 100,
+    max_input_chars_per_word: SupportsIndex = 100,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
-    max_line_bytes: int | None = None,
-    max_memory: int | None = None,
-    max_piece_bytes: int | None = None,
+    max_line_bytes: SupportsIndex | None = None,
+    max_memory: SupportsIndex | None = None,
+    max_piece_bytes: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -677,10 +678,10 @@ def count(
     pre_tokenizer: str | PreTokenizer | None = None,
     format: str | None = None,
     invalid_utf8: _InvalidUtf8 = "error",
-    shard: tuple[int, int] | None = None,
-    max_line_bytes: int | None = None,
-    max_memory: int | None = None,
-    max_piece_bytes: int | None = None,
+    shard: tuple[SupportsIndex, SupportsIndex] | None = None,
+    max_line_bytes: SupportsIndex | None = None,
+    max_memory: SupportsIndex | None = None,
+    max_piece_bytes: SupportsIndex | None = None,
     line_ends: bool = False,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
@@ -701,13 +702,25 @@ def encode_files(
     add_special_tokens: bool = False,
     specials: _Specials = "none",
     invalid_utf8: _InvalidUtf8 = "error",
-    shard: tuple[int, int] | None = None,
-    max_line_bytes: int | None = None,
-    shard_tokens: int | None = None,
+    shard: tuple[SupportsIndex, SupportsIndex] | None = None,
+    max_line_bytes: SupportsIndex | None = None,
+    shard_tokens: SupportsIndex | None = None,
     resume: bool | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> dict[str, Any]: ...
+
+# For `sentitok.accelerate`.
+@final
+class QuickDecode:
+    def __new__(cls, tokenizer: Any) -> Self: ...
+    @property
+    def given(self) -> int: ...
+    def give(self) -> None: ...
+    def decode_by(self, seen: int, tokenizer: Tokenizer | None, joins_bytes: bool) -> None: ...
+    def decode(
+        self, token_ids: Any, skip_special_tokens: Any = None, *cleans: Any, **options: Any
+    ) -> Any: ...
 
 # For `sentitok.documents` and the commands.
 @final
@@ -718,7 +731,7 @@ class DocumentReader:
         *,
         format: str | None = None,
         invalid_utf8: _InvalidUtf8 = "error",
-        max_line_bytes: int | None = None,
+        max_line_bytes: SupportsIndex | None = None,
     ) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[Any]: ...

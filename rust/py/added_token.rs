@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::error::entry;
+use super::numbers::Id;
 use super::text::{Errors, Text, name};
 use crate::added_tokens::{AddedToken, NewToken};
 use crate::tokenizer::Segment;
@@ -92,13 +93,14 @@ impl PyAddedToken {
     #[pyo3(signature = (content, id = None, *, special = true, single_word = false, lstrip = false, rstrip = false, normalized = false))]
     fn new(
         #[pyo3(from_py_with = name)] content: String,
-        id: Option<TokenId>,
+        id: Option<Id>,
         special: bool,
         single_word: bool,
         lstrip: bool,
         rstrip: bool,
         normalized: bool,
     ) -> Self {
+        let id = id.map(Id::get);
         let given = id.unwrap_or_default();
         let token = AddedToken { content, id: given, special, single_word, lstrip, rstrip, normalized };
         Self { token, id }
@@ -173,7 +175,7 @@ impl PyAddedToken {
     #[staticmethod]
     fn _from_state(content: String, id: Option<TokenId>, rules: [bool; 5]) -> Self {
         let [special, single_word, lstrip, rstrip, normalized] = rules;
-        Self::new(content, id, special, single_word, lstrip, rstrip, normalized)
+        Self::new(content, id.map(Id), special, single_word, lstrip, rstrip, normalized)
     }
 }
 

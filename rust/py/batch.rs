@@ -28,6 +28,7 @@ use super::call::Call;
 use super::encoding::PyEncoding;
 use super::error::entry;
 use super::html;
+use super::numbers::{place, spelled};
 use super::texts::Texts;
 use crate::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
 use crate::tokenizer::{Joined, Tokenizer};
@@ -292,15 +293,16 @@ impl PyEncodingBatch {
                 let rows: Vec<usize> = (0..taken.slicelength).map(place).collect();
                 return Ok(Bound::new(py, this.get().selected(py, &rows)?)?.into_any());
             }
-            let row: isize = row.extract()?;
-            let at = if row < 0 { row.checked_add_unsigned(n_rows) } else { Some(row) };
-            let view = match at.and_then(|at| usize::try_from(at).ok()) {
+            let view = match place("row", row, n_rows)? {
                 Some(at) => Self::row(this, at)?,
                 None => None,
             };
             match view {
                 Some(view) => Ok(Bound::new(py, view)?.into_any()),
-                None => Err(PyIndexError::new_err(format!("row {row} of a batch of {n_rows} rows"))),
+                None => {
+                    let row = spelled(row);
+                    Err(PyIndexError::new_err(format!("row {row} of a batch of {n_rows} rows")))
+                }
             }
         })
     }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::entry;
-use super::numbers::Threads;
+use super::numbers::{MaxLineBytes, MaxMemory, MaxPieceBytes, ShardOf, Threads};
 use super::pipeline;
 use super::progress::run;
 use super::source::{Documents, FileFormat, SourceOptions};
@@ -82,10 +82,10 @@ pub(super) fn count(
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     format: Option<&str>,
     invalid_utf8: &str,
-    shard: Option<(u64, u64)>,
-    max_line_bytes: Option<usize>,
-    max_memory: Option<u64>,
-    max_piece_bytes: Option<usize>,
+    shard: Option<ShardOf>,
+    max_line_bytes: Option<MaxLineBytes>,
+    max_memory: Option<MaxMemory>,
+    max_piece_bytes: Option<MaxPieceBytes>,
     line_ends: bool,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
@@ -95,10 +95,10 @@ pub(super) fn count(
         let reading = Reading {
             format,
             invalid_utf8,
-            shard,
-            max_line_bytes,
-            max_memory,
-            max_piece_bytes,
+            shard: shard.map(ShardOf::get),
+            max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
+            max_memory: max_memory.map(MaxMemory::get),
+            max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
             threads: threads.map(Threads::get),
         };

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::error::entry;
-use super::numbers::Threads;
+use super::numbers::{MaxLineBytes, ShardOf, ShardTokens, Threads};
 use super::source::{Documents, FileFormat, SourceOptions};
 use super::specials::OwnedSpecials;
 use super::tokenizer::PyTokenizer;
@@ -49,14 +49,15 @@ pub(super) fn encode_files<'py>(
     add_special_tokens: bool,
     specials: OwnedSpecials,
     invalid_utf8: &str,
-    shard: Option<(u64, u64)>,
-    max_line_bytes: Option<usize>,
-    shard_tokens: Option<u64>,
+    shard: Option<ShardOf>,
+    max_line_bytes: Option<MaxLineBytes>,
+    shard_tokens: Option<ShardTokens>,
     resume: Option<bool>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     entry(|| {
+        let shard = shard.map(ShardOf::get);
         let missing = |what| {
             PyTypeError::new_err(format!("{what} is missing; encode_files(source, out_dir, tokenizer)"))
         };
@@ -87,7 +88,7 @@ pub(super) fn encode_files<'py>(
         let options = DatasetOptions {
             layout: Layout::from_str(layout)?,
             separator,
-            shard_tokens: shard_tokens.unwrap_or(DatasetOptions::SHARD_TOKENS),
+            shard_tokens: shard_tokens.map_or(DatasetOptions::SHARD_TOKENS, ShardTokens::get),
             resume: resume.unwrap_or(true),
             encode: EncodeOptions {
                 add_special_tokens,
@@ -101,7 +102,7 @@ pub(super) fn encode_files<'py>(
             format: format.map(FileFormat::of).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
             shard: shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
-            max_line_bytes,
+            max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
         };
         let manifest = documents.run(py, reading, progress.as_ref(), |source, progress| {
             let summary = dataset::encode_files(source, tokenizer, &out_dir, &options, progress)?;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::error::entry;
+use super::numbers::MaxLineBytes;
 use super::progress::waiting;
 use crate::corpus::{
     Block, Document, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Source, Tally,
@@ -43,13 +44,13 @@ impl PyDocumentReader {
         paths: Vec<PathBuf>,
         format: Option<&str>,
         invalid_utf8: &str,
-        max_line_bytes: Option<usize>,
+        max_line_bytes: Option<MaxLineBytes>,
     ) -> PyResult<Self> {
         entry(|| {
             let options = FileOptions {
                 format: format.map(Format::from_str).transpose()?,
                 invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
-                max_line_bytes: max_line_bytes.unwrap_or(MAX_LINE_BYTES),
+                max_line_bytes: max_line_bytes.map_or(MAX_LINE_BYTES, MaxLineBytes::get),
                 ..FileOptions::default()
             };
             let is_file = |path: &PathBuf| path != Path::new("-") && path.is_file();

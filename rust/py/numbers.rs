@@ -1,70 +1,210 @@
-//! Numbers that a call takes: what is negative or too large is an error that names the argument.
+//! Whole numbers that calls take: sizes, lengths, counts, seeds.
+//!
+//! Each argument is a type, so that what is no whole number, negative or too large is told by the
+//! argument's name, with the limit and what to write instead. Numbers of numpy are taken, floats
+//! and truth values are not. Not for ids of a text (`ids`), nor for limits that the core has, too,
+//! such as zeros that make no sense.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt};
 
 use crate::error::shown;
+use crate::vocab::TokenId;
 
-/// A number as it was given.
-pub(super) struct Number(Result<usize, String>);
+/// What is to know of an argument.
+struct Argument {
+    name: &'static str,
+    least: i128,
+    most: i128,
+    /// What it is: the limit, and what to write instead.
+    is: &'static str,
+}
 
-impl Number {
-    /// A number that is no caller's.
-    pub fn of(number: usize) -> Self {
-        Self(Ok(number))
+/// A type for each argument: its name, the least number that is taken, what it is.
+macro_rules! arguments {
+    ($($name:ident($number:ident) $argument:literal, $least:expr, $is:literal;)*) => {$(
+        #[doc = concat!("The argument `", $argument, "`.")]
+        #[derive(Clone, Copy)]
+        pub(super) struct $name(pub $number);
+
+        impl $name {
+            /// The number.
+            pub const fn get(self) -> $number {
+                self.0
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $name {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                const ARGUMENT: Argument =
+                    Argument { name: $argument, least: $least, most: $number::MAX as i128, is: $is };
+                Ok(Self(whole(&object, &ARGUMENT)? as $number))
+            }
+        }
+    )*};
+}
+
+arguments! {
+    // Of texts.
+    MaxTokens(usize) "max_tokens", 0, "0 or more, or None for all ids";
+    Size(usize) "size", 0, "1 or more, special tokens included";
+    Stride(usize) "stride", 0, "0 or more, and less than the size of a window";
+    Limit(usize) "limit", 0, "0 or more";
+    Threads(usize) "threads", 1, "1 or more, or None for all";
+    Seed(u64) "seed", 0, "0 or more";
+    NBest(usize) "n", 0, "0 or more";
+    // Of rectangles.
+    Length(usize) "length", 0, "0 or more, or None for that of the longest row";
+    MultipleOf(usize) "multiple_of", 0, "1 or more, or None to round nothing up";
+    PadId(TokenId) "pad_id", 0, "0 or more, or None for that of the tokenizer";
+    // Of places in an encoding.
+    Char(usize) "char", 0, "0 or more, as characters of a text are counted";
+    Word(usize) "word", 0, "0 or more, as words of a text are counted";
+    Sequence(usize) "sequence", 0, "0 for the first text and 1 for the second";
+    // Of tokens.
+    Id(TokenId) "id", 0, "0 or more, or None for the next one";
+    // Of training.
+    VocabSize(usize) "vocab_size", 0, "a number of tokens, such as 32000";
+    MinFrequency(u64) "min_frequency", 0, "0 or more, where 0 is no limit";
+    LimitAlphabet(usize) "limit_alphabet", 0, "0 or more, or None for all characters";
+    MaxTokenLength(usize) "max_token_length", 0, "0 or more, or None for any length";
+    MaxPieceLength(usize) "max_piece_length", 0, "1 to 255, such as 16";
+    SeedSize(usize) "seed_size", 0, "0 or more, such as 1000000";
+    SubIterations(usize) "sub_iterations", 1, "1 or more, such as 2";
+    MaxInputChars(usize) "max_input_chars_per_word", 0, "0 or more, such as 100";
+    // Of files.
+    MaxLineBytes(usize) "max_line_bytes", 0, "1 or more, or None for 268435456";
+    MaxMemory(u64) "max_memory", 0, "0 or more, or None for no limit";
+    MaxPieceBytes(usize) "max_piece_bytes", 0, "4 or more, or None for 65536";
+    ShardTokens(u64) "shard_tokens", 0, "1 or more, or None for 134217728";
+}
+
+/// The number that an object is, within an argument's bounds.
+fn whole(object: &Bound<'_, PyAny>, argument: &Argument) -> PyResult<i128> {
+    let &Argument { name, least, most, is } = argument;
+    let Some(index) = index(object)? else {
+        let found = given(object)?;
+        return Err(PyTypeError::new_err(format!("{name}={found} is no whole number: it is {is}")));
+    };
+    let number = index.extract::<i128>().ok();
+    match number {
+        Some(number) if (least..=most).contains(&number) => Ok(number),
+        _ => {
+            let found = spelled(&index);
+            let is_small = number.map_or_else(|| index.lt(0), |number| Ok(number < least))?;
+            let bits = most.ilog2() + 1;
+            let most = if is_small { String::new() } else { format!(", and less than 2**{bits}") };
+            Err(PyValueError::new_err(format!("{name}={found}: it is {is}{most}")))
+        }
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Number {
-    type Error = PyErr;
+/// A place among `n`, where negative ones count from the end; `None` for one that is not there.
+pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult<Option<usize>> {
+    let Some(index) = index(object)? else {
+        let found = given(object)?;
+        return Err(PyTypeError::new_err(format!(
+            "{name}={found} is no whole number, and no place among {n}"
+        )));
+    };
+    let Ok(place) = index.extract::<i128>() else { return Ok(None) };
+    let place = if place < 0 { place + n as i128 } else { place };
+    Ok(usize::try_from(place).ok().filter(|&place| place < n))
+}
 
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Ok(index) = object.call_method0("__index__") else {
-            return Err(PyTypeError::new_err(format!(
-                "a number is expected, not {}",
-                shown(&object.repr()?.to_string())
-            )));
-        };
-        Ok(Self(index.extract().map_err(|_| index.to_string())))
+/// An object as a Python int; `None` for what is no whole number.
+fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if object.is_exact_instance_of::<PyInt>() {
+        return Ok(Some(object.clone()));
+    }
+    if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
+        return Ok(None);
+    }
+    object.call_method0("__index__").map(Some)
+}
+
+/// The digits of a number, or how long it is where Python does not spell them.
+pub(super) fn spelled(number: &Bound<'_, PyAny>) -> String {
+    match (number.str(), number.call_method0("bit_length")) {
+        (Ok(digits), _) => shown(&digits.to_string()).into_owned(),
+        (Err(_), Ok(bits)) => format!("(a number of {bits} bits)"),
+        (Err(error), Err(_)) => format!("({error})"),
     }
 }
 
-/// A number of an argument: 0 or more.
-pub(super) fn count(argument: &str, number: Number) -> PyResult<usize> {
-    number.0.map_err(|found| {
-        let found = shown(&found);
-        PyValueError::new_err(format!("{argument}={found}: it is 0 or more, and less than 2**63"))
-    })
+/// An object as an error shows it.
+fn given(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(shown(&object.repr()?.to_string()).into_owned())
 }
 
-/// As [`count`], of an argument that may be left out.
-pub(super) fn number(argument: &str, number: Option<Number>) -> PyResult<Option<usize>> {
-    number.map(|number| count(argument, number)).transpose()
-}
+/// The ids of tokens by name: `special_ids`, and tiktoken's special tokens.
+pub(super) struct NamedIds(Vec<(String, TokenId)>);
 
-/// A number of threads: at least one.
-#[derive(Clone, Copy)]
-pub(super) struct Threads(usize);
-
-impl Threads {
-    /// The number.
-    pub fn get(self) -> usize {
+impl NamedIds {
+    /// Each token with its id, in the order they were given.
+    pub fn get(self) -> Vec<(String, TokenId)> {
         self.0
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Threads {
+impl<'py> FromPyObject<'_, 'py> for NamedIds {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Number(found) = Number::extract(object)?;
-        match found {
-            Ok(0) | Err(_) => {
-                let found = object.str()?.to_string();
-                let found = shown(&found);
-                Err(PyValueError::new_err(format!("threads={found}: it is 1 or more, or None for all")))
-            }
-            Ok(n) => Ok(Self(n)),
+        const ID: Argument = Argument {
+            name: "id",
+            least: 0,
+            most: TokenId::MAX as i128,
+            is: "0 or more, and of this token alone",
+        };
+        let Some(items) = object.getattr_opt("items")? else {
+            let found = given(&object)?;
+            return Err(PyTypeError::new_err(format!(
+                "{found} is no mapping of tokens to ids: {{'<pad>': 0}} is one"
+            )));
+        };
+        let mut ids = Vec::new();
+        for item in items.call0()?.try_iter()? {
+            let (token, id): (String, Bound<'py, PyAny>) = item?.extract()?;
+            let id = whole(&id, &ID).map_err(|error| {
+                let py = object.py();
+                let message = format!("{}: {}", shown(&token), error.value(py));
+                PyErr::from_type(error.get_type(py), message)
+            })?;
+            ids.push((token, id as TokenId));
         }
+        Ok(Self(ids))
+    }
+}
+
+/// The argument `shard`: which one, and of how many.
+#[derive(Clone, Copy)]
+pub(super) struct ShardOf(u64, u64);
+
+impl ShardOf {
+    /// The two numbers.
+    pub const fn get(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ShardOf {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        const PART: Argument = Argument {
+            name: "shard",
+            least: 0,
+            most: u64::MAX as i128,
+            is: "two numbers: (0, 2) is the first of two shards",
+        };
+        let Ok((index, count)) = object.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>() else {
+            let found = given(&object)?;
+            return Err(PyTypeError::new_err(format!("shard={found} is no pair: it is {}", PART.is)));
+        };
+        Ok(Self(whole(&index, &PART)? as u64, whole(&count, &PART)? as u64))
     }
 }

@@ -15,13 +15,14 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+pub(super) use self::decode::text;
 use super::added_token::Part;
 use super::arrays;
 use super::batch::PyEncodingBatch;
 use super::call::Call;
 use super::encoding::{PyEncoding, Spelling};
 use super::error::entry;
-use super::numbers::{Number, Threads, count, number};
+use super::numbers::{Limit, MaxTokens, Seed, Size, Stride, Threads};
 use super::progress::off;
 use super::report::PyTrainReport;
 use super::rows::GivenRows;
@@ -109,7 +110,7 @@ impl PyTokenizer {
     /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
     /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
     /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.
-    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0)))]
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -121,16 +122,16 @@ impl PyTokenizer {
         pair: Option<&Bound<'_, PyAny>>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
-        max_tokens: Option<Number>,
+        max_tokens: Option<MaxTokens>,
         truncation: Truncation,
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
-        seed: u64,
+        seed: Seed,
     ) -> PyResult<PyEncoding> {
         entry(|| {
-            let max_tokens = number("max_tokens", max_tokens)?;
-            let call = Call { max_tokens, seed, ..Call::new(add_special_tokens, specials) };
+            let max_tokens = max_tokens.map(MaxTokens::get);
+            let call = Call { max_tokens, seed: seed.get(), ..Call::new(add_special_tokens, specials) };
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
             let is_plain = self.tokenizer.template().is_plain();
             if is_split_into_words || truncation != Truncation::LongestFirst || is_cut_left || !is_plain {
@@ -158,7 +159,7 @@ impl PyTokenizer {
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
     /// that the batch can say where its ids came from. A tuple of two texts is a
     /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
-    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = 0))]
+    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0)))]
     #[pyo3(
         text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
@@ -171,17 +172,18 @@ impl PyTokenizer {
         threads: Option<Threads>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
-        max_tokens: Option<Number>,
+        max_tokens: Option<MaxTokens>,
         truncation: Truncation,
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
         offsets: bool,
-        seed: u64,
+        seed: Seed,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            let (threads, max_tokens) = (threads.map(Threads::get), number("max_tokens", max_tokens)?);
-            let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
+            let (threads, max_tokens) = (threads.map(Threads::get), max_tokens.map(MaxTokens::get));
+            let call =
+                Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
             let is_framed = self.tokenizer.template().is_framed();
@@ -208,7 +210,7 @@ impl PyTokenizer {
     /// text is cut: with `"only_second"` the first is whole in each window.
     /// `truncation_side="left"` begins with the window of the end. The batch's
     /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
-    #[pyo3(signature = (texts, size, stride = Number::of(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = 0))]
+    #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0)))]
     #[pyo3(
         text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -217,8 +219,8 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        size: Number,
-        stride: Number,
+        size: Size,
+        stride: Stride,
         pairs: Option<&Bound<'_, PyAny>>,
         threads: Option<Threads>,
         add_special_tokens: bool,
@@ -227,12 +229,13 @@ impl PyTokenizer {
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
-        seed: u64,
+        seed: Seed,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            let (max_tokens, stride) = (number("size", Some(size))?, number("stride", Some(stride))?);
+            let (max_tokens, stride) = (Some(size.get()), Some(stride.get()));
             let threads = threads.map(Threads::get);
-            let call = Call { max_tokens, seed, threads, ..Call::new(add_special_tokens, specials) };
+            let call =
+                Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let call = Call { spans: true, ..call };
             self.rows(py, given, &Shortening { truncation, stride, side: truncation_side }, true, call)
@@ -276,7 +279,7 @@ impl PyTokenizer {
     /// Cuts a long text into windows of `size` ids, special tokens included;
     /// `stride` ids of each are repeated in the next. `truncation_side="left"` begins with the
     /// window of the end.
-    #[pyo3(signature = (text, size, stride = Number::of(0), *, add_special_tokens = true, specials = OwnedSpecials::None, truncation_side = Side::Right, errors = Errors::Replace))]
+    #[pyo3(signature = (text, size, stride = Stride(0), *, add_special_tokens = true, specials = OwnedSpecials::None, truncation_side = Side::Right, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', truncation_side='right', errors='replace')"
     )]
@@ -285,15 +288,15 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
-        size: Number,
-        stride: Number,
+        size: Size,
+        stride: Stride,
         add_special_tokens: bool,
         specials: OwnedSpecials,
         truncation_side: Side,
         errors: Errors,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            let (size, stride) = (count("size", size)?, count("stride", stride)?);
+            let (size, stride) = (size.get(), stride.get());
             let call = Call::new(add_special_tokens, specials);
             if truncation_side == Side::Left || !self.tokenizer.template().is_framed() {
                 let given = GivenRows::one(text, None, errors)?;
@@ -365,13 +368,13 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
-        limit: Number,
+        limit: Limit,
         add_special_tokens: bool,
         specials: OwnedSpecials,
         errors: Errors,
     ) -> PyResult<bool> {
         entry(|| {
-            let limit = count("limit", limit)?;
+            let limit = limit.get();
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let bytes = text.bytes(py)?;

@@ -1,7 +1,6 @@
 //! `train_bpe`: from text or counts to a tokenizer.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +10,10 @@ use pyo3::types::PyString;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
-use super::numbers::Threads;
+use super::numbers::{
+    LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength, MinFrequency,
+    NamedIds, Threads, VocabSize,
+};
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -24,7 +26,6 @@ use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
-use crate::vocab::TokenId;
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -155,7 +156,7 @@ fn train(
 /// SentencePiece. Options that belong to one method only are refused with the other.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 32_000, min_frequency = 0, special_tokens = None,
+    source = None, *, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,
     normalizer = None, pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
     continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
     unk_token = None, bos_token = Some(train_sentencepiece::BOS.to_owned()), eos_token = Some(train_sentencepiece::EOS.to_owned()),
@@ -174,14 +175,14 @@ pub(super) fn train_bpe(
     source: Option<&Bound<'_, PyAny>>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
-    vocab_size: usize,
-    min_frequency: u64,
+    vocab_size: VocabSize,
+    min_frequency: MinFrequency,
     #[pyo3(from_py_with = maybe_names)] special_tokens: Option<Vec<String>>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     initial_alphabet: Option<&Bound<'_, PyAny>>,
-    limit_alphabet: Option<usize>,
-    max_token_length: Option<usize>,
+    limit_alphabet: Option<LimitAlphabet>,
+    max_token_length: Option<MaxTokenLength>,
     continuing_subword_prefix: Option<String>,
     end_of_word_suffix: Option<String>,
     byte_fallback: bool,
@@ -189,14 +190,14 @@ pub(super) fn train_bpe(
     unk_token: Option<String>,
     bos_token: Option<String>,
     eos_token: Option<String>,
-    special_ids: Option<BTreeMap<String, TokenId>>,
+    special_ids: Option<NamedIds>,
     tie_break: Option<&str>,
     extend: Option<&Bound<'_, PyTokenizer>>,
     method: &str,
     character_coverage: Option<f64>,
     required_chars: Option<String>,
     #[pyo3(from_py_with = maybe_names)] user_defined_symbols: Option<Vec<String>>,
-    max_piece_length: Option<usize>,
+    max_piece_length: Option<MaxPieceLength>,
     split_by_unicode_script: Option<bool>,
     split_by_number: Option<bool>,
     split_by_whitespace: Option<bool>,
@@ -205,9 +206,9 @@ pub(super) fn train_bpe(
     allow_whitespace_only_pieces: Option<bool>,
     format: Option<&str>,
     invalid_utf8: &str,
-    max_line_bytes: Option<usize>,
-    max_memory: Option<u64>,
-    max_piece_bytes: Option<usize>,
+    max_line_bytes: Option<MaxLineBytes>,
+    max_memory: Option<MaxMemory>,
+    max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
@@ -217,9 +218,9 @@ pub(super) fn train_bpe(
             format,
             invalid_utf8,
             shard: None,
-            max_line_bytes,
-            max_memory,
-            max_piece_bytes,
+            max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
+            max_memory: max_memory.map(MaxMemory::get),
+            max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
             threads: threads.map(Threads::get),
         };
@@ -229,8 +230,8 @@ pub(super) fn train_bpe(
             user_defined_symbols,
             bos_token,
             eos_token,
-            special_ids,
-            max_piece_length,
+            special_ids: special_ids.map(NamedIds::get),
+            max_piece_length: max_piece_length.map(MaxPieceLength::get),
             split_by_unicode_script,
             split_by_number,
             split_by_whitespace,
@@ -254,8 +255,8 @@ pub(super) fn train_bpe(
                     train_sentencepiece::refuse_if(is_given, option, "merges")?;
                 }
                 let trainer = pieces.trainer(
-                    vocab_size,
-                    min_frequency,
+                    vocab_size.get(),
+                    min_frequency.get(),
                     unk_token.unwrap_or_else(|| "<unk>".to_owned()),
                     special_tokens,
                     byte_fallback,
@@ -278,11 +279,11 @@ pub(super) fn train_bpe(
         let base = extend.map(|base| &*base.get().tokenizer);
         let asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
         let mut trainer = BpeTrainer {
-            vocab_size,
-            min_frequency,
+            vocab_size: vocab_size.get(),
+            min_frequency: min_frequency.get(),
             special_tokens,
-            limit_alphabet,
-            max_token_length,
+            limit_alphabet: limit_alphabet.map(LimitAlphabet::get),
+            max_token_length: max_token_length.map(MaxTokenLength::get),
             continuing_subword_prefix,
             end_of_word_suffix,
             byte_fallback,

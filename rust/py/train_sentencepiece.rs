@@ -1,6 +1,5 @@
 //! `train_bpe(method="sentencepiece")`: pieces with scores.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,7 +26,7 @@ pub(super) struct GivenOptions {
     pub bos_token: Option<String>,
     /// `</s>` where it was not given.
     pub eos_token: Option<String>,
-    pub special_ids: Option<BTreeMap<String, TokenId>>,
+    pub special_ids: Option<Vec<(String, TokenId)>>,
     pub max_piece_length: Option<usize>,
     pub split_by_unicode_script: Option<bool>,
     pub split_by_number: Option<bool>,

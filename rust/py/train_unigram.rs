@@ -1,6 +1,5 @@
 //! `train_unigram`: from text or counts to a Unigram tokenizer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +8,10 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
-use super::numbers::Threads;
+use super::numbers::{
+    MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, NamedIds, SeedSize, SubIterations, Threads,
+    VocabSize,
+};
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -23,7 +25,6 @@ use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
 use crate::unigram::trainer::{Method, PieceOptions, Trained, UnigramTrainer};
-use crate::vocab::TokenId;
 
 /// SentencePiece's manner: a space in front, each space written as `▁`, and a
 /// piece begins at each.
@@ -58,11 +59,11 @@ fn method(name: &str) -> Result<Method> {
 /// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 8_000, special_tokens = Vec::new(),
+    source = None, *, texts = None, counts = None, vocab_size = VocabSize(8_000), special_tokens = Vec::new(),
     user_defined_symbols = Vec::new(), unk_token = Some("<unk>".to_owned()), bos_token = Some(BOS.to_owned()),
     eos_token = Some(EOS.to_owned()), special_ids = None, normalizer = None,
     pre_tokenizer = None, byte_fallback = false, character_coverage = 0.9995, required_chars = "",
-    seed_size = 1_000_000, shrinking_factor = 0.75, sub_iterations = 2, max_piece_length = 16,
+    seed_size = SeedSize(1_000_000), shrinking_factor = 0.75, sub_iterations = SubIterations(2), max_piece_length = MaxPieceLength(16),
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
     split_digits = false, treat_whitespace_as_suffix = false, allow_whitespace_only_pieces = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
     max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
@@ -77,22 +78,22 @@ pub(super) fn train_unigram(
     source: Option<&Bound<'_, PyAny>>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
-    vocab_size: usize,
+    vocab_size: VocabSize,
     #[pyo3(from_py_with = names)] special_tokens: Vec<String>,
     #[pyo3(from_py_with = names)] user_defined_symbols: Vec<String>,
     unk_token: Option<String>,
     bos_token: Option<String>,
     eos_token: Option<String>,
-    special_ids: Option<BTreeMap<String, TokenId>>,
+    special_ids: Option<NamedIds>,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     byte_fallback: bool,
     character_coverage: f64,
     required_chars: &str,
-    seed_size: usize,
+    seed_size: SeedSize,
     shrinking_factor: f64,
-    sub_iterations: usize,
-    max_piece_length: usize,
+    sub_iterations: SubIterations,
+    max_piece_length: MaxPieceLength,
     split_by_unicode_script: bool,
     split_by_number: bool,
     split_by_whitespace: bool,
@@ -103,9 +104,9 @@ pub(super) fn train_unigram(
     method: &str,
     format: Option<&str>,
     invalid_utf8: &str,
-    max_line_bytes: Option<usize>,
-    max_memory: Option<u64>,
-    max_piece_bytes: Option<usize>,
+    max_line_bytes: Option<MaxLineBytes>,
+    max_memory: Option<MaxMemory>,
+    max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
@@ -116,25 +117,25 @@ pub(super) fn train_unigram(
             format,
             invalid_utf8,
             shard: None,
-            max_line_bytes,
-            max_memory,
-            max_piece_bytes,
+            max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
+            max_memory: max_memory.map(MaxMemory::get),
+            max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
             threads: threads.map(Threads::get),
         };
         let trainer = UnigramTrainer {
-            vocab_size,
+            vocab_size: vocab_size.get(),
             pieces: PieceOptions {
                 special_tokens: self::special_tokens(
                     [unk_token, bos_token, eos_token],
                     special_tokens,
                     user_defined_symbols,
                 ),
-                special_ids: special_ids.unwrap_or_default().into_iter().collect(),
+                special_ids: special_ids.map(NamedIds::get).unwrap_or_default().into_iter().collect(),
                 byte_fallback,
                 character_coverage,
                 required_chars: required_chars.chars().collect(),
-                max_piece_length,
+                max_piece_length: max_piece_length.get(),
                 split_by_unicode_script,
                 split_by_number,
                 split_by_whitespace,
@@ -142,9 +143,9 @@ pub(super) fn train_unigram(
                 treat_whitespace_as_suffix,
                 allow_whitespace_only_pieces,
             },
-            seed_size,
+            seed_size: seed_size.get(),
             shrinking_factor,
-            n_sub_iterations: sub_iterations,
+            n_sub_iterations: sub_iterations.get(),
             hard_vocab_limit,
             method,
             threads: threads.map(Threads::get),

@@ -9,7 +9,10 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
-use super::numbers::Threads;
+use super::numbers::{
+    LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinFrequency,
+    Threads, VocabSize,
+};
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -34,12 +37,12 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
 /// they are, go around a text.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = 30_522, score = "frequency", lowercase = true,
-    min_frequency = 0,
+    source = None, *, texts = None, counts = None, vocab_size = VocabSize(30_522), score = "frequency", lowercase = true,
+    min_frequency = MinFrequency(0),
     special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).to_vec(),
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
     limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
-    max_input_chars_per_word = 100, format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
+    max_input_chars_per_word = MaxInputChars(100), format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
     max_piece_bytes = None, threads = None, progress = None,
 ))]
 #[pyo3(
@@ -51,24 +54,24 @@ pub(super) fn train_wordpiece(
     source: Option<&Bound<'_, PyAny>>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
-    vocab_size: usize,
+    vocab_size: VocabSize,
     score: &str,
     lowercase: bool,
-    min_frequency: u64,
+    min_frequency: MinFrequency,
     #[pyo3(from_py_with = names)] mut special_tokens: Vec<String>,
     unk_token: &str,
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
     initial_alphabet: &str,
-    limit_alphabet: Option<usize>,
-    max_token_length: Option<usize>,
+    limit_alphabet: Option<LimitAlphabet>,
+    max_token_length: Option<MaxTokenLength>,
     continuing_subword_prefix: &str,
-    max_input_chars_per_word: usize,
+    max_input_chars_per_word: MaxInputChars,
     format: Option<&str>,
     invalid_utf8: &str,
-    max_line_bytes: Option<usize>,
-    max_memory: Option<u64>,
-    max_piece_bytes: Option<usize>,
+    max_line_bytes: Option<MaxLineBytes>,
+    max_memory: Option<MaxMemory>,
+    max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
@@ -82,9 +85,9 @@ pub(super) fn train_wordpiece(
             format,
             invalid_utf8,
             shard: None,
-            max_line_bytes,
-            max_memory,
-            max_piece_bytes,
+            max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
+            max_memory: max_memory.map(MaxMemory::get),
+            max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends: false,
             threads: threads.map(Threads::get),
         };
@@ -92,20 +95,20 @@ pub(super) fn train_wordpiece(
             special_tokens.insert(0, unk_token.to_owned());
         }
         let trainer = WordPieceTrainer {
-            vocab_size,
-            min_frequency,
+            vocab_size: vocab_size.get(),
+            min_frequency: min_frequency.get(),
             special_tokens,
             score: Score::from_str(score)?,
             initial_alphabet: initial_alphabet.chars().collect(),
-            limit_alphabet,
+            limit_alphabet: limit_alphabet.map(LimitAlphabet::get),
             continuing_subword_prefix: continuing_subword_prefix.to_owned(),
-            max_token_length,
+            max_token_length: max_token_length.map(MaxTokenLength::get),
             threads: threads.map(Threads::get),
         };
         let options = WordPieceOptions {
             unk_token: unk_token.to_owned(),
             continuing_subword_prefix: continuing_subword_prefix.to_owned(),
-            max_input_chars_per_word,
+            max_input_chars_per_word: max_input_chars_per_word.get(),
             ..WordPieceOptions::default()
         };
         // Options are looked at before the text is read.

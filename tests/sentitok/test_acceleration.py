@@ -18,23 +18,16 @@ import pytest
 import tokenizers
 
 import sentitok
-from oracles.families import FAMILIES, FILES, file_of
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402 (needs both)
+from oracles.families import FAMILIES, FILES, file_of  # noqa: E402 (the same)
+
 # 2026-11-23: those of its own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-TEXTS = [
-    "It's 123456 naïve words — 日本語 ①② ﬁ ½!",
-    "  two  spaces\t\tand\n\n lines \r\n",
-    "",
-    "<s>hi</s> [MASK] <|endoftext|>x <unk> <0x41> ##a ▁a▁▁b ▁",
-    "👩‍👩‍👧 é e\u0301 \u200b\u00a0\u3000\ufeff\x00\x7f İstanbul ẞ ΟΔΟΣ",
-    "x" * 60,
-    "The quick brown fox jumps over the lazy dog, doesn't it? " * 3,
-]
 WORDS = [["It's", "naïve", "—", "日本語"], ["a"], [" b", "c ", "", "<s>"], ["The", "quick", "fox"]]
 
 OPTIONS: list[dict[str, Any]] = [
@@ -66,6 +59,16 @@ OPTIONS: list[dict[str, Any]] = [
     {"return_overflowing_tokens": True},
     {"return_special_tokens_mask": True, "return_length": True, "padding": "longest"},
     {"return_offsets_mapping": True},
+    {"return_offsets_mapping": True, "padding": True, "padding_side": "left", "return_tensors": "np"},
+    {"return_offsets_mapping": True, "padding": True, "return_tensors": "pt", "return_length": True},
+    {
+        "return_offsets_mapping": True,
+        "truncation": "only_second",
+        "max_length": 90,
+        "stride": 30,
+        "return_overflowing_tokens": True,
+        "padding": True,
+    },
     {"return_tensors": "np"},
     {"return_tensors": "pt", "padding": True, "return_token_type_ids": True},
     {"return_tensors": "np", "padding": True, "truncation": True, "max_length": 8, "return_length": True},
@@ -78,62 +81,8 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def pair_of(family: str, **settings: Any) -> tuple[Any, Any]:
-    """A tokenizer of transformers, and the same accelerated."""
-    first, second = (
-        transformers.PreTrainedTokenizerFast(
-            tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings
-        )
-        for _ in range(2)
-    )
-    given = sentitok.accelerate(second)
-    assert given is second
-    return first, given
-
-
-def runs(tokenizer: Any) -> bool:
-    return tokenizer.__dict__["_sentitok_running"].tokenizer is not None
-
-
-def plain(value: Any) -> Any:
-    """What is compared of a result."""
-    if isinstance(value, transformers.BatchEncoding):
-        encodings = [encoding_of(encoding) for encoding in value.encodings or ()]
-        return [*((key, plain(field)) for key, field in value.items()), encodings, value.n_sequences]
-    if isinstance(value, (np.ndarray, torch.Tensor)):
-        return type(value), str(value.dtype), plain(value.tolist())
-    return [plain(each) for each in value] if isinstance(value, list) else value
-
-
-def encoding_of(encoding: tokenizers.Encoding) -> list[Any]:
-    return [
-        encoding.ids, encoding.tokens, encoding.type_ids, encoding.offsets, encoding.word_ids,
-        encoding.sequence_ids, encoding.attention_mask, encoding.special_tokens_mask,
-    ]  # fmt: skip
-
-
-def outcome(call: Callable[[], Any]) -> Any:
-    try:
-        return plain(call())
-    except BaseException as error:  # tokenizers panics, which is no `Exception`
-        if isinstance(error, (KeyboardInterrupt, MemoryError)):
-            raise
-        return type(error).__name__, str(error)
-
-
-def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:
-    return lambda tokenizer: tokenizer(*given, **options)
-
-
 def method(name: str, *given: Any, **options: Any) -> Callable[[Any], Any]:
     return lambda tokenizer: getattr(tokenizer, name)(*given, **options)
-
-
-def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
-    expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
-    assert found == expected
-    assert second.backend_tokenizer.truncation == first.backend_tokenizer.truncation
-    assert second.backend_tokenizer.padding == first.backend_tokenizer.padding
 
 
 def batches() -> Iterator[tuple[Any, ...]]:
@@ -257,7 +206,8 @@ def cut_calls(length: int) -> list[Callable[[Any], Any]]:
 
 
 def test_sides_and_too_long(caplog: pytest.LogCaptureFixture) -> None:
-    first, second = pair_of("RoBERTa", pad_token="<pad>", padding_side="left", truncation_side="left")
+    sides = {"padding_side": "left", "truncation_side": "left"}
+    first, second = pair_of("RoBERTa", pad_token="<pad>", **sides)
     same(first, second, lambda t: t(TEXTS, padding=True))
     with caplog.at_level(logging.INFO, "sentitok.acceleration"):
         for length in (3, 5, 8, 13):
@@ -338,7 +288,7 @@ def test_frequent_changes_cost_less_and_less() -> None:
         for tokenizer in (first, second):
             tokenizer.add_tokens([f"token-{n}"])
         same(first, second, asked(f"token-{n} x"))
-        made += running.tokenizer is not None
+        made += running._known.tokenizer is not None
     assert made <= 2
     for _ in range(2000):
         second("x")

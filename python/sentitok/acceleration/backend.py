@@ -8,16 +8,17 @@ changed it, which two comparisons say. Not for parts of a backend that were take
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from sys import getrefcount
 from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._sentitok import SentitokError, Tokenizer
+from .._sentitok import QuickDecode, SentitokError, Tokenizer
 from ..messages import shown, told
 
-__all__ = ["ALONE", "Running", "kept_settings"]
+__all__ = ["Known", "Running", "kept_settings"]
 
 LOGGER = logging.getLogger("sentitok.acceleration")
 
@@ -30,6 +31,8 @@ _SETTINGS = (
 )  # fmt: skip
 # Of models that draw: what they give is theirs alone.
 _DRAWS = ("dropout", "alpha", "nbest_size")
+# Stages after which offsets are others here: see `_has_offsets`.
+_MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled")
 # Ids that are looked up to know a model by.
 _SAMPLES = 8
 # Calls on the original path before a tokenizer is made again: none after the first change, then
@@ -67,48 +70,68 @@ def _parts(backend: Any) -> Iterator[Any]:
     return (getattr(backend, name) for name in _PARTS)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a backend since it was looked at; never changed, so that threads may share it.
+
+    Attributes:
+        seen: how often the backend was handed out then; -1 where somebody held it.
+        backend_id: the `id` of the backend.
+        seal: what it was made of; `None` where that cannot be told.
+        tokenizer: what runs; `None` where the original path is taken.
+        decodes: whether ids become text here too.
+        joins_bytes: whether bytes that are no character become other text than there.
+        is_bpe: whether the backend's model is BPE.
+        is_of_type_0: whether all ids of a text without a pair have type id 0.
+        has_offsets: whether offsets are the same here.
+        types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
+            not, tokenizers gives these to windows all the same, but for the first of a text.
+        tokens: the tokens of the ids that were asked for, as the backend spells them.
+    """
+
+    seen: int
+    backend_id: int
+    seal: _Seal | None
+    tokenizer: Tokenizer | None = None
+    decodes: bool = False
+    joins_bytes: bool = False
+    is_bpe: bool = False
+    is_of_type_0: bool = False
+    has_offsets: bool = False
+    types_are_places: bool = False
+    tokens: dict[int, str] = field(default_factory=dict)
+
+
 class Running:
     """A tokenizer that runs in the place of a backend, or the reason why none does.
 
+    Threads may look at a backend at the same time: each makes a `Known` of its own, which holds
+    only until the backend is handed out again. No lock is held, so a process may fork at any time.
+
     Attributes:
-        handed_out: whether somebody got the backend since it was last looked at.
-        tokens: the tokens of the ids that were asked for, as the backend spells them.
-        is_bpe: whether the backend's model is BPE.
-        is_of_type_0: whether all ids of a text without a pair have type id 0.
-        types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
-            not, tokenizers gives these to windows all the same, but for the first of a text.
-        decodes: whether ids become text here too.
-        joins_bytes: whether bytes that are no character become other text than there.
         has_told_of_cleaning: whether the original said that it does not clean up texts of BPE.
-        tokenizer: what runs; `None` where the original path is taken.
+        quick: counts how often the backend was handed out, and decodes without a frame of Python.
     """
 
-    def __init__(self, backend: Any) -> None:
-        self.handed_out = False
-        self.tokens: dict[int, str] = {}
-        self.is_bpe = False
-        self.is_of_type_0 = False
-        self.types_are_places = False
-        self.decodes = False
-        self.joins_bytes = False
+    def __init__(self, tokenizer: Any) -> None:
         self.has_told_of_cleaning = False
-        self.tokenizer: Tokenizer | None = None
+        self.quick = QuickDecode(tokenizer)
         self._said: set[str] = set()
         self._quiet: set[int] = set()
         self._wait, self._waited = 0, 0
-        self._backend_id = id(backend)
-        self._seal: _Seal | None = None
-        self._make(backend)
+        self._known: Known | None = None
+        self.look(tokenizer.__dict__)
 
     def give(self, attributes: dict[str, Any]) -> Any:
         """Hands out the backend of the tokenizer with these attributes."""
+        backend = attributes["_tokenizer"]  # held before it is counted: `look` sees either
         if not self._quiet or get_ident() not in self._quiet:
-            self.handed_out = True
-        return attributes["_tokenizer"]
+            self.quick.give()
+        return backend
 
     def replace(self) -> None:
         """Takes note that the tokenizer got another backend."""
-        self.handed_out, self._backend_id = True, 0
+        self.quick.give()
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -122,81 +145,94 @@ class Running:
             if is_outer:
                 self._quiet.discard(ident)
 
-    def current(self, attributes: dict[str, Any]) -> Tokenizer | None:
+    def current(self, attributes: dict[str, Any]) -> Known | None:
         """Returns what may run now, after the backend was looked at where it must be."""
-        if self.handed_out or getrefcount(attributes["_tokenizer"]) > ALONE:
-            self.look(attributes["_tokenizer"])
+        known = self._known
+        if known is None or known.seen != self.quick.given or _references(attributes) > ALONE:
+            known = self.look(attributes)
         elif self._waited < self._wait:
-            self._make_after_waiting(attributes["_tokenizer"])
-        return self.tokenizer
+            known = self._after_waiting(known, attributes["_tokenizer"])
+        return known if known.tokenizer is not None else None
 
-    def settled(self, attributes: dict[str, Any]) -> Tokenizer | None:
-        """Returns what may run now, for calls that are over before a backend is looked at.
+    def settled(self, attributes: dict[str, Any]) -> Known | None:
+        """Returns what decodes now, for calls that are over before a backend is looked at.
 
         While somebody else holds the backend none does: the original path is as quick.
         """
-        if getrefcount(attributes["_tokenizer"]) > ALONE:
+        if _references(attributes) > ALONE:
             return None
-        if self.handed_out:
-            self.look(attributes["_tokenizer"])
-        return self.tokenizer if self.decodes else None
+        known = self._known
+        if known is None or known.seen != self.quick.given:
+            known = self.look(attributes)
+        return known if known.decodes else None
 
-    def look(self, backend: Any) -> None:
+    def look(self, attributes: dict[str, Any]) -> Known:
         """Compares a backend with what it was, and makes a tokenizer of what it is now."""
-        self.handed_out = False  # before it is read: what is handed out meanwhile is looked at next
+        # In this order: whoever got the backend holds it, or has changed it, or is counted later.
+        seen = self.quick.given
+        if _references(attributes) > ALONE:
+            seen = -1
+        before, backend = self._known, attributes["_tokenizer"]
         try:
             seal = _seal(backend)
         except Exception as error:  # a part written in Python cannot be told apart from its successor
-            self._refuse(f"its parts cannot be compared: {error}")
-            self._seal = None
-            return
-        if id(backend) == self._backend_id and seal == self._seal:
-            if self._waited < self._wait:
-                self._make_after_waiting(backend)
-            return
-        self._backend_id, self._seal = id(backend), seal
-        self.tokenizer, self.tokens, self._waited = None, {}, 0
-        self._wait = min(max(1, self._wait * 2), _MOST_WAITED)
-        self._make_after_waiting(backend)
+            self._tell(f"its parts cannot be compared: {error}")
+            return self._know(Known(seen, id(backend), None))
+        if before is None:
+            return self._know(self._made(seen, backend, seal))
+        if id(backend) == before.backend_id and seal == before.seal:
+            known = replace(before, seen=seen)
+            return self._after_waiting(known, backend) if self._waited < self._wait else self._know(known)
+        self._waited, self._wait = 0, min(max(1, self._wait * 2), _MOST_WAITED)
+        return self._after_waiting(Known(seen, id(backend), seal), backend)
 
-    def _make_after_waiting(self, backend: Any) -> None:
+    def _after_waiting(self, known: Known, backend: Any) -> Known:
+        """Makes a tokenizer if there were as many calls on the original path as there should be."""
         self._waited += 1
         if self._waited >= self._wait:
             self._waited = self._wait
-            self._make(backend)
+            known = self._made(known.seen, backend, known.seal)
+        return self._know(known)
 
-    def _make(self, backend: Any) -> None:
+    def _know(self, known: Known) -> Known:
+        self._known = known
+        decodes = known.decodes and known.seen >= 0
+        self.quick.decode_by(max(known.seen, 0), known.tokenizer if decodes else None, known.joins_bytes)
+        return known
+
+    def _made(self, seen: int, backend: Any, seal: _Seal | None) -> Known:
+        refused = Known(seen, id(backend), seal)
         try:
-            self._seal = _seal(backend)
-            self._backend_id = id(backend)
             if any(getattr(backend.model, name, None) for name in _DRAWS):
-                self._refuse("its model draws at random")
-                return
+                self._tell("its model draws at random")
+                return refused
             tokenizer = Tokenizer.from_hf(backend)
             text, ids = _first_differences(tokenizer, backend)
         except SentitokError as error:
-            self._refuse(str(error))
+            self._tell(str(error))
+            return refused
         except Exception as error:  # tokenizers raises `Exception` itself
-            self._refuse(f"its file cannot be made: {error}")
-        else:
-            if text is not None:
-                self._refuse(f"it gives other ids for {shown(text)}")
-                return
-            if ids is not None:
-                self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
-            self.decodes = ids is None
-            self.joins_bytes = (
-                backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__()
-            )
-            self.is_bpe = type(backend.model).__name__ == "BPE"
-            self.is_of_type_0 = not any(tokenizer.encode(text).type_ids.any() for text in ("", "a"))
-            pair = tokenizer.encode("a", "a")
-            is_text = pair.sequence_ids >= 0
-            self.types_are_places = np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text])
-            self.tokenizer = tokenizer
+            self._tell(f"its file cannot be made: {error}")
+            return refused
+        if text is not None:
+            self._tell(f"it gives other ids for {shown(text)}")
+            return refused
+        if ids is not None:
+            self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
+        pair = tokenizer.encode("a", "a")
+        is_text = pair.sequence_ids >= 0
+        return replace(
+            refused,
+            tokenizer=tokenizer,
+            decodes=ids is None,
+            joins_bytes=backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__(),
+            is_bpe=type(backend.model).__name__ == "BPE",
+            is_of_type_0=not any(tokenizer.encode(text).type_ids.any() for text in ("", "a")),
+            has_offsets=_has_offsets(tokenizer, backend),
+            types_are_places=np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text]),
+        )
 
-    def _refuse(self, reason: str) -> None:
-        self.tokenizer = None
+    def _tell(self, reason: str) -> None:
         self.say(f"this tokenizer runs in transformers as before: {told(reason)}")
 
     def say(self, sentence: str, level: int = logging.WARNING) -> None:
@@ -225,6 +261,25 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
             ):
                 return None, row
     return None, None
+
+
+def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
+    """Whether offsets are those of the backend: not where a mark is put in, or rules rewrite text.
+
+    A token of a mark alone stands at no character here, and at the next one there.
+    """
+    stages = b"".join(
+        stage.__getstate__() for stage in (backend.normalizer, backend.pre_tokenizer) if stage is not None
+    )
+    if any(name in stages for name in _MOVES_OFFSETS):
+        return False
+    rows = tokenizer.encode_batch(_PROBES, specials="all", offsets=True)
+    with kept_settings(backend):
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = False
+        found = [offset for text in _PROBES for offset in backend.encode(text).offsets]
+    return [*map(tuple, rows.offsets().tolist())] == found
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`encoded`: a call of transformers' answered by `sentitok.Tokenizer`, as transformers answers it.
 
-What is not answered gives `None`, and the original path is taken: offsets, special tokens as text,
+What is not answered gives `None`, and the original path is taken: special tokens as text, some offsets,
 tensors that cannot be made, and arguments that are wrong.
 
 Source of what the options mean: transformers 5, `tokenization_utils_tokenizers.py` (`_encode_plus`)
@@ -10,7 +10,7 @@ and tokenizers 0.23, `utils/padding.rs`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from logging import INFO
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from transformers.utils.generic import PaddingStrategy
 
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
-from .backend import Running
+from .backend import Known, Running
 from .encodings import EncodingsOnDemand
 from .versions import IGNORED, SETS_SIDE
 
@@ -35,6 +35,7 @@ _NAMES = {
 }  # fmt: skip
 _Truncation = Literal["longest_first", "only_first", "only_second"]
 _Rows = list[Any]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _Given:
 def encoded(
     tokenizer: Any,
     running: Running,
-    ours: Tokenizer,
+    known: Known,
     original: Callable[[_Rows, _Rows | None], Any],
     text: Any,
     text_pair: Any,
@@ -60,8 +61,8 @@ def encoded(
 
     Args:
         tokenizer: the tokenizer of transformers, for what is set in it.
-        running: what is known of its backend.
-        ours: what runs.
+        running: what tells of options that no call here has.
+        known: what is known of its backend, with the tokenizer that runs.
         original: answers a batch of texts and of pairs as transformers does, with the same options.
         text: as `_encode_plus` takes it.
         text_pair: the same.
@@ -70,7 +71,7 @@ def encoded(
     option = options.get
     tensors = option("return_tensors")
     tensors = getattr(tensors, "value", tensors)
-    if (theirs := _not_ours(tokenizer, running, tensors, options)) is not None:
+    if (theirs := _not_ours(tokenizer, known, tensors, options)) is not None:
         running.say(f"calls with {theirs} run in transformers as before", INFO)
         return None
     given = _given(text, text_pair, bool(option("is_split_into_words")))
@@ -78,12 +79,12 @@ def encoded(
         return None
     _set(tokenizer, running, options)
     try:
-        rows = _rows(tokenizer, ours, given, options)
+        rows = _rows(tokenizer, cast(Tokenizer, known.tokenizer), given, options)
     except (SentitokError, TypeError, ValueError, OverflowError):
         return None
     if rows is None:
         return None
-    data = _data(tokenizer, running, rows, given, options, tensors)
+    data = _data(tokenizer, known, rows, given, options, tensors)
     if data is None:
         return None
     ids: Any = data["input_ids"]
@@ -98,18 +99,18 @@ def encoded(
     return BatchEncoding(single, cast(Any, encodings), n_sequences=n_sequences)
 
 
-def _not_ours(tokenizer: Any, running: Running, tensors: Any, options: dict[str, Any]) -> str | None:
+def _not_ours(tokenizer: Any, known: Known, tensors: Any, options: dict[str, Any]) -> str | None:
     """The option that no call here has, if one is given."""
     split = options.get("split_special_tokens")
     truncates = _strategy(options, "truncation") is not None
     if tokenizer.split_special_tokens if split is None else split:
         return "split_special_tokens=True"
-    if options.get("return_offsets_mapping"):
+    if options.get("return_offsets_mapping") and not known.has_offsets:
         return "return_offsets_mapping=True"
     if tensors is not None and tensors not in _TENSORS:
         return f"return_tensors={shown(tensors)}"
     windows = truncates and options.get("return_overflowing_tokens")
-    if windows and not running.types_are_places and _is_asked("token_type_ids", tokenizer, options):
+    if windows and not known.types_are_places and _is_asked("token_type_ids", tokenizer, options):
         return "windows of texts whose type ids are not 0 and 1"
     return next((name for name in options.keys() - _NAMES if options[name] or name not in IGNORED), None)
 
@@ -230,12 +231,13 @@ def _rows(
         truncation_side=tokenizer.truncation_side,
         is_split_into_words=given.are_words,
         errors="strict",
+        offsets=bool(options.get("return_offsets_mapping")),
     )
 
 
 def _data(
     tokenizer: Any,
-    running: Running,
+    known: Known,
     rows: Encoding | EncodingBatch,
     given: _Given,
     options: dict[str, Any],
@@ -258,7 +260,7 @@ def _data(
 
     data: dict[str, Any] = {"input_ids": field(rows.ids, 0 if padded is None else padded.id)}
     if with_types:
-        is_0 = given.pairs is None and running.is_of_type_0
+        is_0 = given.pairs is None and known.is_of_type_0
         types = np.zeros(sum(lengths), np.uint32) if is_0 else rows.type_ids
         data["token_type_ids"] = field(types, 0 if padded is None else padded.type_id)
     if with_mask:
@@ -268,6 +270,13 @@ def _data(
             data["attention_mask"] = field(np.ones(sum(lengths), np.int64), 0)
     if option("return_special_tokens_mask"):
         data["special_tokens_mask"] = field(rows.special_tokens_mask.astype(np.int64), 1)
+    if option("return_offsets_mapping"):
+        offsets = rows.offsets()
+        if tensors:
+            sides = (_matrix(offsets[:, side], lengths, target, padded, 0) for side in (0, 1))
+            data["offset_mapping"] = np.stack([*sides], -1)
+        else:
+            data["offset_mapping"] = _lists_of_pairs(offsets, lengths, padded)
     if option("return_length"):
         data["length"] = target
     if option("return_overflowing_tokens"):
@@ -297,7 +306,17 @@ class _Padded:
 def _lists(
     values: npt.NDArray[Any], lengths: list[int], padded: _Padded | None, filler: int
 ) -> list[list[int]]:
-    flat = values.tolist()
+    return _rows_of(values.tolist(), lengths, padded, filler)
+
+
+def _lists_of_pairs(
+    offsets: npt.NDArray[Any], lengths: list[int], padded: _Padded | None
+) -> list[list[tuple[int, int]]]:
+    pairs = list(zip(offsets[:, 0].tolist(), offsets[:, 1].tolist(), strict=True))
+    return _rows_of(pairs, lengths, padded, (0, 0))
+
+
+def _rows_of(flat: list[_T], lengths: list[int], padded: _Padded | None, filler: _T) -> list[list[_T]]:
     if len(lengths) == 1:
         rows = [flat]
     else:

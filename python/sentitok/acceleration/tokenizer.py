@@ -12,14 +12,13 @@ import copy
 import copyreg
 from collections.abc import Hashable
 from functools import cache
-from sys import getrefcount
 from typing import Any, cast
 
 import numpy as np
 import transformers
 
 from .._sentitok import SentitokError, Tokenizer
-from .backend import ALONE, Running, kept_settings
+from .backend import Known, Running, kept_settings
 from .calls import encoded
 from .versions import IS_4, IS_KNOWN, rows_of_4
 
@@ -48,13 +47,20 @@ def run_here(tokenizer: Any) -> None:
     running = attributes.get(_KEY)
     if running is not None:
         running.replace()
-        running.current(attributes)
+        running.look(attributes)
         return
     if not isinstance(tokenizer, _Fast):
         raise TypeError(f"expected a transformers.PreTrainedTokenizerFast, not {type(tokenizer).__name__}")
-    running = Running(attributes["_tokenizer"])
-    tokenizer.__class__ = _class_over(cast(Hashable, type(tokenizer)))
-    attributes[_KEY] = running
+    own = type(tokenizer)
+    kind = _class_over(cast(Hashable, own))
+    tokenizer.__class__ = kind
+    try:
+        attributes[_KEY] = running = Running(tokenizer)
+    except BaseException:
+        tokenizer.__class__ = own
+        raise
+    if kind.decode is Accelerated.decode and kind._decodes and "decode" not in attributes:
+        attributes["decode"] = running.quick.decode
 
 
 @cache
@@ -108,8 +114,11 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
 
     def _untouched(self) -> Any:
         plain = object.__new__(self._own)
-        plain.__dict__.update(self.__dict__)
-        plain.__dict__.pop(_KEY, None)
+        attributes = plain.__dict__
+        attributes.update(self.__dict__)
+        running = attributes.pop(_KEY, None)
+        if running is not None and attributes.get("decode") == running.quick.decode:
+            del attributes["decode"]
         return plain
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -136,17 +145,18 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         """What texts become, or `None` if the original must say."""
         attributes = self.__dict__
         running = attributes.get(_KEY)
-        if running is None or (tokenizer := running.current(attributes)) is None:
+        if running is None or (known := running.current(attributes)) is None:
             return None
 
         def original(texts: list[Any], pairs: list[Any] | None) -> Any:
             """The original's answer, as long as the tokenizer is what it was."""
-            is_same = running.current(attributes) is tokenizer
-            source: Any = self if is_same else self._with_backend(tokenizer)
+            now = running.current(attributes)
+            is_same = now is not None and now.tokenizer is known.tokenizer
+            source: Any = self if is_same else self._with_backend(known.tokenizer)
             with kept_settings(source.__dict__["_tokenizer"]):
                 return source._originally(texts, pairs, options)
 
-        return encoded(self, running, tokenizer, original, text, text_pair, options)
+        return encoded(self, running, known, original, text, text_pair, options)
 
     def _originally(self, texts: list[Any], pairs: list[Any] | None, options: dict[str, Any]) -> Any:
         """The original's answer for the rows of a batch."""
@@ -169,31 +179,9 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
 
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, *cleans: Any, **options: Any) -> Any:
         """As transformers' own: the text of ids, or in 5 the texts of lists of ids."""
+        # The usual call is answered by `QuickDecode` before this one is entered.
         if type(token_ids) is list and not cleans and type(self)._decodes:
-            # What `_text` does where it need not clean, in one frame: windows of a stream are short.
-            attributes = self.__dict__
-            running = attributes.get(_KEY)
-            if (
-                options
-                or running is None
-                or (tokenizer := running.tokenizer) is None
-                or not running.decodes
-                or running.handed_out
-                or attributes["clean_up_tokenization_spaces"]
-                or getrefcount(attributes["_tokenizer"]) > ALONE
-            ):
-                text = self._text(token_ids, skip_special_tokens, options)
-            else:
-                try:
-                    text = (
-                        tokenizer.decode(token_ids, skip_special_tokens=True)
-                        if skip_special_tokens
-                        else tokenizer.decode(token_ids)
-                    )
-                    if running.joins_bytes and _BROKEN in text:
-                        text = None
-                except _NOT_OURS:
-                    text = None
+            text = self._text(token_ids, skip_special_tokens, options)
             if text is not None:
                 return text
         return super().decode(token_ids, skip_special_tokens, *cleans, **options)
@@ -208,30 +196,26 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         """The text of ids, or `None` if the original must say."""
         attributes = self.__dict__
         running = attributes.get(_KEY)
-        if running is None or (tokenizer := running.settled(attributes)) is None:
+        if running is None or (known := running.settled(attributes)) is None:
             return None
         cleans = options.get("clean_up_tokenization_spaces") if options else None
         if cleans is None:
             cleans = attributes["clean_up_tokenization_spaces"]
-        if cleans and (cleans := self._cleans(running)) is None:
+        if cleans and (cleans := self._cleans(running, known)) is None:
             return None
         try:
             given = [ids] if type(ids) is int else ids
-            text = (
-                tokenizer.decode(given, skip_special_tokens=True)
-                if skip_special_tokens
-                else tokenizer.decode(given)
-            )
+            text = known.tokenizer.decode(given, skip_special_tokens=bool(skip_special_tokens))
         except _NOT_OURS:
             return None
-        if running.joins_bytes and _BROKEN in text:
+        if known.joins_bytes and _BROKEN in text:
             return None
         # 2026-11-23: transformers has no types
         return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
 
-    def _cleans(self, running: Running) -> bool | None:
+    def _cleans(self, running: Running, known: Known) -> bool | None:
         """Whether a text is cleaned up where that is asked; `None` if the original must tell why not."""
-        if not running.is_bpe or getattr(self, _FOR_BPE, True):
+        if not known.is_bpe or getattr(self, _FOR_BPE, True):
             return True
         if running.has_told_of_cleaning:
             return False
@@ -255,11 +239,11 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         """The texts of lists of ids, or `None` if the original must say."""
         attributes = self.__dict__
         running = attributes.get(_KEY)
-        if running is None or (tokenizer := running.settled(attributes)) is None:
+        if running is None or (known := running.settled(attributes)) is None:
             return None
         if cleans is None:
             cleans = attributes["clean_up_tokenization_spaces"]
-        if cleans and (cleans := self._cleans(running)) is None:
+        if cleans and (cleans := self._cleans(running, known)) is None:
             return None
         if hasattr(rows, "tolist"):
             rows = rows.tolist()
@@ -267,10 +251,10 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
             return None
         try:
             skips = bool(skip_special_tokens)
-            texts = tokenizer.decode_batch(rows, skip_special_tokens=skips)
+            texts: list[str] = known.tokenizer.decode_batch(rows, skip_special_tokens=skips)
         except _NOT_OURS:
             return None
-        if running.joins_bytes and any(_BROKEN in text for text in texts):
+        if known.joins_bytes and any(_BROKEN in text for text in texts):
             return None
         return [self.clean_up_tokenization(text) for text in texts] if cleans else texts
 
@@ -280,9 +264,9 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         running = attributes.get(_KEY)
         if running is None or isinstance(ids, int) or type(ids) not in (list, tuple, np.ndarray):
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
-        if running.settled(attributes) is None:
+        if (known := running.settled(attributes)) is None:
             return super().convert_ids_to_tokens(ids, skip_special_tokens)
-        tokens = running.tokens
+        tokens = known.tokens
         skipped = set(self.all_special_ids) if skip_special_tokens else ()
         given = ids.tolist() if isinstance(ids, np.ndarray) else ids
         try:

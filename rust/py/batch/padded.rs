@@ -9,6 +9,7 @@ use super::PyEncodingBatch;
 use crate::encoding::{Rows, Side};
 use crate::error::shown;
 use crate::py::error::entry;
+use crate::py::numbers::{Length, MultipleOf, PadId};
 use crate::py::turns::{Turns, list};
 use crate::py::{arrays, arrow};
 use crate::vocab::TokenId;
@@ -32,15 +33,15 @@ impl PyEncodingBatch {
     fn pad<'py>(
         &self,
         py: Python<'py>,
-        length: Option<usize>,
-        pad_id: Option<TokenId>,
+        length: Option<Length>,
+        pad_id: Option<PadId>,
         side: &str,
-        multiple_of: Option<usize>,
+        multiple_of: Option<MultipleOf>,
         dtype: &str,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray2<bool>>)> {
         entry(|| {
             let shape = self.shape(py, length, side, multiple_of)?;
-            let pad_id = pad_id.unwrap_or(self.pad_id);
+            let pad_id = pad_id.map_or(self.pad_id, PadId::get);
             let ids = self.padded_ids(py, shape, pad_id, dtype)?;
             Ok((ids, self.padded(py, shape, self.ids.bind(py), false, |_| true)?))
         })
@@ -53,15 +54,15 @@ impl PyEncodingBatch {
     fn to_torch<'py>(
         &self,
         py: Python<'py>,
-        length: Option<usize>,
-        pad_id: Option<TokenId>,
+        length: Option<Length>,
+        pad_id: Option<PadId>,
         side: &str,
-        multiple_of: Option<usize>,
+        multiple_of: Option<MultipleOf>,
         type_ids: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let shape = self.shape(py, length, side, multiple_of)?;
-            self.tensors(py, shape, pad_id.unwrap_or(self.pad_id), type_ids)
+            self.tensors(py, shape, pad_id.map_or(self.pad_id, PadId::get), type_ids)
         })
     }
 
@@ -96,14 +97,15 @@ impl PyEncodingBatch {
     pub(super) fn shape(
         &self,
         py: Python<'_>,
-        length: Option<usize>,
+        length: Option<Length>,
         side: &str,
-        multiple_of: Option<usize>,
+        multiple_of: Option<MultipleOf>,
     ) -> PyResult<Shape> {
         let side = match one_of("side", side, &["left", "right"])? {
             "left" => Side::Left,
             _ => Side::Right,
         };
+        let (length, multiple_of) = (length.map(Length::get), multiple_of.map(MultipleOf::get));
         Ok(Shape { columns: self.with_rows(py, |rows| rows.columns(length, multiple_of))??, side })
     }
 

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 use super::{PyEncoding, Spelling};
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays;
 use crate::py::error::entry;
+use crate::py::numbers::{Char, Sequence, Word, place, spelled};
 use crate::tokenizer::EncodeOptions;
 
 #[pymethods]
@@ -77,21 +79,22 @@ impl PyEncoding {
     }
 
     /// The token that a character of a text is in; `None` where there is none.
-    #[pyo3(signature = (char, sequence = 0))]
-    fn char_to_token(&self, py: Python<'_>, char: usize, sequence: usize) -> PyResult<Option<usize>> {
+    #[pyo3(signature = (char, sequence = Sequence(0)))]
+    #[pyo3(text_signature = "($self, char, sequence=0)")]
+    fn char_to_token(&self, py: Python<'_>, char: Char, sequence: Sequence) -> PyResult<Option<usize>> {
         entry(|| {
-            let ids = self.side(py, sequence)?;
+            let ids = self.side(py, sequence.get())?;
             let offsets = self.offsets(py, OffsetUnit::Chars, None)?;
             let offsets = offsets.try_readonly()?;
             let (spans, _) = offsets.as_slice()?.as_chunks::<2>();
-            let char = i64::try_from(char).unwrap_or(i64::MAX);
+            let char = i64::try_from(char.get()).unwrap_or(i64::MAX);
             let found = spans[ids.clone()].iter().position(|&[start, end]| start <= char && char < end);
             Ok(found.map(|at| ids.start + at))
         })
     }
 
     /// Start and end, in characters, of a token in its text; `None` for what the template put in.
-    fn token_to_chars(&self, py: Python<'_>, token: isize) -> PyResult<Option<(i64, i64)>> {
+    fn token_to_chars(&self, py: Python<'_>, token: &Bound<'_, PyAny>) -> PyResult<Option<(i64, i64)>> {
         entry(|| {
             let token = self.place(token)?;
             if !self.sides(py)?.iter().any(|ids| ids.contains(&token)) {
@@ -105,19 +108,20 @@ impl PyEncoding {
     }
 
     /// First token of a word of a text, and one behind its last; `None` where there is none.
-    #[pyo3(signature = (word, sequence = 0))]
+    #[pyo3(signature = (word, sequence = Sequence(0)))]
+    #[pyo3(text_signature = "($self, word, sequence=0)")]
     fn word_to_tokens(
         &self,
         py: Python<'_>,
-        word: usize,
-        sequence: usize,
+        word: Word,
+        sequence: Sequence,
     ) -> PyResult<Option<(usize, usize)>> {
         entry(|| {
-            let ids = self.side(py, sequence)?;
+            let ids = self.side(py, sequence.get())?;
             let words = self.word_ids(py)?;
             let words = words.bind(py).try_readonly()?;
             let words = &words.as_slice()?[ids.clone()];
-            let is_it = |number: &i64| usize::try_from(*number) == Ok(word);
+            let is_it = |number: &i64| usize::try_from(*number) == Ok(word.get());
             let first = words.iter().position(is_it);
             Ok(first.map(|first| {
                 let n = words[first..].iter().take_while(|number| is_it(number)).count();
@@ -148,10 +152,10 @@ impl PyEncoding {
     }
 
     /// The place of a token; a negative one counts from the end.
-    fn place(&self, token: isize) -> PyResult<usize> {
-        let place = if token < 0 { token.checked_add_unsigned(self.n_ids) } else { Some(token) };
-        place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < self.n_ids).ok_or_else(
-            || pyo3::exceptions::PyIndexError::new_err(format!("token {token} of {}", self.n_ids)),
-        )
+    fn place(&self, token: &Bound<'_, PyAny>) -> PyResult<usize> {
+        place("token", token, self.n_ids)?.ok_or_else(|| {
+            let token = spelled(token);
+            PyIndexError::new_err(format!("token {token} of {}", self.n_ids))
+        })
     }
 }

@@ -25,7 +25,7 @@ const BYTES_OF_TURN: usize = 1 << 6;
 
 /// The text of bytes; those that are no character become U+FFFD. Python checks
 /// them while it reads them, so they are not checked before.
-fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match PyString::from_bytes(py, bytes) {
         Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
             PyString::from_bytes(py, String::from_utf8_lossy(bytes).as_bytes())

@@ -12,6 +12,7 @@ use super::super::error::{entry, warn};
 use super::super::html;
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
+use super::super::numbers::NamedIds;
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
 use super::super::report::PyTrainReport;
@@ -51,13 +52,10 @@ impl PyTokenizer {
         py: Python<'_>,
         path: &Bound<'_, PyAny>,
         pattern: &str,
-        special_tokens: Option<&Bound<'_, PyAny>>,
+        special_tokens: Option<NamedIds>,
     ) -> PyResult<Self> {
         entry(|| {
-            let specials: Vec<(String, TokenId)> = match special_tokens {
-                Some(tokens) => PyDict::from_sequence(&tokens.call_method0("items")?)?.items().extract()?,
-                None => Vec::new(),
-            };
+            let specials = special_tokens.map(NamedIds::get).unwrap_or_default();
             let pre_tokenizer = tiktoken::pre_tokenizer(pattern)?;
             if let Ok(ranks) = path.cast::<PyBytes>() {
                 let ranks = ranks.as_bytes();

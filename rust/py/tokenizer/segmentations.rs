@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::super::arrays;
 use super::super::error::entry;
+use super::super::numbers::{NBest, Seed};
 use super::PyTokenizer;
 use crate::vocab::TokenId;
 
@@ -15,9 +16,9 @@ type Scored<'py> = (Bound<'py, PyArray1<TokenId>>, f64);
 impl PyTokenizer {
     /// The `n` best ways to cut a text, best first: ids and the sum of their
     /// scores. For Unigram; special tokens are neither found nor put around.
-    fn n_best<'py>(&self, py: Python<'py>, text: &str, n: usize) -> PyResult<Vec<Scored<'py>>> {
+    fn n_best<'py>(&self, py: Python<'py>, text: &str, n: NBest) -> PyResult<Vec<Scored<'py>>> {
         entry(|| {
-            let paths = py.detach(|| self.tokenizer.n_best(text, n))?;
+            let paths = py.detach(|| self.tokenizer.n_best(text, n.get()))?;
             paths.into_iter().map(|path| Ok((arrays::read_only(py, path.ids)?, path.score))).collect()
         })
     }
@@ -25,15 +26,16 @@ impl PyTokenizer {
     /// A way to cut a text drawn at random, with probability proportional to the
     /// power `alpha` of its own (subword regularization). For Unigram; the same
     /// `seed` draws the same.
-    #[pyo3(signature = (text, alpha = 0.1, seed = 0))]
+    #[pyo3(signature = (text, alpha = 0.1, seed = Seed(0)))]
+    #[pyo3(text_signature = "($self, text, alpha=0.1, seed=0)")]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         text: &str,
         alpha: f64,
-        seed: u64,
+        seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed))?))
+        entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed.get()))?))
     }
 
     /// The entropy, in nats, of what `sample` draws from.

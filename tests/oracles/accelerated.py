@@ -1,0 +1,77 @@
+"""An accelerated tokenizer of transformers beside the same one untouched, and what is compared of them.
+
+Not for which calls are compared: see `test_acceleration.py` and `test_acceleration_random.py`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tokenizers
+import torch
+import transformers
+
+import sentitok
+from oracles.families import file_of
+
+TEXTS = [
+    "It's 123456 naïve words — 日本語 ①② ﬁ ½!",
+    "  two  spaces\t\tand\n\n lines \r\n",
+    "",
+    "<s>hi</s> [MASK] <|endoftext|>x <unk> <0x41> ##a ▁a▁▁b ▁",
+    "👩‍👩‍👧 é e\u0301 \u200b\u00a0\u3000\ufeff\x00\x7f İstanbul ẞ ΟΔΟΣ",
+    "x" * 60,
+    "The quick brown fox jumps over the lazy dog, doesn't it? " * 3,
+]
+
+
+def pair_of(family: str, **settings: Any) -> tuple[Any, Any]:
+    """A tokenizer of transformers, and the same accelerated."""
+    fast: Any = transformers.PreTrainedTokenizerFast
+    first, second = (
+        fast(tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings) for _ in range(2)
+    )
+    given = sentitok.accelerate(second)
+    assert given is second
+    return first, given
+
+
+def runs(tokenizer: Any) -> bool:
+    return tokenizer.__dict__["_sentitok_running"]._known.tokenizer is not None
+
+
+def plain(value: Any) -> Any:
+    """What is compared of a result."""
+    if isinstance(value, transformers.BatchEncoding):
+        encodings = [encoding_of(encoding) for encoding in value.encodings or ()]
+        return [*((key, plain(field)) for key, field in value.items()), encodings, value.n_sequences]
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return type(value), str(value.dtype), plain(value.tolist())
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def encoding_of(encoding: tokenizers.Encoding) -> list[Any]:
+    return [
+        encoding.ids, encoding.tokens, encoding.type_ids, encoding.offsets, encoding.word_ids,
+        encoding.sequence_ids, encoding.attention_mask, encoding.special_tokens_mask,
+    ]  # fmt: skip
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return plain(call())
+    except BaseException as error:  # tokenizers panics, which is no `Exception`
+        if isinstance(error, (KeyboardInterrupt, MemoryError)):
+            raise
+        return type(error).__name__, str(error)
+
+
+def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:
+    return lambda tokenizer: tokenizer(*given, **options)
+
+
+def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
+    expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
+    assert found == expected
+    assert second.backend_tokenizer.truncation == first.backend_tokenizer.truncation
+    assert second.backend_tokenizer.padding == first.backend_tokenizer.padding

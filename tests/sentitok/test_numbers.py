@@ -1,0 +1,225 @@
+"""Whole numbers of every public call: what is none, or out of bounds, is told by the argument's name.
+
+Which arguments are numbers is read from the stub, so that a new one cannot be forgotten: each needs
+a call in `CALLS`. Not for what a number within bounds does.
+"""
+
+import ast
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sentitok
+from sentitok._sentitok import DocumentReader
+
+STUB = Path(sentitok.__file__).with_name("_sentitok.pyi")
+TEXTS = ["low lower lowest", "new newer newest low"]
+FILE = Path(__file__).parents[1] / "data" / "corpus" / "pride-and-prejudice.txt"
+BPE = sentitok.train_bpe(texts=TEXTS, vocab_size=260, threads=1)
+UNIGRAM = sentitok.train_unigram(texts=TEXTS, vocab_size=16, threads=1)
+ENCODING, BATCH = BPE.encode(TEXTS[0]), BPE.encode_batch(TEXTS)
+RANKS = b"".join(b"%s %d\n" % (b64encode(bytes([byte])), byte) for byte in range(256))
+
+
+def trained(**options: Any) -> Any:
+    return sentitok.train_bpe(texts=TEXTS, **{"threads": 1, "vocab_size": 260, **options}).to_bytes()
+
+
+def in_the_manner_of_sentencepiece(**options: Any) -> Any:
+    return sentitok.train_bpe(texts=TEXTS, threads=1, method="sentencepiece", vocab_size=14, **options)
+
+
+def unigram(**options: Any) -> Any:
+    return sentitok.train_unigram(texts=TEXTS, **{"threads": 1, "vocab_size": 16, **options}).to_bytes()
+
+
+def wordpiece(**options: Any) -> Any:
+    return sentitok.train_wordpiece(texts=TEXTS, **{"threads": 1, "vocab_size": 40, **options}).to_bytes()
+
+
+def counted(**options: Any) -> Any:
+    return sentitok.count(FILE, **options)
+
+
+def encoded(folder: Path, **options: Any) -> Any:
+    place = folder / str(len([*folder.iterdir()]))
+    return sentitok.encode_files(texts=TEXTS, out_dir=place, tokenizer=BPE, **options)["tokens"]
+
+
+def named(**options: Any) -> Any:
+    return sentitok.Tokenizer.from_tiktoken(RANKS, "gpt2", **options).to_bytes()
+
+
+# For each call: how it is made, and a right number for each argument. The first argument is a folder.
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "AddedToken.__new__": (lambda _, **n: sentitok.AddedToken("a", **n).id, {"id": 3}),
+    "Encoding.char_to_token": (
+        lambda _, **n: ENCODING.char_to_token(**{"char": 1, **n}),
+        {"char": 1, "sequence": 0},
+    ),
+    "Encoding.word_to_tokens": (
+        lambda _, **n: ENCODING.word_to_tokens(**{"word": 1, **n}),
+        {"word": 1, "sequence": 0},
+    ),
+    "EncodingBatch.pad": (
+        lambda _, **n: BATCH.pad(**n)[0].tolist(),
+        {"length": 40, "pad_id": 3, "multiple_of": 8},
+    ),
+    "EncodingBatch.to_torch": (
+        lambda _, **n: BATCH.to_torch(**n)["input_ids"].tolist(),
+        {"length": 40, "pad_id": 3, "multiple_of": 8},
+    ),
+    "Tokenizer.encode": (lambda _, **n: BPE.encode(TEXTS[0], **n), {"max_tokens": 3, "seed": 7}),
+    "Tokenizer.encode_batch": (
+        lambda _, **n: BPE.encode_batch(TEXTS, **n),
+        {"max_tokens": 3, "seed": 7, "threads": 2},
+    ),
+    "Tokenizer.count_batch": (lambda _, **n: BPE.count_batch(TEXTS, **n).tolist(), {"threads": 2}),
+    "Tokenizer.windows": (
+        lambda _, **n: BPE.windows(TEXTS[0], **{"size": 4, **n}),
+        {"size": 4, "stride": 1},
+    ),
+    "Tokenizer.windows_batch": (
+        lambda _, **n: BPE.windows_batch(TEXTS, **{"size": 4, **n}),
+        {"size": 4, "stride": 1, "threads": 2, "seed": 7},
+    ),
+    "Tokenizer.fits": (lambda _, **n: BPE.fits(TEXTS[0], **n), {"limit": 3}),
+    "Tokenizer.n_best": (lambda _, **n: [score for _, score in UNIGRAM.n_best("low", **n)], {"n": 2}),
+    "Tokenizer.sample": (lambda _, **n: UNIGRAM.sample("low low", **n).tolist(), {"seed": 7}),
+    "Tokenizer.from_tiktoken": (lambda _, **n: named(**n), {"special_tokens": {"<s>": 300}}),
+    "DocumentReader.__new__": (
+        lambda _, **n: [*DocumentReader([FILE], **n)],
+        {"max_line_bytes": 1 << 20},
+    ),
+    "count": (
+        lambda _, **n: counted(**n),
+        {
+            "shard": (1, 2), "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
+            "max_piece_bytes": 64, "threads": 2,
+        },
+    ),
+    "encode_files": (encoded, {"shard": (1, 2), "max_line_bytes": 99, "shard_tokens": 9, "threads": 2}),
+    "train_bpe": (
+        lambda _, **n: in_the_manner_of_sentencepiece(**n).to_bytes()
+        if n.keys() & {"special_ids", "max_piece_length"}
+        else trained(**n),
+        {
+            "vocab_size": 258, "min_frequency": 2, "limit_alphabet": 9, "max_token_length": 3,
+            "max_piece_length": 3, "special_ids": {"<s>": 2}, "max_line_bytes": 1 << 20,
+            "max_memory": 1 << 24, "max_piece_bytes": 64, "threads": 2,
+        },
+    ),
+    "train_unigram": (
+        lambda _, **n: unigram(**n),
+        {
+            "vocab_size": 15, "seed_size": 9, "sub_iterations": 1, "max_piece_length": 3,
+            "special_ids": {"<s>": 2}, "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
+            "max_piece_bytes": 64, "threads": 2,
+        },
+    ),
+    "train_wordpiece": (
+        lambda _, **n: wordpiece(**n),
+        {
+            "vocab_size": 30, "min_frequency": 2, "limit_alphabet": 9, "max_token_length": 3,
+            "max_input_chars_per_word": 9, "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
+            "max_piece_bytes": 64, "threads": 2,
+        },
+    ),
+}  # fmt: skip
+
+# Ids, counts of pieces and places, which have errors and tests of their own: any int may be asked for.
+OTHERS = {
+    "Encoding.token_to_chars", "EncodingBatch.__getitem__", "QuickDecode.decode_by", "StreamDecoder.push",
+    "Tokenizer.id_to_bytes", "Tokenizer.id_to_token", "Tokenizer.prune", "WordCounts.__new__",
+}  # fmt: skip
+
+
+def numbers_of_the_stub() -> Iterator[tuple[str, str]]:
+    """Each call and argument that has a whole number in it."""
+    for node in ast.parse(STUB.read_text("utf-8")).body:
+        functions = node.body if isinstance(node, ast.ClassDef) else [node]
+        owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for function in functions:
+            if isinstance(function, ast.FunctionDef):
+                given = function.args
+                for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+                    names = ast.walk(argument.annotation) if argument.annotation else ()
+                    kinds = {name.id for name in names if isinstance(name, ast.Name)}
+                    if kinds & {"int", "SupportsIndex"} and argument.arg != "counts":
+                        yield owner + function.name, argument.arg
+
+
+NUMBERS = sorted({(call, argument) for call, argument in numbers_of_the_stub() if call not in OTHERS})
+
+
+def given_as(right: Any, number: Any) -> list[Any]:
+    """An argument with another number in each place that it has."""
+    if isinstance(right, tuple):
+        return [(number, right[1]), (right[0], number)]
+    return [dict.fromkeys(right, number)] if isinstance(right, dict) else [number]
+
+
+def test_each_number_of_the_stub_is_tried() -> None:
+    assert {(call, argument) for call, (_, right) in CALLS.items() for argument in right} == {*NUMBERS}
+    assert {call for call, _ in numbers_of_the_stub()} >= OTHERS - {"WordCounts.__new__"}
+
+
+@pytest.mark.parametrize(("call", "argument"), NUMBERS)
+def test_what_is_no_number_of_it_is_told(call: str, argument: str, tmp_path: Path) -> None:
+    if call == "EncodingBatch.to_torch":
+        pytest.importorskip("torch", reason="torch is not installed")
+    ask, right = CALLS[call]
+    for number in (-1, -(2**70), 2**64, 10**5000, 1.5, float("nan"), True, "3", np.float64(2), b"2"):
+        for value in given_as(right[argument], number):
+            kinds = ValueError if type(number) is int else TypeError
+            with pytest.raises(kinds) as caught:
+                ask(tmp_path, **{argument: value})
+            message = str(caught.value)
+            assert type(caught.value) is not OverflowError
+            if not isinstance(value, dict):
+                assert argument in message
+            shown = "16610 bits" if type(number) is int and number > 2**64 else repr(number)
+            assert shown in message, message
+            assert " it is " in message, message
+
+
+@pytest.mark.parametrize(("call", "argument"), NUMBERS)
+def test_numbers_of_numpy_are_numbers(call: str, argument: str, tmp_path: Path) -> None:
+    if call == "EncodingBatch.to_torch":
+        pytest.importorskip("torch", reason="torch is not installed")
+    ask, right = CALLS[call]
+    plain = right[argument]
+    for kind in (np.int32, np.int64, np.uint64):
+        if isinstance(plain, tuple):
+            value: Any = tuple(kind(part) for part in plain)
+        elif isinstance(plain, dict):
+            value = {key: kind(part) for key, part in plain.items()}
+        else:
+            value = kind(plain)
+        assert ask(tmp_path, **{argument: value}) == ask(tmp_path, **{argument: plain})
+
+
+@pytest.mark.parametrize("place", [2**70, -(2**70), pytest.param(10**5000, id="huge"), 99, -99])
+def test_places_that_are_not_there(place: int) -> None:
+    with pytest.raises(IndexError, match="of a batch of 2 rows"):
+        BATCH[place]
+    with pytest.raises(IndexError, match=f"of {len(ENCODING)}$"):
+        ENCODING.token_to_chars(place)
+
+
+@pytest.mark.parametrize("place", [1.5, True, "1", None])
+def test_what_is_no_place(place: Any) -> None:
+    for ask in (BATCH.__getitem__, ENCODING.token_to_chars):
+        with pytest.raises(TypeError, match="is no whole number, and no place among"):
+            ask(place)
+
+
+def test_no_mapping_and_no_pair() -> None:
+    with pytest.raises(TypeError, match=r"no mapping of tokens to ids: \{'<pad>': 0\} is one"):
+        unigram(special_ids=["<s>"])
+    with pytest.raises(TypeError, match=r"no pair: .* \(0, 2\) is the first"):
+        counted(shard=3)
