@@ -205,6 +205,25 @@ def cut_calls(length: int) -> list[Callable[[Any], Any]]:
     ]
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_where_offsets_run_here(family: str, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = pair_of(family, pad_token="</s>")
+    with caplog.at_level(logging.INFO, "sentitok.acceleration"):
+        same(first, second, lambda t: t(TEXTS, return_offsets_mapping=True))
+    puts_marks = any(
+        name in file_of(family)
+        for name in (
+            '"Metaspace"',
+            '"Prepend"',
+            '"Precompiled"',
+            '"add_prefix_space":true',
+            '"add_prefix_space": true',
+        )
+    )
+    if not puts_marks:
+        assert "return_offsets_mapping" not in caplog.text
+
+
 def test_sides_and_too_long(caplog: pytest.LogCaptureFixture) -> None:
     sides = {"padding_side": "left", "truncation_side": "left"}
     first, second = pair_of("RoBERTa", pad_token="<pad>", **sides)
@@ -214,10 +233,10 @@ def test_sides_and_too_long(caplog: pytest.LogCaptureFixture) -> None:
             for call in cut_calls(length):
                 same(first, second, call)
         assert not [record for record in caplog.records if record.name == "sentitok.acceleration"]
-        same(first, second, lambda t: t(TEXTS, return_offsets_mapping=True))
-        second(TEXTS, return_offsets_mapping=True)
+        same(first, second, lambda t: t(TEXTS, split_special_tokens=True))
+        second(TEXTS, split_special_tokens=True)
     assert [record.getMessage() for record in caplog.records if record.name == "sentitok.acceleration"] == [
-        "calls with return_offsets_mapping=True run in transformers as before"
+        "calls with split_special_tokens=True run in transformers as before"
     ]
     first, second = pair_of("RoBERTa", model_max_length=5)
     for tokenizer in (first, second):

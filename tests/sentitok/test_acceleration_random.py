@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 import pytest
+import tokenizers
 
 pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -100,6 +101,10 @@ def test_many_random_calls(family: str) -> None:
     attack(family, 3000)
 
 
+@pytest.mark.skipif(
+    tokenizers.__version__ < "0.23",
+    reason="tokenizers 0.22 raises `Already borrowed` where one thread reads what another changes",
+)
 def test_threads_while_another_adds_tokens() -> None:
     """Each answer is that of before or after, and what a thread changes it sees at once."""
     interval = sys.getswitchinterval()

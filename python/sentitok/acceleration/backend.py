@@ -32,7 +32,7 @@ _SETTINGS = (
 # Of models that draw: what they give is theirs alone.
 _DRAWS = ("dropout", "alpha", "nbest_size")
 # Stages after which offsets are others here: see `_has_offsets`.
-_MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled")
+_MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled", b'"add_prefix_space":true')
 # Ids that are looked up to know a model by.
 _SAMPLES = 8
 # Calls on the original path before a tokenizer is made again: none after the first change, then
