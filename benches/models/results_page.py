@@ -13,7 +13,7 @@ import language_page
 import translations
 from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
 from result import ROOT
-from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
+from rows import AGAIN, BY_STEPS, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
 
 from sentimodels.evaluation.joint_intervals import Joint
 
@@ -237,9 +237,11 @@ def tuning_text() -> str:
     rows = json.loads(TUNING.read_text("utf-8"))["rows"]
     other = [f"`{name}` {one['lr']:g}" for name, one in rows.items() if one["factor"] != 1]
     took = f"{len(other)} of {len(rows)} took another: {', '.join(other)}" if other else "none took another"
+    missing = [f"`{row.name}`" for row in BY_STEPS if row.name not in rows]
+    left = f" Not yet: {', '.join(missing)}." if missing else ""
     return (
-        "The rate of every row that is\ntrained by steps, defaults too, was chosen on dev by one budget "
-        f"(`benches/models/tune.py`): half, once\nand twice its architecture's; {took}."
+        "The rate of every row that is\ntrained by steps, defaults too, is chosen on dev by one budget "
+        f"(`benches/models/tune.py`): half, once\nand twice its architecture's; {took}.{left}"
     )
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sentimodels.runs.config import resolve
+
 Tree = dict[str, Any]
 
 # The rate of each row, as `tune.py` chose it on dev.
@@ -106,6 +108,8 @@ UNTUNED = [
     Row("gpt, causal, mean", {"arch": "gpt", "model": {"causal": True, "pooling": "mean"}}, 3),
     Row("mamba", {"arch": "mamba"}, 5.7),
 ]
+# Those whose rate `tune.py` chooses: a seed draws something, and steps are made.
+BY_STEPS = [row for row in UNTUNED if row.draws and resolve(row.tree).train.epochs != 0]
 KAGGLE = [tuned(row) for row in UNTUNED]
 LINEAR = [TFIDF, TFIDF_CHARACTERS, NB, NB_CHARACTERS, BOW]
 # MR has one row: the recipe that is best on dev of the sets of `CHOOSES_FOR_MR`, run once.

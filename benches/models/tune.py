@@ -17,7 +17,7 @@ from typing import Any
 
 from parts import Parts, kaggle
 from result import load, stamp
-from rows import TUNING, UNTUNED, Row
+from rows import BY_STEPS, TUNING, Row
 from run_all import data_folder, fewer
 from train_one import configured, trained
 
@@ -51,9 +51,9 @@ def main() -> int:
     (whole,) = kaggle(data_folder())
     few = Parts(fewer(whole, len(whole.train) // SHARE).train, whole.dev, whole.sealed)
     found: dict[str, Any] = json.loads(TUNING.read_text("utf-8"))["rows"] if TUNING.is_file() else {}
-    for row in UNTUNED:
+    for row in BY_STEPS:
         config = resolve(row.tree)
-        if not row.draws or config.train.epochs == 0 or row.name in found:
+        if row.name in found:
             continue
         before = load()
         lr = config.optim.lr
