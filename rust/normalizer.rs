@@ -17,6 +17,7 @@ mod point_map;
 mod precompiled;
 mod reordering;
 pub mod rewrite;
+pub(crate) mod rewritten;
 pub(crate) mod seams;
 mod sentencepiece;
 
@@ -29,6 +30,7 @@ pub use matches::Matches;
 pub use precompiled::Precompiled;
 pub(crate) use rewrite::Plain;
 pub use rewrite::Rewrite;
+pub(crate) use rewritten::Rewritten;
 pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
@@ -355,7 +357,7 @@ pub(crate) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out:
         if substitutes {
             out.substitute(content);
         } else {
-            out.replace(pattern.len(), content);
+            out.replace_match(pattern, content);
         }
         end = at + pattern.len();
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::normalizer::Normalizer;
+use crate::normalizer::{Normalizer, Rewritten};
 use crate::pattern::Work;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
@@ -107,12 +107,12 @@ impl Pipeline {
 
     /// Calls `split` with what normalizer and pre-tokenizer make of a document, and what cuts it.
     fn split(&self, document: &str, mut split: impl FnMut(&PreTokenizer, &str) -> Result<()>) -> Result<()> {
-        let normalized = match &self.normalizer {
-            Some(normalizer) => normalizer.normalize_text(document)?,
-            None => None,
-        };
-        let text = normalized.as_deref().unwrap_or(document);
-        self.pre_tokenizer.for_each_stretch(text, true, &Work::of(text.len()), |step, stretch, at_start| {
+        // A document as a whole begins at its start, whatever was taken away there.
+        let is_cut_first = matches!(self.pre_tokenizer, PreTokenizer::Within { .. });
+        let normalized = self.normalize(document, is_cut_first && self.looks_at_origin())?;
+        let text = normalized.text(document);
+        let begins = |place| place == 0 && !is_cut_first || normalized.origin(place) == 0;
+        self.pre_tokenizer.for_each_stretch(text, begins, &Work::of(text.len()), |step, stretch, at_start| {
             let text = &text[stretch];
             let rewritten = step.rewrite_text(text, at_start)?;
             split(step, rewritten.as_deref().unwrap_or(text))
@@ -121,6 +121,17 @@ impl Pipeline {
 }
 
 impl Pipeline {
+    /// What the normalizer makes of a text, with the way back where it is wanted.
+    pub(crate) fn normalize(&self, text: &str, with_way_back: bool) -> Result<Rewritten> {
+        let Some(normalizer) = &self.normalizer else { return Ok(Rewritten::Unchanged) };
+        Rewritten::new(with_way_back, || normalizer.normalize(text), || normalizer.normalize_text(text))
+    }
+
+    /// Whether pieces depend on the way back of what the normalizer makes.
+    pub(crate) fn looks_at_origin(&self) -> bool {
+        self.normalizer.is_some() && self.pre_tokenizer.looks_at_origin()
+    }
+
     /// Whether [`Pipeline::safe_cut`] may find a place at all.
     pub(crate) fn can_be_cut(&self) -> bool {
         match (&self.normalizer, &self.pre_tokenizer) {

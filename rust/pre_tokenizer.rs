@@ -178,29 +178,35 @@ impl PreTokenizer {
     /// begins where the text does, and what rewrites and cuts it: for all but
     /// [`PreTokenizer::Within`] the whole section and this.
     ///
+    /// `begins` tells of a place of the section whether its origin is the start of the
+    /// text; it is asked in order, and not again behind a place where it is not.
+    ///
     /// # Errors
     /// As [`PreTokenizer::for_each_piece`].
     #[inline]
     pub(crate) fn for_each_stretch<E: From<Error>>(
         &self,
         section: &str,
-        at_start: bool,
+        begins: impl Fn(usize) -> bool,
         work: &Work,
         mut f: impl FnMut(&Self, Range<usize>, bool) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Self::Within { outer, inner } => outer.walk_within(section, work, |stretch| {
-                let at_start = at_start && stretch.start == 0;
-                f(inner, stretch, at_start)
-            }),
-            whole => f(whole, 0..section.len(), at_start),
+            Self::Within { outer, inner } => {
+                let mut at_start = inner.looks_at_origin();
+                outer.walk_within(section, work, |stretch| {
+                    at_start = at_start && begins(stretch.start);
+                    f(inner, stretch, at_start)
+                })
+            }
+            whole => f(whole, 0..section.len(), whole.looks_at_origin() && begins(0)),
         }
     }
 
     /// Rewrites a section of text before it is split; `None` when nothing changes.
     ///
     /// A section is what lies between two added tokens; `at_start` tells that
-    /// it begins where the text does. A `String` is the text alone, an
+    /// its first character comes from the start of the text. A `String` is the text alone, an
     /// [`Aligned`] keeps the way back.
     pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {

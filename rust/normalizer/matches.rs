@@ -72,7 +72,7 @@ impl Matches {
         let (mut end, mut changed) = (0, false);
         self.pattern.for_each_match(text, work, |found| -> Result<()> {
             out.copy(&text[end..found.start]);
-            out.replace(found.len(), content);
+            out.replace_match(&text[found.start..found.end], content);
             (end, changed) = (found.end, true);
             Ok(())
         })?;

@@ -23,6 +23,18 @@ pub trait Rewrite {
         self.replace(0, content);
     }
 
+    /// Puts `content` in the place of a match, and lets it come from the last character, as
+    /// tokenizers does.
+    fn replace_match(&mut self, found: &str, content: &str) {
+        let last = found.char_indices().next_back().map_or(0, |(at, _)| at);
+        if Self::KEEPS_WAY_BACK && last > 0 && !content.is_empty() {
+            self.replace(last, "");
+            self.replace(found.len() - last, content);
+        } else {
+            self.replace(found.len(), content);
+        }
+    }
+
     /// Puts `content`, one character, in the place of one of the same length.
     fn substitute(&mut self, content: &str) {
         // Every boundary stays where it is, as in a copy.

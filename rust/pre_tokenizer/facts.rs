@@ -1,6 +1,6 @@
 //! What is known of a pre-tokenizer without a text.
 
-use super::PreTokenizer;
+use super::{Marked, PreTokenizer, Prepend};
 
 impl PreTokenizer {
     /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
@@ -11,6 +11,19 @@ impl PreTokenizer {
             Self::Sequence { steps } => steps.first().is_some_and(Self::rewrites),
             Self::Metaspace { .. } | Self::MetaspaceWords | Self::Marked(_) | Self::PrefixSpace => true,
             Self::Within { .. } | Self::ByteLevel { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether what [`PreTokenizer::rewrite`] does depends on where a section begins in the
+    /// original text.
+    pub(crate) fn looks_at_origin(&self) -> bool {
+        match self {
+            Self::Metaspace { prepend, .. } | Self::Marked(Marked { prepend, .. }) => {
+                *prepend == Prepend::First
+            }
+            Self::Sequence { steps } => steps.first().is_some_and(Self::looks_at_origin),
+            Self::Within { inner, .. } => inner.looks_at_origin(),
             _ => false,
         }
     }

@@ -66,16 +66,22 @@ impl PyPreTokenizer {
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
         let mut spans = Vec::new();
         let work = Work::of(text.len());
-        self.pre_tokenizer.for_each_stretch(text, true, &work, |step, stretch, at_start| {
-            let (base, text) = (stretch.start, &text[stretch]);
-            let rewritten = step.rewrite_aligned(text, at_start)?;
-            let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-            let mut way_back = rewritten.as_ref().map(Aligned::way_back);
-            step.for_each_piece(split, |piece| {
-                let range = way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
-                memory::push(&mut spans, [(base + range.start) as u64, (base + range.end) as u64])
-            })
-        })?;
+        self.pre_tokenizer.for_each_stretch(
+            text,
+            |place| place == 0,
+            &work,
+            |step, stretch, at_start| {
+                let (base, text) = (stretch.start, &text[stretch]);
+                let rewritten = step.rewrite_aligned(text, at_start)?;
+                let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
+                let mut way_back = rewritten.as_ref().map(Aligned::way_back);
+                step.for_each_piece(split, |piece| {
+                    let range =
+                        way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
+                    memory::push(&mut spans, [(base + range.start) as u64, (base + range.end) as u64])
+                })
+            },
+        )?;
         Ok(spans)
     }
 }

@@ -12,13 +12,13 @@ use super::input::Input;
 use super::jobs::{Cutting, Job, Seamed, Stretch};
 use super::made::{self, Made};
 use super::output::{Keeps, Output};
-use super::rewritten::Rewritten;
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
+use crate::normalizer::Rewritten;
 use crate::parallel;
 use crate::pipeline::seams::Part;
 use crate::progress::{Progress, Stage};
@@ -226,7 +226,7 @@ impl Tokenizer {
                         worker.set_dropout(None);
                         settings.encode(made, |output| {
                             output.begin(seamed.text.len());
-                            let normalized = settings.normalized(seamed, output.spans.is_some())?;
+                            let normalized = settings.normalized(seamed, self.keeps_way_back(output))?;
                             let Seamed { text, start, .. } = *seamed;
                             let finder = &settings.finder;
                             finished(self.encode_normalized(text, &normalized, start, finder, worker, output))
@@ -257,11 +257,16 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         made: &mut Made,
     ) -> Result<()> {
-        let normalized = settings.normalized(seamed, false)?;
+        let normalized = settings.normalized(seamed, self.pipeline.looks_at_origin())?;
         let text = normalized.text(seamed.text);
-        let rewritten = self.pipeline.pre_tokenizer.rewrite_text(text, seamed.start == 0)?;
-        let draft =
-            worker.draft(rewritten.unwrap_or_else(|| normalized.into_text(seamed.text)).into_bytes())?;
+        let at_start = seamed.start == 0 && normalized.origin(0) == 0;
+        let rewritten = self.pipeline.pre_tokenizer.rewrite_text(text, at_start)?;
+        let draft = worker.draft(
+            rewritten
+                .or_else(|| normalized.into_changed())
+                .unwrap_or_else(|| seamed.text.to_owned())
+                .into_bytes(),
+        )?;
         let mut next = match seamed.part {
             Part::First => Some((draft, 0.0)),
             Part::Inner | Part::Last => settings.chain.draft(number, draft),

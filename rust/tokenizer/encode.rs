@@ -3,9 +3,9 @@
 use super::finder::Finder;
 use super::input::Input;
 use super::jobs::LONG_BYTES;
+use super::origin::Origin;
 use super::output::{Keeps, Output};
 use super::repeats::Repeats;
-use super::rewritten::{Origin, Rewritten};
 use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::added_tokens::Section;
@@ -14,6 +14,7 @@ use crate::encoding::{Encoding, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::model::Worker;
+use crate::normalizer::Rewritten;
 use crate::pattern::Work;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
@@ -243,13 +244,13 @@ impl Tokenizer {
         {
             return output.encode_raw_words(finder, section, base, &raw_words, worker);
         }
-        let step = self.pipeline.normalizer.as_ref();
-        let normalized = Rewritten::new(
-            output.spans.is_some(),
-            || step.map_or(Ok(None), |step| step.normalize(section)),
-            || step.map_or(Ok(None), |step| step.normalize_text(section)),
-        )?;
+        let normalized = self.pipeline.normalize(section, self.keeps_way_back(output))?;
         self.encode_normalized(section, &normalized, base, finder, worker, output)
+    }
+
+    /// Whether a normalizer is to keep the way back.
+    pub(super) fn keeps_way_back(&self, output: &Output) -> bool {
+        output.spans.is_some() || self.pipeline.looks_at_origin()
     }
 
     /// Encodes a section that the normalizer has seen.
@@ -265,7 +266,7 @@ impl Tokenizer {
         let text = normalized.text(section);
         let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
         if !finder.cuts_normalized() {
-            return self.encode_pieces(finder, text, base == 0, origin, worker, output);
+            return self.encode_pieces(finder, text, origin, worker, output);
         }
         finder.normalized(text, |Section { range, token }| {
             match token {
@@ -275,8 +276,7 @@ impl Tokenizer {
                 }
                 None => {
                     let origin = Origin { start: range.start, ..origin };
-                    let at_start = base == 0 && range.start == 0;
-                    self.encode_pieces(finder, &text[range], at_start, origin, worker, output)?;
+                    self.encode_pieces(finder, &text[range], origin, worker, output)?;
                 }
             }
             output.room_left()
@@ -287,13 +287,14 @@ impl Tokenizer {
         &self,
         finder: &Finder<'_>,
         text: &str,
-        at_start: bool,
         origin: Origin<'_>,
         worker: &mut Worker<'_>,
         output: &mut Output,
     ) -> Walk {
         let work = output.work();
-        self.pipeline.pre_tokenizer.for_each_stretch(text, at_start, &work, |step, stretch, at_start| {
+        // tokenizers looks at where a section's first character comes from.
+        let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
+        self.pipeline.pre_tokenizer.for_each_stretch(text, begins, &work, |step, stretch, at_start| {
             let origin = Origin { start: origin.start + stretch.start, ..origin };
             encode_stretch(step, finder, &text[stretch], at_start, origin, &work, worker, output)
         })

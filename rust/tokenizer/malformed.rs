@@ -10,12 +10,11 @@ use std::ops::Range;
 use super::Tokenizer;
 use super::finder::Finder;
 use super::output::Output;
-use super::rewritten::Rewritten;
 use super::walk::Walk;
 use crate::added_tokens::{AddedToken, Section};
 use crate::error::{Error, Result};
 use crate::model::Worker;
-use crate::normalizer::{Normalizer, SentencePiece};
+use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
 use crate::stretches::{Stretch, for_each_stretch};
 
 impl Tokenizer {
@@ -43,7 +42,7 @@ impl Tokenizer {
                 let part = &text[range.clone()];
                 let aligned = || whole.normalize_bytes(part).map(Some);
                 let plain = || whole.normalize_bytes_to_text(part).map(Some);
-                let normalized = Rewritten::new(output.spans.is_some(), aligned, plain)?;
+                let normalized = Rewritten::new(self.keeps_way_back(output), aligned, plain)?;
                 self.encode_normalized("", &normalized, range.start, finder, worker, output)?;
             }
             output.room_left()?;

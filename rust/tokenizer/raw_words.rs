@@ -7,8 +7,8 @@
 
 use super::encode::MOST_RESERVED;
 use super::finder::Finder;
+use super::origin::Origin;
 use super::output::Output;
-use super::rewritten::Origin;
 use super::spans::Traces;
 use super::walk::Walk;
 use crate::memory;

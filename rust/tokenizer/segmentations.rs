@@ -64,13 +64,10 @@ impl Tokenizer {
                 pre_tokenizer.name()
             )));
         }
-        let normalized = match &self.pipeline.normalizer {
-            Some(steps) => steps.normalize_text(original)?,
-            None => None,
-        };
-        let text = normalized.as_deref().unwrap_or(original);
-        let rewritten = pre_tokenizer.rewrite_text(text, true)?;
-        let rewritten = rewritten.or(normalized);
+        let normalized = self.pipeline.normalize(original, self.pipeline.looks_at_origin())?;
+        let text = normalized.text(original);
+        let rewritten = pre_tokenizer.rewrite_text(text, normalized.origin(0) == 0)?;
+        let rewritten = rewritten.or_else(|| normalized.into_changed());
         Ok((model, rewritten.map_or(Cow::Borrowed(original), Cow::Owned)))
     }
 }

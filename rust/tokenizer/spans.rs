@@ -6,8 +6,8 @@
 //! not tell is encoded by `Worker::encode_with_lens`, which is the definition.
 
 use super::finder::Finder;
+use super::origin::Origin;
 use super::output::{Keeps, Output, other_ids};
-use super::rewritten::Origin;
 use super::walk::Walk;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};

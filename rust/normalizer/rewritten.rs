@@ -1,0 +1,54 @@
+//! `Rewritten`: a text as a step left or changed it, with the way back where it is wanted.
+
+use super::{Aligned, WayBack};
+use crate::error::Result;
+
+/// A text as a step rewrote it, with the way back if spans are wanted.
+pub(crate) enum Rewritten {
+    Unchanged,
+    Plain(String),
+    Aligned(Aligned),
+}
+
+impl Rewritten {
+    /// Takes what the step gives: an `Aligned` for spans, else text alone.
+    ///
+    /// # Errors
+    /// That of the step.
+    pub(crate) fn new(
+        with_spans: bool,
+        aligned: impl FnOnce() -> Result<Option<Aligned>>,
+        plain: impl FnOnce() -> Result<Option<String>>,
+    ) -> Result<Self> {
+        let changed = if with_spans { aligned()?.map(Self::Aligned) } else { plain()?.map(Self::Plain) };
+        Ok(changed.unwrap_or(Self::Unchanged))
+    }
+
+    pub(crate) fn text<'a>(&'a self, original: &'a str) -> &'a str {
+        match self {
+            Self::Unchanged => original,
+            Self::Plain(text) => text,
+            Self::Aligned(aligned) => &aligned.text,
+        }
+    }
+
+    /// The new text, if there is one.
+    pub(crate) fn into_changed(self) -> Option<String> {
+        match self {
+            Self::Unchanged => None,
+            Self::Plain(text) => Some(text),
+            Self::Aligned(aligned) => Some(aligned.text),
+        }
+    }
+
+    pub(crate) fn way_back(&self) -> Option<WayBack<'_>> {
+        match self {
+            Self::Aligned(aligned) => Some(aligned.way_back()),
+            Self::Unchanged | Self::Plain(_) => None,
+        }
+    }
+    /// Where a place comes from, if the way back was wanted.
+    pub(crate) fn origin(&self, place: usize) -> usize {
+        self.way_back().map_or(place, |mut way_back| way_back.to_original(place..place + 1).start)
+    }
+}
