@@ -1,0 +1,28 @@
+//! Normalizing: the text alone, which vectors write, against the text with its way back.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sentitok::normalizer::Normalizer;
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    for name in Normalizer::names() {
+        let normalizer = Normalizer::from_name(name).expect("a name of the list");
+        let plain = normalizer.normalize_text(&text);
+        let aligned = normalizer.normalize(&text);
+        let (Ok(plain), Ok(aligned)) = (&plain, &aligned) else {
+            assert_eq!(plain.is_err(), aligned.is_err(), "{name}");
+            continue;
+        };
+        let same = aligned.as_ref().map_or(&*text, |aligned| aligned.text.as_str());
+        assert_eq!(plain.as_deref().unwrap_or(&text), same, "{name}");
+        // Each character comes from a place of the text, and places are in order.
+        let Some(aligned) = aligned else { continue };
+        let (mut way_back, mut last) = (aligned.way_back(), 0);
+        for (at, c) in aligned.text.char_indices() {
+            let place = way_back.to_original(at..at + c.len_utf8());
+            assert!(last <= place.start && place.start <= place.end && place.end <= text.len(), "{name}");
+            last = place.start;
+        }
+    }
+});
