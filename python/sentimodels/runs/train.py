@@ -237,7 +237,7 @@ def _train(
     if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
         crossed.load()
     if isinstance(module, Fits) and not goes_on:
-        module.fit(encoded, labels if taught is None else taught.train.argmax(1), config.train.seed)
+        module.fit(encoded, tables.to_fit(), config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
