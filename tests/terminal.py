@@ -18,7 +18,7 @@ def on_terminal(
     columns: int = 90,
     seconds: float = 60,
     cwd: object = None,
-    **more: str,
+    variables: dict[str, str] | None = None,
 ) -> tuple[int, str]:
     """Runs a command line on a terminal of so many columns; returns its code and all that it wrote."""
     import fcntl
@@ -32,7 +32,7 @@ def on_terminal(
     until = time.monotonic() + seconds
     written = b""
     with start(
-        line, program=program, cwd=cwd, env={**env, "TERM": "xterm-256color", **more}, **streams
+        line, program=program, cwd=cwd, env={**env, "TERM": "xterm-256color", **(variables or {})}, **streams
     ) as process:
         os.close(follower)
         try:

@@ -160,7 +160,7 @@ def test_the_command_writes_the_figure(folder: Path) -> None:
         assert json.loads(done.stdout)["plot"] == name
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
     done = run(folder, "tok.json", "text.txt", "text.txt", "--per-file", "--plot", "c.png")
-    assert (done.returncode, "wrote c.png" in done.stdout) == (0, True)
+    assert (done.returncode, "written  c.png" in done.stdout) == (0, True)
 
 
 def test_what_cannot_be_drawn_is_said_first(folder: Path) -> None:

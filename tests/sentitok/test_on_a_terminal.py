@@ -55,7 +55,7 @@ def test_colour_is_for_terminals_that_want_it(
     folder: Path, variables: dict[str, str], coloured: bool
 ) -> None:
     line = "show naïve --tokenizer tokenizer.json"
-    code, written = on_terminal(line, cwd=folder, **variables)
+    code, written = on_terminal(line, cwd=folder, variables=variables)
     assert code == 0
     assert bool(STEERING.search(written)) == coloured
     assert ("│" in written) != coloured
@@ -66,7 +66,9 @@ def test_colour_is_for_terminals_that_want_it(
 def test_work_ends_with_what_was_written_and_what_to_type_next(
     folder: Path, variables: dict[str, str]
 ) -> None:
-    code, written = on_terminal("train-bpe text.txt --vocab 270 -o trained.json", cwd=folder, **variables)
+    code, written = on_terminal(
+        "train-bpe text.txt --vocab 270 -o trained.json", cwd=folder, variables=variables
+    )
     assert code == 0, written
     assert re.search(r"^written +trained\.json$", plain(written), re.M)
     assert re.search(r"^next +sentitok show", plain(written), re.M)

@@ -113,7 +113,7 @@ def evaluate(
 
         save(figure(drawn, ", ".join(text.name for text in texts)), plot)
         value["plot"] = str(plot)
-        text += f"\nwrote {plot}\n" if text else ""
+        text += f"\nwritten  {plot}" if text else ""
     output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
 
 
