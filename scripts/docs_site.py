@@ -12,6 +12,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 # Pages beside docs/.
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+# Files that pages link to, which are no pages.
+SOURCES = ("rust/lib.rs",)
 
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)]) +(?=\S)")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
@@ -19,10 +21,10 @@ _LINK = re.compile(r"(\]\()(docs/|\.\./)([\w./-]+\.(?:md|png|svg)\b)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that lie beside docs/."""
+    """Adds what lies beside docs/."""
     from mkdocs.structure.files import File
 
-    for name in OUTSIDE:
+    for name in OUTSIDE + SOURCES:
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return files
 

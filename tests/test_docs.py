@@ -135,6 +135,16 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert anchor in anchors(target.read_text("utf-8")), link
 
 
+def test_every_picture_is_shown_and_says_where_it_comes_from() -> None:
+    folder = ROOT / "docs" / "pictures"
+    pictures = {path.name for path in folder.iterdir()} - {"README.md"}
+    about = (folder / "README.md").read_text("utf-8")
+    assert set(re.findall(r"^## (.+)$", about, re.M)) == pictures
+    shown = "".join(path.read_text("utf-8") for path in LINKING)
+    for name in pictures:
+        assert f"pictures/{name})" in shown, name
+
+
 def test_every_page_is_linked_from_the_readme() -> None:
     readme = PAGES["readme"].read_text("utf-8")
     for page in ROOT.glob("docs/*.md"):

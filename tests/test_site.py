@@ -33,20 +33,40 @@ COUNTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+def build(config: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Builds a site as `make docs` does."""
+    return subprocess.run(
+        # Not --quiet: it silences warnings, and what is silenced is no error.
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "--site-dir", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "mkdocs.yml", folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "WARNING" not in done.stderr
+    assert "WARNING" not in done.stdout + done.stderr
     return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[a](a.md#a)", ""), ("[a](b.md)", "'b.md'"), ("[a](#b)", "'#b'"), ("![a](b.png)", "'b.png'")],
+)
+def test_a_link_that_leads_nowhere_ends_the_build(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text(f"# A\n\n{text}\n", "utf-8")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\nnav: [a.md]\nhooks: []\n", "utf-8")
+    done = build(config, tmp_path / "site")
+    assert (done.returncode != 0) == bool(said), done.stderr
+    assert said in done.stderr
 
 
 def page_of(site: Path, source: Path) -> str:

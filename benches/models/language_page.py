@@ -3,6 +3,7 @@
 Not for measuring: each section names the command that does, which is all it says where there is no result.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,30 @@ from result import RESULTS, read
 
 Result = dict[str, Any]
 MET, MISSED = "met", "missed"
+NEEDS = "minutes; needs transformers"
 FIRST = "after the same without --test: an hour of one core"
 
 
 def part(folder: Path = RESULTS) -> str:
     """Returns the sections, each with a heading of its own."""
-    sections = [
-        ("Speed of pre-training", training_speed(folder / "training_speed.json")),
-        ("Speed of generation", generation(folder / "generation.json")),
-        ("Time and memory against the length of a text", growth(folder / "growth.jsonl")),
-        ("Style transfer", style(folder / "style.json")),
-        ("Alignment", alignment(folder / "alignment.json")),
+    sections: list[tuple[str, Path, Callable[[Result], str], str, str]] = [
+        (
+            "Speed of pre-training",
+            folder / "training_speed.json",
+            training_speed,
+            "pretrain.py --write",
+            NEEDS,
+        ),
+        ("Speed of generation", folder / "generation.json", generation, "generate.py --write", NEEDS),
+        ("Style transfer", folder / "style.json", style, "style.py --test", FIRST),
+        ("Alignment", folder / "alignment.json", alignment, "align.py --test", FIRST),
     ]
-    return "\n\n".join(f"### {title}\n\n{text}" for title, text in sections)
+    texts = [
+        (title, section(read(path)) if path.is_file() else missing(f"python benches/models/{script}", about))
+        for title, path, section, script, about in sections
+    ]
+    texts.insert(2, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in texts)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -44,10 +56,7 @@ def from_what(result: Result) -> str:
     )
 
 
-def training_speed(path: Path) -> str:
-    if not path.is_file():
-        return missing("python benches/models/pretrain.py --write", "minutes; needs transformers")
-    result = read(path)
+def training_speed(result: Result) -> str:
     ours = result["sides"]["ours"]["tokens_per_second"]
     rows = []
     for name, one in result["sides"].items():
@@ -60,10 +69,7 @@ def training_speed(path: Path) -> str:
     return f"{table(head, rows)}\n\n{result['threads']} thread(s). {from_what(result)}"
 
 
-def generation(path: Path) -> str:
-    if not path.is_file():
-        return missing("python benches/models/generate.py --write", "minutes; needs transformers")
-    result = read(path)
+def generation(result: Result) -> str:
     bars = result["bars"]
     rows = []
     for name, one in result["cases"].items():
@@ -139,10 +145,7 @@ Parameters: {parameters}. CPU seconds of one thread, {first} to {last}, commit {
 up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
 
 
-def style(path: Path) -> str:
-    if not path.is_file():
-        return missing("python benches/models/style.py --test", FIRST)
-    result = read(path)
+def style(result: Result) -> str:
     test = result["test"]
     rows = []
     for name in ("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"):
@@ -164,10 +167,7 @@ def spread(value: Any) -> str:
     return f"{value['mean']:.3f} ± {value['deviation']:.3f}" if isinstance(value, dict) else f"{value:.3f}"
 
 
-def alignment(path: Path) -> str:
-    if not path.is_file():
-        return missing("python benches/models/align.py --test", FIRST)
-    result = read(path)
+def alignment(result: Result) -> str:
     test = result["test"]
     rows = []
     for name in ("reward_mean", "reward_median", "kl", "distinct_1", "distinct_2"):

@@ -149,7 +149,7 @@ class _Measure:
     def result(self, documents: int, n_bytes: int, distinct: list[str]) -> Evaluation:
         tokenizer, frequency = self.tokenizer, self.frequency
         tokens = int(frequency.sum())
-        unknown = _unknown_id(tokenizer)
+        unknown = unknown_id(tokenizer)
         return Evaluation(
             documents=documents,
             bytes=n_bytes,
@@ -218,7 +218,8 @@ class _Words:
         return per_word
 
 
-def _unknown_id(tokenizer: Tokenizer) -> int | None:
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """Returns the id of what a tokenizer does not know, if it has one."""
     token = tokenizer.info().get("unk_token")
     return None if token is None else tokenizer.token_to_id(token)
 

@@ -17,7 +17,7 @@ from sentimodels import Classifier
 from sentimodels.config import DistillationConfig, RunConfig
 from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
-from sentimodels.distillation import distill, resolve_distillation, resume_distillation
+from sentimodels.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_config, verify
@@ -398,8 +398,23 @@ def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> N
     config = load_config(tmp_path / "student")
     assert isinstance(config.task, DistillationConfig)
     assert config.task.temperature == 3
-    done = senti(*args[:6], "--out", "planned", "--dry-run", "--json", cwd=tmp_path)
-    assert json.loads(done.out)["train_rows"] == 360
+    for arch in ("cnn", "bow"):
+        line: list[str | Path] = [
+            "distill",
+            made / "teacher",
+            "--arch",
+            arch,
+            "--out",
+            "planned",
+            "--dry-run",
+            "--threads",
+            "1",
+        ]
+        done = senti(*line, "--json", cwd=tmp_path)
+        plan = json.loads(done.out)
+        assert plan["train_rows"] == 360
+        assert plan["seconds"] > 0 if arch == "cnn" else plan["seconds"] < 5
+        assert plan["memory_bytes"] > 1_000_000
     assert not (tmp_path / "planned").exists()
     done = senti("distill", "--resume", "student", cwd=tmp_path)
     assert (done.code, "nothing to resume" in done.err) == (2, True)
@@ -407,6 +422,20 @@ def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> N
     assert (done.code, "takes no other settings" in done.err) == (2, True)
     done = senti("train", made / "reviews.csv", "--task", "distillation", "--arch", "cnn", cwd=tmp_path)
     assert (done.code, "senti distill TEACHER trains such a run" in done.err) == (2, True)
+
+
+def test_some_rows_keep_what_the_teacher_answers(made: Path) -> None:
+    teacher = str(made / "teacher")
+    config = resolve_distillation({"arch": "cnn", "task": {"teacher": teacher}})
+    whole = taught_tables(config, None, None)
+    assert whole.taught is not None
+    some = whole.some(range(0, 20, 5))
+    assert some.taught is not None
+    assert (some.valid, some.test) == (None, None)
+    assert some.train.texts == whole.train.texts[0:20:5]
+    np.testing.assert_array_equal(some.taught.train, whole.taught.train[0:20:5])
+    np.testing.assert_array_equal(some.to_fit(), whole.taught.train[0:20:5].argmax(1))
+    assert len(whole.train) == len(whole.taught.train) == 360
 
 
 def test_the_command_reads_texts_a_line(made: Path, tmp_path: Path) -> None:
@@ -424,3 +453,14 @@ def test_the_command_reads_texts_a_line(made: Path, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     done = senti("plot", "student", "-o", "curves.png", cwd=tmp_path)
     assert done.code == 0, done.err
+    line: list[str | Path] = [
+        "distill",
+        made / "teacher",
+        "--data",
+        made / "texts.txt",
+        "--format",
+        "lines",
+        "--dry-run",
+    ]
+    done = senti(*line, "--preset", "nano", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["seconds"] > 0

@@ -180,6 +180,8 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     done = senti(*shlex.split(line)[1:], cwd=exported)
     assert done.code == 0, done.err
     assert re.search(r"on \d+ texts of \S+ and an empty one: the same labels, probabilities within", done.out)
+    assert re.search(r"^written +first\.onnx/export\.json, \d+ bytes$", done.out, re.M), done.out
+    assert re.search(r"^ +first\.onnx/model\.onnx, [\d.]+ [kM]B$", done.out, re.M), done.out
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip

@@ -100,6 +100,11 @@ def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
     widths = [fill.bounding_box()["width"] for fill in fills.all()]
     whole = page.panel("lstm").locator(".bar").first.bounding_box()["width"]
     assert [width / whole for width in widths] == pytest.approx(seen[-1], abs=0.02)
+    for names in (("neg", "pos"), ("bad", "a longer label of a class")):
+        for label, name in zip(page.panel("lstm").locator(".bars .label").all(), names, strict=True):
+            label.evaluate("(node, name) => { node.textContent = name; }", name)
+        boxes = [bar.bounding_box() for bar in page.panel("lstm").locator(".bar").all()]
+        assert len({(round(box["x"], 1), round(box["width"], 1)) for box in boxes}) == 1
     colours = [fill.evaluate("node => getComputedStyle(node).backgroundColor") for fill in fills.all()]
     assert colours == ["rgb(215, 48, 39)", "rgb(26, 152, 80)"]
 

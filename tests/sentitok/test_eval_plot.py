@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sentitok
-from sentitok.evaluate import evaluate
+from sentitok.evaluate import evaluate, unknown_id
 from sentitok.scripts import script_of
 
 matplotlib = pytest.importorskip("matplotlib", reason="the extra plot is not installed")
@@ -108,6 +108,30 @@ def test_figures_show_what_was_counted() -> None:
     assert alone.get_suptitle() == "one on text.txt"
 
 
+def test_kinds_of_models_are_not_joined_and_unknown_text_is_named() -> None:
+    from sentitok.figures.tokenizers import Counts, figure
+
+    text = "the cat 東京 sat on 東京"
+    counted = {}
+    for name, size, train in (
+        ("a", 280, sentitok.train_bpe),
+        ("b", 300, sentitok.train_bpe),
+        ("c", 60, sentitok.train_wordpiece),
+    ):
+        tokenizer = train(texts=[TEXT], vocab_size=size)
+        counted[name] = Counts(tokenizer.vocab_size, tokenizer.info()["model"], unknown_id(tokenizer))
+        evaluated = evaluate(tokenizer, [text], seen=counted[name].add)
+        assert counted[name].unknown_share == pytest.approx(evaluated.unknown_rate)
+    made = figure(counted, "text.txt")
+    lines = [np.asarray(line.get_xdata()).tolist() for line in made.axes[1].lines]
+    assert sorted(map(len, lines)) == [1, 2]
+    assert [280, 300] in lines
+    named = [label.get_text() for label in made.legends[0].get_texts()]
+    percent = 100 * counted["c"].unknown_share
+    assert percent > 5
+    assert named == ["a", "b", f"c, {percent:.0f} % unknown"]
+
+
 def test_texts_without_letters_or_text_are_drawn() -> None:
     from sentitok.figures.tokenizers import Counts, figure
 
@@ -136,7 +160,7 @@ def test_the_command_writes_the_figure(folder: Path) -> None:
         assert json.loads(done.stdout)["plot"] == name
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
     done = run(folder, "tok.json", "text.txt", "text.txt", "--per-file", "--plot", "c.png")
-    assert (done.returncode, "wrote c.png" in done.stdout) == (0, True)
+    assert (done.returncode, "written  c.png" in done.stdout) == (0, True)
 
 
 def test_what_cannot_be_drawn_is_said_first(folder: Path) -> None:

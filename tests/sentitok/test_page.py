@@ -205,6 +205,32 @@ def test_ids_can_be_copied(chrome: Any, client: Client, tokenizer: sentitok.Toke
     assert copied.replace(" ", "") == str(tokenizer.encode("naïve words").ids.tolist()).replace(" ", "")
 
 
+def test_ids_lead_back_to_text(page: Watched, tokenizer: sentitok.Tokenizer) -> None:
+    panel = page.panel("bytes")
+    box = panel.get_by_label("Ids of bytes", exact=True)
+    assert not box.is_visible()
+    panel.get_by_text("Decode ids").click()
+    text = " naïve <b>words</b>\n👍🏽"
+    ids = tokenizer.encode(text).ids.tolist()
+    decoded = panel.get_by_label("Text of the ids of bytes")
+    for written in (str(ids), " ".join(map(str, ids))):
+        box.fill("")
+        page.page.wait_for_function("() => document.querySelector('.decoded').textContent === ''")
+        box.fill(written)
+        page.page.wait_for_function("() => document.querySelector('.decoded').textContent !== ''")
+        assert decoded.evaluate("node => node.textContent") == text
+    check_look(page)
+    page.keep("decoded-ids")
+    box.fill("12, twelve")
+    panel.get_by_text("Ids are whole numbers").wait_for()
+    assert page.complaints == []
+    box.fill(str(tokenizer.vocab_size))
+    panel.get_by_text(f"{tokenizer.vocab_size}").filter(has_text="id").last.wait_for()
+    page.page.wait_for_function("() => !document.querySelector('.decoded').textContent.startsWith('Ids are')")
+    assert "id" in decoded.inner_text()
+    page.complaints.clear()  # the browser notes each answer that is not 200
+
+
 def test_examples_are_five_buttons(page: Watched) -> None:
     buttons = page.page.get_by_role("group", name="Examples").get_by_role("button")
     assert buttons.count() == 5

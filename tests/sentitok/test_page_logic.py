@@ -106,6 +106,24 @@ def test_questions_keep_their_pace() -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "ids"),
+    [
+        ("", []),
+        (" \n", []),
+        ("7", [7]),
+        ("[1, 2,\n3]", [1, 2, 3]),
+        ("array([  33, 1970,   0])", None),
+        ("([33 1970])", [33, 1970]),
+        ("1.5", None),
+        ("-1", None),
+        ("a", None),
+    ],
+)
+def test_ids_are_read_however_they_are_written(typed: str, ids: list[int] | None) -> None:
+    assert run("print(decoding.numbers(typed))", typed=typed) == ids
+
+
+@pytest.mark.parametrize(
     ("text", "view", "effects", "method"),
     [
         ("", "text", False, "leave-one-out"),

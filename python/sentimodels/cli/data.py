@@ -267,7 +267,9 @@ def sst(
     held_out = [f"{table.source}: {table.held_out}" for table in tables if table.held_out]
     value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined), "held_out": held_out}
     notes = [f"for scoring alone: {line}" for line in held_out]
-    output.result(value, page(label_grid({out.name: label_counts(joined)}), f"wrote {out}", *notes), str(out))
+    output.result(
+        value, page(label_grid({out.name: label_counts(joined)}), f"written  {out}", *notes), str(out)
+    )
 
 
 def _joined(tables: "list[Table]") -> "Table":

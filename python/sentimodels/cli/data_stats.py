@@ -177,4 +177,4 @@ def _draw(
         save(label_histogram(labelled), folder / "labels.png")
         made.append(str(folder / "labels.png"))
     save(length_histogram(lengths, unit=unit, limit=limit), folder / "lengths.png")
-    return [f"wrote {', '.join([*made, str(folder / 'lengths.png')])}"]
+    return [f"written  {', '.join([*made, str(folder / 'lengths.png')])}"]

@@ -57,7 +57,11 @@ def distill(
     set_: Assignments = None,
     resume: Resumed = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show rows, tokens, parameters and steps without training.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -140,7 +140,7 @@ def ensemble(
     else:
         parts.append(f"not judged: dev chose the ensemble; score other rows: senti evaluate {out} FILE")
     output.result(
-        value, page(*parts, f"wrote {target}", f'\nnext  echo "great fun" | senti predict {out}'), str(out)
+        value, page(*parts, f"written  {target}", f'\nnext  echo "great fun" | senti predict {out}'), str(out)
     )
 
 

@@ -181,7 +181,7 @@ def evaluate(
         written += _draw(plots, run.name, found)
     parts = _page(value)
     if written:
-        parts.append(f"wrote {', '.join(written)}")
+        parts.append(f"written  {', '.join(written)}")
     parts.append(f"\nnext  senti errors {run} {file}")
     output.result(value, page(*parts), shown(value["accuracy"]))
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from sentitok.cli.output import counted, number
+from sentitok.cli.output import bytes_text, counted, lines, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .tables import TextColumn, read
@@ -73,7 +73,7 @@ def export(
 
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]
-    output.result({"out": str(out), "files": named}, "\n".join(["wrote", *named]), str(out))
+    output.result({"out": str(out), "files": named}, lines(_written(named)), str(out))
 
 
 def _refuse_others(run: Path, wanted: str) -> None:
@@ -130,12 +130,19 @@ def _to_onnx(
     files = [str(path) for path in sorted(out.iterdir())]
     compared = about["compared"]
     said = (
-        f"compared with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: "
-        "the same labels, "
-        f"probabilities within {compared['worst']:.1g}"
+        f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "
+        f"labels, probabilities within {compared['worst']:.1g}"
     )
     found = {"out": str(out), "files": files, "compared": compared}
-    output.result(found, "\n".join(["wrote", *files, said]), str(out))
+    output.result(found, lines([*_written(files), ("compared", said)]), str(out))
+
+
+def _written(files: list[str]) -> list[tuple[str, str]]:
+    """Says what was written, each file with its size."""
+    return [
+        ("" if place else "written", f"{name}, {bytes_text(Path(name).stat().st_size)}")
+        for place, name in enumerate(files)
+    ]
 
 
 def import_(

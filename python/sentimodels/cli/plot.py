@@ -120,7 +120,7 @@ def plot(
             tables = {name: read(output, source, **flags) for name, source in names.items()}
             found = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
     save(drawing(kind)(found, Asked(axis, score, on)), out)
-    output.result({"file": str(out), "kind": kind, "drawn": list(found)}, f"wrote {out}", str(out))
+    output.result({"file": str(out), "kind": kind, "drawn": list(found)}, f"written  {out}", str(out))
 
 
 def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:

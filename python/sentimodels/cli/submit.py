@@ -64,7 +64,9 @@ def submit(
     named = chosen.labels.decode(chosen.predicted.tolist())
     write_atomically(out, submission(form, table.ids, named).encode())
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
-    output.result(value, f"wrote {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out))
+    output.result(
+        value, f"written  {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out)
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..config import ClassificationConfig, RunConfig
+from ..config import RunConfig
 from ..data.scripts import n_words, stands_alone
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError
 from ..models import ARCHITECTURES, Fits, build
-from ..tasks.class_weights import settled
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
 from ..training.device import device_of
@@ -31,6 +30,7 @@ from .defaults import Tree
 from .directory import load_config
 from .start import encoder_of_start
 from .tables import Tables
+from .tasks import settled_task, task_of
 
 __all__ = [
     "AUTO",
@@ -216,14 +216,14 @@ def estimate(config: RunConfig, tables: Tables) -> float:
 
 
 def _estimate(config: RunConfig, tables: Tables) -> float:
-    whole = tables.train
-    rows = np.linspace(0, len(whole) - 1, min(len(whole), _FITTED_ROWS)).astype(int)
-    few = whole.take(rows[::4])
+    n_rows = len(tables.train)
+    rows = np.linspace(0, n_rows - 1, min(n_rows, _FITTED_ROWS)).astype(int).tolist()
+    few, more = rows[::4], rows
     if is_fitted(config):
-        first, then = (seconds_of_fit(config, table, tables) for table in (few, whole.take(rows)))
-        a_row = max(0.0, then - first) / max(1, len(rows) - len(few))
-        return then + a_row * (len(whole) - len(rows))
-    return _stepped(config, whole.take(rows), tables)
+        first, then = (seconds_of_fit(config, tables.some(chosen)) for chosen in (few, more))
+        a_row = max(0.0, then - first) / max(1, len(more) - len(few))
+        return then + a_row * (n_rows - len(more))
+    return _stepped(config, tables.some(more), tables)
 
 
 def is_fitted(config: RunConfig) -> bool:
@@ -236,21 +236,21 @@ def _clock(config: RunConfig) -> Callable[[], float]:
     return time.process_time if device_of(config.train.device).type == "cpu" else time.perf_counter
 
 
-def seconds_of_fit(config: RunConfig, table: Table, tables: Tables) -> float:
+def seconds_of_fit(config: RunConfig, some: Tables) -> float:
     """Returns the seconds that encoding and fitting some rows take."""
     clock = _clock(config)
     began = clock()
-    encoder = encoder_for(config, table.texts)
-    encoded = encoder.encode(table.texts)
-    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+    encoder = encoder_for(config, some.train.texts)
+    encoded = encoder.encode(some.train.texts)
+    module = build(config.arch, config.model, encoder.inputs(len(some.labels)))
     if isinstance(module, Fits):
-        module.fit(encoded, tables.labels.encode(table.labelled()), config.train.seed)
+        module.fit(encoded, some.to_fit(), config.train.seed)
     return clock() - began
 
 
-def _stepped(config: RunConfig, table: Table, tables: Tables) -> float:
+def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     """Returns the seconds that all steps take, by the time of a few."""
-    clock = _clock(config)
+    clock, table = _clock(config), some.train
     began = clock()
     encoder = encoder_of_start(config) or encoder_for(config, table.texts)
     encoded = encoder.encode(table.texts)
@@ -258,19 +258,15 @@ def _stepped(config: RunConfig, table: Table, tables: Tables) -> float:
     encoding = (clock() - began) / len(table) * len(tables.train)
     course = config.train.course(len(tables.train))
     size = max(1, min(course.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
-    n_classes = len(tables.labels)
-    assert isinstance(config.task, ClassificationConfig)  # a distillation names its architecture
-    weights = settled(config.task.class_weights, tables.labels.names)
     train = config.train.model_copy(
         update={"batch_size": size, "max_steps": _STEPS, "epochs": 1, "accumulate": 1, "log_every": 1}
     )
-    task = Classification(
-        config.task.model_copy(update={"class_weights": weights}), train, encoded,
-        tables.labels.encode(table.labelled()), n_classes=n_classes,
-    )  # fmt: skip
-    module = build(config.arch, config.model, encoder.inputs(n_classes))
+    tried = config.model_copy(update={"train": train, "task": settled_task(config, tables.labels.names)})
+    task = task_of(tried, some, encoded, some.classes(table), None, None, None)
+    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
     check_possible(module, config.optim)
-    task.check(module)
+    if isinstance(task, Classification):
+        task.check(module)
     seen: list[tuple[float, int]] = []
 
     def timed(record: Record) -> None:

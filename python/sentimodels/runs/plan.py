@@ -9,16 +9,15 @@ import tracemalloc
 from itertools import islice
 from typing import Any
 
-from ..config import ClassificationConfig, RunConfig
+from ..config import RunConfig
 from ..data.encoded import Encoded
 from ..models import build
-from ..tasks.class_weights import settled
-from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
 from ..training.task import counted
 from .auto import estimate, is_fitted, seconds_of_fit
 from .needs import kept_bytes, state_bytes
 from .tables import Tables, read_tables
+from .tasks import settled_task, task_of
 
 __all__ = ["plan"]
 
@@ -31,8 +30,8 @@ _FEW, _MORE = 250, 1_000
 def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
     """Returns what `train` would do: rows, tokens, parameters, steps; about how long, in how much memory.
 
-    `seconds` are of CPU, or of the clock on another device; `memory_bytes` come to what the program itself
-    takes.
+    `seconds` are of CPU, or of the clock on another device; what a teacher takes is not in them.
+    `memory_bytes` come to what the program itself takes.
     """
     tables = tables or read_tables(config)
     encoder = encoder_for(config, tables.train.texts)
@@ -49,15 +48,12 @@ def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "steps": config.train.course(len(encoded)).steps,
     }
-    # What a teacher takes is not known here, and rows of a student may have no labels to try it on.
-    if isinstance(config.task, ClassificationConfig):
-        found["seconds"] = round(estimate(config, tables), 1)
-        found["memory_bytes"] = _of_data(tables, encoded) + (
-            _of_fit(config, tables)
-            if is_fitted(config)
-            else state_bytes(module, config.optim, config.train)
-            + _kept(config, config.task, tables, encoded, module)
-        )
+    found["seconds"] = round(estimate(config, tables), 1)
+    found["memory_bytes"] = _of_data(tables, encoded) + (
+        _of_fit(config, tables)
+        if is_fitted(config)
+        else state_bytes(module, config.optim, config.train) + _kept(config, tables, encoded, module)
+    )
     return found
 
 
@@ -69,15 +65,10 @@ def _of_data(tables: Tables, encoded: Encoded) -> int:
     return texts + ids
 
 
-def _kept(
-    config: RunConfig, of_task: ClassificationConfig, tables: Tables, encoded: Encoded, module: Any
-) -> int:
+def _kept(config: RunConfig, tables: Tables, encoded: Encoded, module: Any) -> int:
     """Returns what the largest of the first batches keeps for its backward pass."""
-    weights = settled(of_task.class_weights, tables.labels.names)
-    task = Classification(
-        of_task.model_copy(update={"class_weights": weights}), config.train, encoded,
-        tables.labels.encode(tables.train.labelled()), n_classes=len(tables.labels),
-    )  # fmt: skip
+    tried = config.model_copy(update={"task": settled_task(config, tables.labels.names)})
+    task = task_of(tried, tables, encoded, tables.classes(tables.train), None, None, None)
     largest = max(islice(task.batches(0, 0, 0, 1), _LOOKED_AT), key=lambda batch: counted(batch)[1])
     module.train()
     return kept_bytes(module, lambda: task.loss(module, largest)[0])
@@ -91,7 +82,7 @@ def _of_fit(config: RunConfig, tables: Tables) -> int:
     for size in sizes:
         tracemalloc.start()
         try:
-            seconds_of_fit(config, tables.train.take(range(size)), tables)
+            seconds_of_fit(config, tables.some(range(size)))
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -6,7 +6,8 @@ should know of them, such as guesses and leaks, is in `notes`.
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,22 @@ class Tables:
             known = [row for row, label in enumerate(table.labels) if label != ""]
             found[known] = self.labels.encode(table.labels[row] for row in known)
         return found
+
+    def to_fit(self) -> NDArray[np.int64]:
+        """Returns the classes `(n,)` that a fit learns: those of the labels, or the teacher's likeliest."""
+        if self.taught is None:
+            return self.classes(self.train)
+        likeliest: NDArray[np.int64] = self.taught.train.argmax(1).astype(np.int64)
+        return likeliest
+
+    def some(self, rows: Iterable[int]) -> "Tables":
+        """Returns these training rows alone, with what a teacher answers to them."""
+        chosen = list(rows)
+        made = copy(self)
+        made.train, made.valid, made.test = self.train.take(chosen), None, None
+        if self.taught is not None:
+            made.taught = replace(self.taught, train=self.taught.train[chosen], valid=None, test=None)
+        return made
 
     def _read(
         self, data: DataConfig, path: str, reader: Callable[..., Table], where: str | None, **some: Any

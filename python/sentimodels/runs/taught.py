@@ -6,21 +6,19 @@ on them would be as good as scores on its own.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..config import DistillationConfig, RunConfig
+from ..data.labels import Labels
 from ..data.record import TrainingRecord
+from ..data.table import Table
 from ..errors import ConfigError
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import Predictions
 from ..tasks.distillation import apart
-
-if TYPE_CHECKING:
-    from ..data.table import Table
-    from .tables import Tables
 
 __all__ = ["Taught", "check_taught", "compared"]
 
@@ -42,13 +40,13 @@ class Taught:
     records: tuple[TrainingRecord, ...]
 
 
-def check_taught(config: RunConfig, tables: "Tables | None") -> None:
+def check_taught(config: RunConfig, taught: Taught | None) -> None:
     """Refuses a distillation without the answers of its teacher.
 
     Raises:
         ConfigError: saying which command has them.
     """
-    if isinstance(config.task, DistillationConfig) and (tables is None or tables.taught is None):
+    if isinstance(config.task, DistillationConfig) and taught is None:
         teacher = config.task.teacher or "TEACHER"
         raise ConfigError(
             f"task.kind distillation: senti distill {teacher} trains such a run; with --resume DIR it goes on"
@@ -56,20 +54,20 @@ def check_taught(config: RunConfig, tables: "Tables | None") -> None:
 
 
 def compared(
-    tables: "Tables", part: str, table: "Table", logits: NDArray[np.float32], answers: NDArray[np.float32]
+    labels: Labels, part: str, table: Table, logits: NDArray[np.float32], answers: NDArray[np.float32]
 ) -> dict[str, Any]:
     """Returns how far a student is from its teacher on a part, and the teacher's scores there.
 
     Args:
-        tables: the rows of the run.
+        labels: those of the run.
         part: what the part is called in `run.json`.
-        table: its rows.
-        logits: the student's, its temperature in them.
-        answers: the teacher's probabilities.
+        table: its rows, all with a label or none.
+        logits: the student's, its temperature in them, `(n, n_classes)`.
+        answers: the teacher's probabilities, `(n, n_classes)`.
     """
     found: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
     if table.labels is not None:
-        truth = tables.classes(table)
-        known = scores(Predictions(tables.labels, answers, truth, table.texts, groups=table.groups))
+        truth = labels.encode(table.labels)
+        known = scores(Predictions(labels, answers, truth, table.texts, groups=table.groups))
         found["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
     return found

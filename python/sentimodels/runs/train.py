@@ -92,7 +92,7 @@ def train(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_files(config)
-    check_taught(config, tables)
+    check_taught(config, tables.taught if tables else None)
     check_together(config)
     processes = Distributed.start(config.train.device)
     if processes.main:  # others may come here once the first has begun the run
@@ -142,7 +142,7 @@ def resume(
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
     config = with_baseline(load_config(out), baseline)
-    check_taught(config, tables)
+    check_taught(config, tables.taught if tables else None)
     if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     check_together(config)
@@ -237,7 +237,7 @@ def _train(
     if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
         crossed.load()
     if isinstance(module, Fits) and not goes_on:
-        module.fit(encoded, labels if taught is None else taught.train.argmax(1), config.train.seed)
+        module.fit(encoded, tables.to_fit(), config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
@@ -287,14 +287,14 @@ def _train(
             about["valid"] = _scores(tables, tables.valid, logits, about["temperature"])
         if taught is not None and taught.valid is not None:
             cooled = logits / np.float32(about["temperature"])
-            about["distilled"] = compared(tables, "valid", tables.valid, cooled, taught.valid)
+            about["distilled"] = compared(tables.labels, "valid", tables.valid, cooled, taught.valid)
     judged = judge(tables, crossed)
     if tables.test is not None and judged == "test":
         answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
         about["test"] = _scores(tables, tables.test, answers, about["temperature"])
         if taught is not None and taught.test is not None:
             cooled = answers / np.float32(about["temperature"])
-            about["distilled"] = compared(tables, "test", tables.test, cooled, taught.test)
+            about["distilled"] = compared(tables.labels, "test", tables.test, cooled, taught.test)
         answered = of_logits(tables.labels, answers, tables.test)
     elif crossed is not None and tables.valid is not None and judged == "crossed":
         answered = of_logits(tables.labels, crossed.logits(), tables.valid)

@@ -169,8 +169,9 @@ def _cut_messages() -> Iterator[None]:
     try:
         yield
     except _WRONG_CALL as error:
-        # A call without anything is answered with the help, which is no value of anybody's.
-        if error.ctx is None or error.message != error.ctx.get_help():
+        # A call without anything is answered with the help, which is no value of anybody's. By name, as typer
+        # does: it exports no such class, and to ask for the help prints it on a terminal.
+        if type(error).__name__ != "NoArgsIsHelpError":
             error.message = told(error.message)
         raise
 

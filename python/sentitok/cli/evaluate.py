@@ -113,7 +113,7 @@ def evaluate(
 
         save(figure(drawn, ", ".join(text.name for text in texts)), plot)
         value["plot"] = str(plot)
-        text += f"\nwrote {plot}\n" if text else ""
+        text += f"\nwritten  {plot}" if text else ""
     output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
 
 
@@ -144,6 +144,7 @@ def _counts(
     drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[Path]
 ) -> "list[Counts]":
     """Returns what counts for the figure: one for each tokenizer, under a name of its own."""
+    from sentitok.evaluate import unknown_id
     from sentitok.figures.tokenizers import Counts
 
     found = []
@@ -151,7 +152,7 @@ def _counts(
         name = f"{path.name}, {files[0].name}" if files else path.name
         if name in drawn:
             name = f"{path}, {files[0]}" if files else str(path)
-        drawn[name] = Counts(tokenizer.vocab_size)
+        drawn[name] = Counts(tokenizer.vocab_size, tokenizer.info()["model"], unknown_id(tokenizer))
         found.append(drawn[name])
     return found
 

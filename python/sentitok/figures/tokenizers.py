@@ -36,10 +36,14 @@ class Counts:
 
     Args:
         vocab_size: of the tokenizer.
+        model: its kind, as `Tokenizer.info` has it; sizes of one kind are joined by a line.
+        unknown: the id of what it does not know, if it has one.
     """
 
-    def __init__(self, vocab_size: int) -> None:
+    def __init__(self, vocab_size: int, model: str = "", unknown: int | None = None) -> None:
         self.vocab_size = vocab_size
+        self.model = model
+        self.unknown = unknown
         self.frequency: NDArray[np.int64] = np.zeros(vocab_size, dtype=np.int64)
         self.bytes: dict[str, float] = {}
         self.tokens: dict[str, float] = {}
@@ -82,6 +86,13 @@ class Counts:
         n_tokens = int(self.frequency.sum())
         return sum(self.bytes.values()) / n_tokens if n_tokens else float("nan")
 
+    @property
+    def unknown_share(self) -> float:
+        """Share of the tokens that are the unknown one, from 0 to 1; 0 of no text."""
+        if self.unknown is None:
+            return 0.0
+        return float(self.frequency[self.unknown]) / max(1, int(self.frequency.sum()))
+
 
 def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
     """Returns names of scripts, and for each character the place of its own among them."""
@@ -113,6 +124,7 @@ def figure(found: Mapping[str, Counts], on: str) -> "Figure":
         by their rank (Zipf's law is a straight line).
     """
     several = len(found) > 1
+    found = {_with_unknown(name, counts): counts for name, counts in found.items()}
     made, all_axes = grid(4 if several else 3, columns=2 if several else 3, width=4.4, height=3.7)
     _by_script(all_axes[0], found)
     if several:
@@ -126,6 +138,12 @@ def figure(found: Mapping[str, Counts], on: str) -> "Figure":
     made.suptitle(title(f"{name}{on}"[:110]), fontsize="medium")
     legend(made, [all_axes[0], *all_axes[-2:]])
     return made
+
+
+def _with_unknown(name: str, counts: Counts) -> str:
+    """Says how much of a text a tokenizer does not know: one unknown token may stand for many bytes."""
+    percent = 100 * counts.unknown_share
+    return f"{name}, {percent:.0f} % unknown" if percent >= 0.5 else name
 
 
 def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
@@ -153,11 +171,12 @@ def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
 
 def _by_size(axes: "Axes", found: Mapping[str, Counts]) -> None:
     """A point for each tokenizer; the legend of the figure has its name, here it stands beside."""
-    points = sorted((counts.vocab_size, counts.bytes_per_token) for counts in found.values())
-    axes.plot(*zip(*points, strict=True), color="grey", linewidth=0.8, zorder=1)
+    for model in dict.fromkeys(counts.model for counts in found.values()):
+        points = sorted((one.vocab_size, one.bytes_per_token) for one in found.values() if one.model == model)
+        axes.plot(*zip(*points, strict=True), color="grey", linewidth=0.8, zorder=1)
     for place, counts in enumerate(found.values()):
         axes.scatter([counts.vocab_size], [counts.bytes_per_token], s=45, zorder=2, **point_style(place))
-    sizes = sorted({size for size, _ in points})
+    sizes = sorted({counts.vocab_size for counts in found.values()})
     if sizes[0] < sizes[-1]:
         axes.set_xscale("log")
         axes.minorticks_off()

@@ -100,7 +100,7 @@ function addLabels() {
 async function begin() {
   const answer = await fetch("/api/model");
   const { models, limits, version } = await answer.json();
-  panels = models.map((about, number) => new Panel({ ...about, max_tokens: limits.tokens }, number, say));
+  panels = models.map((about, number) => new Panel({ ...about, max_tokens: limits.tokens, pace: PACE }, number, say));
   by("panels").replaceChildren(...panels.map((panel) => panel.element));
   const kinds = models.map((about) => about.kind);
   const tokenizers = kinds.every((kind) => kind === "tokenizer");

@@ -2,6 +2,7 @@
 
 import { ask, askLines, Latest } from "./asking.mjs";
 import { Bars } from "./bars.mjs";
+import { Decoding } from "./decoding.mjs";
 import { signed, Tokens } from "./tokens.mjs";
 import { ending, Written } from "./writing.mjs";
 
@@ -71,6 +72,7 @@ export class Panel {
     });
     this.notice = made("p", "quiet");
     this.element.append(this.heading, this.tokens.element, detail, this.notice, buttons);
+    if (this.does("decode")) this.element.append(new Decoding(this.about.name, this.about.pace).element);
     this.buttons = buttons;
     this.show(null);
   }
