@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from . import FormatError
 from .messages import shown
+from .numbers import index
 from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
 
 __all__ = ["TokenDataset"]
@@ -111,9 +112,10 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         """The ids of a document, a read-only view; of a slice, a list of them."""
         if isinstance(document, slice):
             return [self[number] for number in range(*document.indices(len(self)))]
+        document = index("document", document, "the number of one, from 0, or a slice")
         number = document + len(self) if document < 0 else document
         if not 0 <= number < len(self):
-            raise IndexError(f"document {document} of a data set of {len(self)}")
+            raise IndexError(f"document {shown(document)} of a data set of {len(self)}")
         shard = bisect.bisect_right(self._first_document, number) - 1
         row = number - self._first_document[shard]
         ends = self._ends[shard]
@@ -142,8 +144,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         Raises:
             IndexError: if there are no such ids.
         """
+        start, stop = _range(start, stop, "id")
         if not 0 <= start <= stop <= self.tokens:
-            raise IndexError(f"ids {start} to {stop} of a data set of {self.tokens}")
+            raise IndexError(f"ids {shown(start)} to {shown(stop)} of a data set of {self.tokens}")
         parts = []
         shard = max(bisect.bisect_right(self._first_token, start) - 1, 0)
         while start < stop:
@@ -168,8 +171,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         Raises:
             IndexError: if there are no such documents.
         """
+        start, stop = _range(start, stop, "document")
         if not 0 <= start <= stop <= len(self):
-            raise IndexError(f"documents {start} to {stop} of a data set of {len(self)}")
+            raise IndexError(f"documents {shown(start)} to {shown(stop)} of a data set of {len(self)}")
         parts = []
         shard = max(bisect.bisect_right(self._first_document, start) - 1, 0)
         while start < stop:
@@ -185,8 +189,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         Raises:
             IndexError: if there is no such id.
         """
+        token = index("token", token, "the number of an id of the stream, from 0")
         if not 0 <= token < self.tokens:
-            raise IndexError(f"id {token} of a data set of {self.tokens}")
+            raise IndexError(f"id {shown(token)} of a data set of {self.tokens}")
         shard = bisect.bisect_right(self._first_token, token) - 1
         row = int(np.searchsorted(self._ends[shard], token - self._first_token[shard], "right"))
         return self._first_document[shard] + row
@@ -227,3 +232,8 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     def __repr__(self) -> str:
         names = ", ".join(repr(str(one)) for one in self.directories)
         return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"
+
+
+def _range(start: int, stop: int, kind: str) -> tuple[int, int]:
+    what = f"the number of {'an' if kind == 'id' else 'a'} {kind}, from 0"
+    return index("start", start, what), index("stop", stop, what)

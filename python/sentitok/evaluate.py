@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._sentitok import EncodingBatch, Tokenizer
+from .messages import shown
+from .numbers import real, whole
 
 __all__ = ["Evaluation", "evaluate", "evaluate_all", "renyi_efficiency"]
 
@@ -171,7 +173,14 @@ def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float
 
     H_alpha(p) = log(sum p**alpha) / (1 - alpha), divided by log(vocab_size):
     1 where all tokens are equally frequent, near 0 where one is everything.
+
+    Raises:
+        ValueError: for an order `alpha` below 0, or of 1, where the formula has no value.
     """
+    order = "0 or more, but 1: 2.5 is usual"
+    if real("alpha", alpha, order, 0) == 1:
+        raise ValueError(f"alpha={shown(alpha)}: it is {order}")
+    vocab_size = whole("vocab_size", vocab_size, "a number of tokens")
     used = frequency[frequency > 0]
     if len(used) == 0 or vocab_size < 2:
         return float("nan")

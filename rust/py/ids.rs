@@ -3,8 +3,9 @@
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyList, PyString};
 
+use super::numbers;
 use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::memory;
@@ -86,7 +87,7 @@ fn from_objects<'py>(
     for id in objects {
         match extract_one(&id?, max) {
             Ok(id) if id <= max => memory::push(&mut ids, id)?,
-            Ok(id) if errors == Unknown::Raise => return Err(unknown(id.into(), max)),
+            Ok(id) if errors == Unknown::Raise => return Err(unknown(&id.to_string(), max)),
             Err(error) if errors == Unknown::Raise || error.is_instance_of::<PyTypeError>(py) => {
                 return Err(error);
             }
@@ -115,17 +116,15 @@ fn collect(
 
 /// Takes one id.
 pub(super) fn extract_one(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<TokenId> {
-    if let Ok(id) = object.extract::<TokenId>() {
+    if let Ok(id) = object.extract::<TokenId>()
+        && !object.is_instance_of::<PyBool>()
+    {
         return Ok(id);
     }
-    match object.extract::<i128>() {
-        Ok(id) => Err(unknown(id, max)),
-        Err(_) if object.is_instance_of::<PyInt>() => Err(Error::Decode(format!(
-            "an id of more than 127 bits is not in the vocabulary (ids are 0 to {max})"
-        ))
-        .into()),
-        Err(_) => Err(PyTypeError::new_err(format!("an id is an int, not {}", object.get_type().name()?))),
-    }
+    let Some(id) = numbers::index(object)? else {
+        return Err(PyTypeError::new_err(format!("an id is an int, not {}", numbers::given(object)?)));
+    };
+    Err(unknown(&numbers::spelled(&id), max))
 }
 
 fn from_array(array: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
@@ -134,7 +133,7 @@ fn from_array(array: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResu
         return Err(PyValueError::new_err("ids are an array of one dimension; pass one row at a time"));
     }
     let kind: char = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    let checked = |id: i128| TokenId::try_from(id).map_err(|_| unknown(id, max));
+    let checked = |id: i128| TokenId::try_from(id).map_err(|_| unknown(&id.to_string(), max));
     match kind {
         'i' => {
             let wide = array.call_method1("astype", ("int64",))?.cast_into::<PyArray1<i64>>()?;
@@ -150,12 +149,9 @@ fn from_array(array: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResu
     }
 }
 
-fn unknown(id: i128, max: TokenId) -> PyErr {
-    match u64::try_from(id) {
-        Ok(id) => Error::UnknownId { id, max },
-        Err(_) => Error::Decode(format!("id {id} is not in the vocabulary (ids are 0 to {max})")),
-    }
-    .into()
+/// What is said of an id as it is spelled.
+fn unknown(id: &str, max: TokenId) -> PyErr {
+    Error::Decode(format!("id {id} is not in the vocabulary (ids are 0 to {max})")).into()
 }
 
 /// Takes an id to look up; `None` for an int that can be none.

@@ -1,18 +1,22 @@
-//! Whole numbers that calls take: sizes, lengths, counts, seeds.
+//! Numbers that calls take: sizes, lengths, counts, seeds; shares and powers.
 //!
-//! Each argument is a type, so that what is no whole number, negative or too large is told by the
-//! argument's name, with the limit and what to write instead. Numbers of numpy are taken, floats
-//! and truth values are not. Not for ids of a text (`ids`), nor for limits that the core has, too,
-//! such as zeros that make no sense.
+//! Each argument is a type, so that what is no number of its kind, negative or too large is told by
+//! the argument's name, with the limit and what to write instead. Numbers of numpy are taken, truth
+//! values are not, nor floats where a number is whole. Not for ids of a text (`ids`), nor for limits
+//! of whole numbers that the core has, too, such as zeros that make no sense.
+
+use std::ops::Bound::{Excluded, Included};
+use std::ops::RangeBounds;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::error::shown;
+use crate::error::{Error, shown};
 use crate::vocab::TokenId;
 
-/// What is to know of an argument.
+/// What is to know of an argument that is a whole number.
 struct Argument {
     name: &'static str,
     least: i128,
@@ -21,8 +25,8 @@ struct Argument {
     is: &'static str,
 }
 
-/// A type for each argument: its name, the least number that is taken, what it is.
-macro_rules! arguments {
+/// A type for each whole number: the argument's name, the least that is taken, what it is.
+macro_rules! whole_numbers {
     ($($name:ident($number:ident) $argument:literal, $least:expr, $is:literal;)*) => {$(
         #[doc = concat!("The argument `", $argument, "`.")]
         #[derive(Clone, Copy)]
@@ -47,7 +51,54 @@ macro_rules! arguments {
     )*};
 }
 
-arguments! {
+/// A type for each other number: the argument's name, what is taken, what it is.
+macro_rules! floats {
+    ($($name:ident $argument:literal, $taken:expr, $is:literal;)*) => {$(
+        #[doc = concat!("The argument `", $argument, "`.")]
+        #[derive(Clone, Copy)]
+        pub(super) struct $name(pub f64);
+
+        impl $name {
+            /// The number.
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $name {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                float(&object, $argument, &$taken, $is).map(Self)
+            }
+        }
+    )*};
+}
+
+/// A type for each mapping of tokens to ids, by the argument's name.
+macro_rules! named_ids {
+    ($($name:ident $argument:literal;)*) => {$(
+        #[doc = concat!("The argument `", $argument, "`.")]
+        pub(super) struct $name(Vec<(String, TokenId)>);
+
+        impl $name {
+            /// Each token with its id, in the order they were given.
+            pub fn get(self) -> Vec<(String, TokenId)> {
+                self.0
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $name {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                ids_by_name(&object, $argument).map(Self)
+            }
+        }
+    )*};
+}
+
+whole_numbers! {
     // Of texts.
     MaxTokens(usize) "max_tokens", 0, "0 or more, or None for all ids";
     Size(usize) "size", 0, "1 or more, special tokens included";
@@ -82,12 +133,25 @@ arguments! {
     ShardTokens(u64) "shard_tokens", 0, "1 or more, or None for 134217728";
 }
 
+floats! {
+    // Of texts.
+    Alpha "alpha", 0.0..=f64::MAX, "0 or more; 0.1 to 1 is usual";
+    Dropout "p", 0.0..=1.0, "a probability, from 0 to 1, or None to pass over no merge";
+    // Of training.
+    CharacterCoverage "character_coverage", (Excluded(0.0), Included(1.0)), "a share, more than 0 and at most 1, such as 0.9995";
+    ShrinkingFactor "shrinking_factor", (Excluded(0.0), Excluded(1.0)), "the share that a round keeps, more than 0 and less than 1, such as 0.75";
+}
+
+named_ids! {
+    SpecialIds "special_ids";
+    SpecialTokens "special_tokens";
+}
+
 /// The number that an object is, within an argument's bounds.
 fn whole(object: &Bound<'_, PyAny>, argument: &Argument) -> PyResult<i128> {
     let &Argument { name, least, most, is } = argument;
     let Some(index) = index(object)? else {
-        let found = given(object)?;
-        return Err(PyTypeError::new_err(format!("{name}={found} is no whole number: it is {is}")));
+        return Err(wrong_type(object, name, &format!("whole number: it is {is}")));
     };
     let number = index.extract::<i128>().ok();
     match number {
@@ -102,13 +166,33 @@ fn whole(object: &Bound<'_, PyAny>, argument: &Argument) -> PyResult<i128> {
     }
 }
 
+/// The number that an object is, among those that an argument takes; never an infinite one.
+fn float(
+    object: &Bound<'_, PyAny>,
+    name: &'static str,
+    taken: &impl RangeBounds<f64>,
+    is: &str,
+) -> PyResult<f64> {
+    if !object.is_exact_instance_of::<PyFloat>() {
+        let py = object.py();
+        let real = py.import(intern!(py, "numbers"))?.getattr(intern!(py, "Real"))?;
+        if object.is_instance_of::<PyBool>() || !object.is_instance(&real)? {
+            return Err(wrong_type(object, name, &format!("number: it is {is}")));
+        }
+    }
+    match object.extract::<f64>() {
+        Ok(number) if taken.contains(&number) => Ok(number),
+        // An error is that of a number of more than 1,024 bits.
+        _ => {
+            Err(Error::Option { option: name, value: spelled(object), reason: format!("it is {is}") }.into())
+        }
+    }
+}
+
 /// A place among `n`, where negative ones count from the end; `None` for one that is not there.
 pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult<Option<usize>> {
     let Some(index) = index(object)? else {
-        let found = given(object)?;
-        return Err(PyTypeError::new_err(format!(
-            "{name}={found} is no whole number, and no place among {n}"
-        )));
+        return Err(wrong_type(object, name, &format!("whole number, and no place among {n}")));
     };
     let Ok(place) = index.extract::<i128>() else { return Ok(None) };
     let place = if place < 0 { place + n as i128 } else { place };
@@ -116,14 +200,18 @@ pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult
 }
 
 /// An object as a Python int; `None` for what is no whole number.
-fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(super) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(Some(object.clone()));
     }
     if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
         return Ok(None);
     }
-    object.call_method0("__index__").map(Some)
+    match object.call_method0("__index__") {
+        // Arrays have the method, and no number.
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
+        index => index.map(Some),
+    }
 }
 
 /// The digits of a number, or how long it is where Python does not spell them.
@@ -136,48 +224,40 @@ pub(super) fn spelled(number: &Bound<'_, PyAny>) -> String {
 }
 
 /// An object as an error shows it.
-fn given(object: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(super) fn given(object: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(shown(&object.repr()?.to_string()).into_owned())
 }
 
-/// The ids of tokens by name: `special_ids`, and tiktoken's special tokens.
-pub(super) struct NamedIds(Vec<(String, TokenId)>);
-
-impl NamedIds {
-    /// Each token with its id, in the order they were given.
-    pub fn get(self) -> Vec<(String, TokenId)> {
-        self.0
+/// What is said of an object that is no `kind` of thing; or what went wrong as it was shown.
+fn wrong_type(object: &Bound<'_, PyAny>, name: &str, kind: &str) -> PyErr {
+    match given(object) {
+        Ok(found) => PyTypeError::new_err(format!("{name}={found} is no {kind}")),
+        Err(error) => error,
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for NamedIds {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        const ID: Argument = Argument {
-            name: "id",
-            least: 0,
-            most: TokenId::MAX as i128,
-            is: "0 or more, and of this token alone",
-        };
-        let Some(items) = object.getattr_opt("items")? else {
-            let found = given(&object)?;
-            return Err(PyTypeError::new_err(format!(
-                "{found} is no mapping of tokens to ids: {{'<pad>': 0}} is one"
-            )));
-        };
-        let mut ids = Vec::new();
-        for item in items.call0()?.try_iter()? {
-            let (token, id): (String, Bound<'py, PyAny>) = item?.extract()?;
-            let id = whole(&id, &ID).map_err(|error| {
-                let py = object.py();
-                let message = format!("{}: {}", shown(&token), error.value(py));
-                PyErr::from_type(error.get_type(py), message)
-            })?;
-            ids.push((token, id as TokenId));
-        }
-        Ok(Self(ids))
+/// The ids of tokens by name.
+fn ids_by_name(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<(String, TokenId)>> {
+    const ID: Argument = Argument {
+        name: "id",
+        least: 0,
+        most: TokenId::MAX as i128,
+        is: "0 or more, and of this token alone",
+    };
+    let Some(items) = object.getattr_opt("items")? else {
+        return Err(wrong_type(object, name, "mapping of tokens to ids: {'<pad>': 0} is one"));
+    };
+    let mut ids = Vec::new();
+    for item in items.call0()?.try_iter()? {
+        let (token, id): (String, Bound<'_, PyAny>) = item?.extract()?;
+        let id = whole(&id, &ID).map_err(|error| {
+            let py = object.py();
+            let message = format!("{name}: {}: {}", shown(&token), error.value(py));
+            PyErr::from_type(error.get_type(py), message)
+        })?;
+        ids.push((token, id as TokenId));
     }
+    Ok(ids)
 }
 
 /// The argument `shard`: which one, and of how many.
@@ -202,8 +282,7 @@ impl<'py> FromPyObject<'_, 'py> for ShardOf {
             is: "two numbers: (0, 2) is the first of two shards",
         };
         let Ok((index, count)) = object.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>() else {
-            let found = given(&object)?;
-            return Err(PyTypeError::new_err(format!("shard={found} is no pair: it is {}", PART.is)));
+            return Err(wrong_type(&object, PART.name, &format!("pair: it is {}", PART.is)));
         };
         Ok(Self(whole(&index, &PART)? as u64, whole(&count, &PART)? as u64))
     }

@@ -11,8 +11,8 @@ use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::error::entry;
 use super::numbers::{
-    LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength, MinFrequency,
-    NamedIds, Threads, VocabSize,
+    CharacterCoverage, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength,
+    MinFrequency, SpecialIds, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -190,11 +190,11 @@ pub(super) fn train_bpe(
     unk_token: Option<String>,
     bos_token: Option<String>,
     eos_token: Option<String>,
-    special_ids: Option<NamedIds>,
+    special_ids: Option<SpecialIds>,
     tie_break: Option<&str>,
     extend: Option<&Bound<'_, PyTokenizer>>,
     method: &str,
-    character_coverage: Option<f64>,
+    character_coverage: Option<CharacterCoverage>,
     required_chars: Option<String>,
     #[pyo3(from_py_with = maybe_names)] user_defined_symbols: Option<Vec<String>>,
     max_piece_length: Option<MaxPieceLength>,
@@ -225,12 +225,12 @@ pub(super) fn train_bpe(
             threads: threads.map(Threads::get),
         };
         let pieces = GivenOptions {
-            character_coverage,
+            character_coverage: character_coverage.map(CharacterCoverage::get),
             required_chars,
             user_defined_symbols,
             bos_token,
             eos_token,
-            special_ids: special_ids.map(NamedIds::get),
+            special_ids: special_ids.map(SpecialIds::get),
             max_piece_length: max_piece_length.map(MaxPieceLength::get),
             split_by_unicode_script,
             split_by_number,

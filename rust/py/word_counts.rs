@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyMapping, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyIterator, PyList, PyMapping, PyTuple};
 
 use super::arrow::{self, Chunks, Column};
 use super::error::entry;
@@ -40,7 +40,8 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
     let mut turns = Turns::default();
     for item in counts.call_method0("items")?.try_iter()? {
         let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
-        let count = count.extract::<u64>().map_err(|_| {
+        let number = if count.is_instance_of::<PyBool>() { None } else { count.extract::<u64>().ok() };
+        let count = number.ok_or_else(|| {
             // A number of more digits than Python writes has no text.
             let written = |object: &Bound<'_, PyAny>| {
                 object

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sentencepiece as theirs
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conftest import CORPUS
@@ -23,6 +23,12 @@ RULES = st.dictionaries(LETTERS, st.text("ab 日▁", max_size=3), min_size=1, m
 
 @given(
     RULES, st.lists(st.text("aåb\u0301é日本😀 ▁x")), st.tuples(*[st.sampled_from([None, True, False])] * 3)
+)
+@example(
+    # Leaves that hold the value 0 are not free.
+    dict.fromkeys(["é", "\u0301", "日", "😀", "a ", "åa", "▁a", "b▁▁", "baå▁", "b a▁"], ""),
+    [],
+    (None, None, None),
 )
 def test_any_rules(rules: dict[str, str], texts: list[str], flags: tuple[bool | None, ...]) -> None:
     names = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
@@ -160,7 +166,7 @@ def test_names_of_the_module() -> None:
     pool = ours.ThreadPool(3)
     assert pool.num_threads() == 3
     assert ours.ThreadPool(-1).num_threads() >= 1
-    with pytest.raises(TypeError, match="num_threads is 'x'; it is an int"):
+    with pytest.raises(TypeError, match="num_threads='x' is no whole number: it is 1 or more"):
         ours.ThreadPool("x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="thread_pool is 3; it is a ThreadPool"):
         ours.SentencePieceProcessor().encode(["a"], thread_pool=3)  # type: ignore[arg-type]

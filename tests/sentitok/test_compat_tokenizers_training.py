@@ -275,18 +275,18 @@ def test_wrong_options_fail_at_once(trainer: str, options: tuple[str, ...]) -> N
     made = kind()
     for option in options:
         for wrong in ("x", 1.5, [3]):
-            with pytest.raises(TypeError, match=rf"{option} is .*; it is an int"):
+            with pytest.raises(TypeError, match=rf"{option}=.* is no whole number: it is 0 or more"):
                 kind(**{option: wrong})
             with pytest.raises(TypeError, match=option):
                 setattr(made, option, wrong)
-        with pytest.raises(ValueError, match=rf"{option} is -1; pass 0 or more"):
+        with pytest.raises(ValueError, match=rf"{option}=-1: it is 0 or more"):
             kind(**{option: -1})
     with pytest.raises(TypeError, match=r"special_tokens is '\[UNK\]'; it is a list"):
         kind(special_tokens="[UNK]")
 
 
 def test_wrong_numbers_and_texts_fail_at_once() -> None:
-    with pytest.raises(TypeError, match="shrinking_factor is 'x'; it is a float"):
+    with pytest.raises(TypeError, match="shrinking_factor='x' is no number: it is the share"):
         ours.trainers.UnigramTrainer(shrinking_factor="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unk_token is 3; it is a str or None"):
         ours.trainers.UnigramTrainer(unk_token=3)  # type: ignore[arg-type]

@@ -359,15 +359,13 @@ def test_values_in_messages_are_short(tokenizer: Tokenizer) -> None:
         lambda: sentitok.WordCounts({"a": 10**5000}),
         lambda: tokenizer.decode([10**5000]),
     ):
-        with pytest.raises(
-            ValueError, match=r"errors=|specials=|unit=|side=|the count of|an id of"
-        ) as refused:
+        with pytest.raises(ValueError, match=r"errors=|specials=|unit=|side=|the count of|^id ") as refused:
             call()
         assert 20 < len(str(refused.value)) < 2000
-    with pytest.raises(sentitok.DecodeError, match="more than 127 bits is not in the vocabulary"):
+    with pytest.raises(sentitok.DecodeError, match=r"id \(a number of 16610 bits\) is not in the vocab"):
         tokenizer.decode([-(10**5000)])
     assert tokenizer.id_to_token(10**5000) is None
-    with pytest.raises(TypeError, match="an id is an int, not str"):
+    with pytest.raises(TypeError, match="an id is an int, not 'a'"):
         tokenizer.decode(["a"])  # type: ignore[list-item]  # what is tested
 
 

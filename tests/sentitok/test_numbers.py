@@ -1,7 +1,8 @@
-"""Whole numbers of every public call: what is none, or out of bounds, is told by the argument's name.
+"""Numbers of every call of the extension: what is none, or out of bounds, is told by the argument's name.
 
 Which arguments are numbers is read from the stub, so that a new one cannot be forgotten: each needs
-a call in `CALLS`. Not for what a number within bounds does.
+a call in `CALLS` or `FLOATS`. Not for what a number within bounds does, nor for numbers that are
+looked at in Python (`test_numbers_in_python.py`).
 """
 
 import ast
@@ -138,8 +139,24 @@ OTHERS = {
 }  # fmt: skip
 
 
-def numbers_of_the_stub() -> Iterator[tuple[str, str]]:
-    """Each call and argument that has a whole number in it."""
+# The same for arguments that are no whole numbers, each with what is out of its bounds.
+FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, ...]]]]] = {
+    "Tokenizer.sample": (lambda **n: UNIGRAM.sample("low low", **n).tolist(), {"alpha": (0.5, (-0.1,))}),
+    "Tokenizer.entropy": (lambda **n: UNIGRAM.entropy("low low", **n), {"alpha": (0.5, (-0.1,))}),
+    "Tokenizer.with_dropout": (lambda **n: BPE.with_dropout(**n).to_bytes(), {"p": (0.5, (-0.1, 1.1, 1e39))}),
+    "train_bpe": (
+        lambda **n: in_the_manner_of_sentencepiece(**n).to_bytes(),
+        {"character_coverage": (1.0, (0, -0.1, 1.0000001))},
+    ),
+    "train_unigram": (
+        lambda **n: unigram(**n),
+        {"character_coverage": (1.0, (0, -0.1, 1.0000001)), "shrinking_factor": (0.5, (0, 1, -0.1, 1.5))},
+    ),
+}
+
+
+def numbers_of_the_stub(*types: str) -> Iterator[tuple[str, str]]:
+    """Each call and argument that has a number of these types in it."""
     for node in ast.parse(STUB.read_text("utf-8")).body:
         functions = node.body if isinstance(node, ast.ClassDef) else [node]
         owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
@@ -149,11 +166,15 @@ def numbers_of_the_stub() -> Iterator[tuple[str, str]]:
                 for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
                     names = ast.walk(argument.annotation) if argument.annotation else ()
                     kinds = {name.id for name in names if isinstance(name, ast.Name)}
-                    if kinds & {"int", "SupportsIndex"} and argument.arg != "counts":
+                    if kinds & {*types} and argument.arg != "counts":
                         yield owner + function.name, argument.arg
 
 
-NUMBERS = sorted({(call, argument) for call, argument in numbers_of_the_stub() if call not in OTHERS})
+WHOLE = sorted({*numbers_of_the_stub("int", "SupportsIndex")})
+# What is no number of any kind.
+NO_NUMBERS = (True, np.True_, "3", b"2", np.array([1]), 1j)
+NUMBERS = [(call, argument) for call, argument in WHOLE if call not in OTHERS]
+REAL = sorted({*numbers_of_the_stub("float")})
 
 
 def given_as(right: Any, number: Any) -> list[Any]:
@@ -165,7 +186,8 @@ def given_as(right: Any, number: Any) -> list[Any]:
 
 def test_each_number_of_the_stub_is_tried() -> None:
     assert {(call, argument) for call, (_, right) in CALLS.items() for argument in right} == {*NUMBERS}
-    assert {call for call, _ in numbers_of_the_stub()} >= OTHERS - {"WordCounts.__new__"}
+    assert {call for call, _ in WHOLE} >= OTHERS - {"WordCounts.__new__"}
+    assert sorted((call, argument) for call, (_, right) in FLOATS.items() for argument in right) == REAL
 
 
 @pytest.mark.parametrize(("call", "argument"), NUMBERS)
@@ -173,15 +195,14 @@ def test_what_is_no_number_of_it_is_told(call: str, argument: str, tmp_path: Pat
     if call == "EncodingBatch.to_torch":
         pytest.importorskip("torch", reason="torch is not installed")
     ask, right = CALLS[call]
-    for number in (-1, -(2**70), 2**64, 10**5000, 1.5, float("nan"), True, "3", np.float64(2), b"2"):
+    for number in (-1, -(2**70), 2**64, 10**5000, 1.5, float("nan"), *NO_NUMBERS, np.float64(2)):
         for value in given_as(right[argument], number):
             kinds = ValueError if type(number) is int else TypeError
             with pytest.raises(kinds) as caught:
                 ask(tmp_path, **{argument: value})
             message = str(caught.value)
             assert type(caught.value) is not OverflowError
-            if not isinstance(value, dict):
-                assert argument in message
+            assert argument in message
             shown = "16610 bits" if type(number) is int and number > 2**64 else repr(number)
             assert shown in message, message
             assert " it is " in message, message
@@ -219,7 +240,55 @@ def test_what_is_no_place(place: Any) -> None:
 
 
 def test_no_mapping_and_no_pair() -> None:
-    with pytest.raises(TypeError, match=r"no mapping of tokens to ids: \{'<pad>': 0\} is one"):
-        unigram(special_ids=["<s>"])
+    for ask, argument in ((unigram, "special_ids"), (named, "special_tokens")):
+        with pytest.raises(
+            TypeError, match=rf"^{argument}=\['<s>'\] is no mapping .*: \{{'<pad>': 0\}} is one"
+        ):
+            ask(**{argument: ["<s>"]})
     with pytest.raises(TypeError, match=r"no pair: .* \(0, 2\) is the first"):
         counted(shard=3)
+
+
+@pytest.mark.parametrize(("call", "argument"), REAL)
+def test_what_is_no_number_of_a_share_is_told(call: str, argument: str) -> None:
+    ask, arguments = FLOATS[call]
+    right, wrong = arguments[argument]
+    for number in (float("nan"), float("inf"), -float("inf"), 10**400, 10**5000, *wrong, *NO_NUMBERS):
+        kind = ValueError if isinstance(number, (int, float)) and number is not True else TypeError
+        with pytest.raises(kind, match=rf"^{argument} ?= ?.*: it is ") as caught:
+            ask(**{argument: number})
+        is_long = isinstance(number, int) and number.bit_length() > 2000
+        shown = "16610 bits" if is_long else str(number)[:100]
+        assert shown in str(caught.value)
+    for alike in (np.float64(right), np.float32(right), np.float16(right)):
+        assert ask(**{argument: alike}) == ask(**{argument: right})
+    if right == 1:
+        assert ask(**{argument: 1}) == ask(**{argument: np.int64(1)}) == ask(**{argument: right})
+
+
+@pytest.mark.parametrize("id", [*NO_NUMBERS, 1.0, float("nan"), None, np.float64(1)], ids=repr)
+def test_what_is_no_id(id: Any) -> None:
+    decodes: list[Callable[[Any], object]] = [
+        BPE.decode, BPE.decode_bytes, BPE.prune, lambda ids: BPE.decode_batch([ids]),
+        lambda ids: BPE.decode(ids, errors="ignore"),
+    ]  # fmt: skip
+    asks: list[tuple[Callable[[Any], object], Any]] = [
+        (ask, id) for ask in (BPE.id_to_token, BPE.id_to_bytes, BPE.stream_decoder().push)
+    ]
+    asks += [(ask, given) for ask in decodes for given in ([id], [1, id], (id,), iter([id]))]
+    for ask, given in asks:
+        with pytest.raises(TypeError, match=r"^an id is an int, not ") as caught:
+            ask(given)
+        assert repr(id) in str(caught.value)
+
+
+@pytest.mark.parametrize("ids", [np.array([True]), np.array([1.0]), np.array(["1"]), np.array([None])])
+def test_what_is_no_array_of_ids(ids: Any) -> None:
+    with pytest.raises(TypeError, match=f"^ids are integers, not {ids.dtype}"):
+        BPE.decode(ids)
+
+
+@pytest.mark.parametrize("count", [*NO_NUMBERS, 1.5, -1, 2**64, None], ids=repr)
+def test_what_is_no_count(count: Any) -> None:
+    with pytest.raises(ValueError, match=r"^the count of 'low' is .*; counts are from 0 to 2\^64 - 1"):
+        sentitok.WordCounts({"low": count})

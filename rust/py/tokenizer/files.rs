@@ -12,7 +12,7 @@ use super::super::error::{entry, warn};
 use super::super::html;
 use super::super::loaded;
 use super::super::normalizer::PyNormalizer;
-use super::super::numbers::NamedIds;
+use super::super::numbers::{Dropout, SpecialTokens};
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
 use super::super::report::PyTrainReport;
@@ -52,10 +52,10 @@ impl PyTokenizer {
         py: Python<'_>,
         path: &Bound<'_, PyAny>,
         pattern: &str,
-        special_tokens: Option<NamedIds>,
+        special_tokens: Option<SpecialTokens>,
     ) -> PyResult<Self> {
         entry(|| {
-            let specials = special_tokens.map(NamedIds::get).unwrap_or_default();
+            let specials = special_tokens.map(SpecialTokens::get).unwrap_or_default();
             let pre_tokenizer = tiktoken::pre_tokenizer(pattern)?;
             if let Ok(ranks) = path.cast::<PyBytes>() {
                 let ranks = ranks.as_bytes();
@@ -263,7 +263,8 @@ impl PyTokenizer {
     }
 
     /// A tokenizer like this one that passes over each merge with probability `p`.
-    fn with_dropout(&self, py: Python<'_>, p: Option<f32>) -> PyResult<Self> {
+    fn with_dropout(&self, py: Python<'_>, p: Option<Dropout>) -> PyResult<Self> {
+        let p = p.map(|p| p.get() as f32);
         entry(|| Ok(self.like(py, py.detach(|| self.tokenizer.with_dropout(p))?)))
     }
 

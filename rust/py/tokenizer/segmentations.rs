@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::super::arrays;
 use super::super::error::entry;
-use super::super::numbers::{NBest, Seed};
+use super::super::numbers::{Alpha, NBest, Seed};
 use super::PyTokenizer;
 use crate::vocab::TokenId;
 
@@ -26,21 +26,22 @@ impl PyTokenizer {
     /// A way to cut a text drawn at random, with probability proportional to the
     /// power `alpha` of its own (subword regularization). For Unigram; the same
     /// `seed` draws the same.
-    #[pyo3(signature = (text, alpha = 0.1, seed = Seed(0)))]
+    #[pyo3(signature = (text, alpha = Alpha(0.1), seed = Seed(0)))]
     #[pyo3(text_signature = "($self, text, alpha=0.1, seed=0)")]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         text: &str,
-        alpha: f64,
+        alpha: Alpha,
         seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha, seed.get()))?))
+        entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha.get(), seed.get()))?))
     }
 
     /// The entropy, in nats, of what `sample` draws from.
-    #[pyo3(signature = (text, alpha = 0.1))]
-    fn entropy(&self, py: Python<'_>, text: &str, alpha: f64) -> PyResult<f64> {
-        entry(|| Ok(py.detach(|| self.tokenizer.entropy(text, alpha))?))
+    #[pyo3(signature = (text, alpha = Alpha(0.1)))]
+    #[pyo3(text_signature = "($self, text, alpha=0.1)")]
+    fn entropy(&self, py: Python<'_>, text: &str, alpha: Alpha) -> PyResult<f64> {
+        entry(|| Ok(py.detach(|| self.tokenizer.entropy(text, alpha.get()))?))
     }
 }

@@ -50,6 +50,8 @@ def compiled(rules: Mapping[str, str]) -> bytes:
 def _units(keys: list[tuple[bytes, int]]) -> list[int]:
     units = [0] + [_FREE] * (_BLOCK - 1)
     bases: set[int] = set()
+    # Not told by what they hold: the value 0 is spelled as a free unit is.
+    taken = {0}
     # A state: the keys that go through it, how much of them is behind, and the unit that leads to it.
     states = [(0, len(keys), 0, 0)]
     while states:
@@ -67,7 +69,7 @@ def _units(keys: list[tuple[bytes, int]]) -> list[int]:
         free = (
             base
             for base in open_block
-            if base and base not in bases and all(units[base ^ label] == _FREE for label in labels)
+            if base and base not in bases and taken.isdisjoint(base ^ label for label in labels)
         )
         base = next(free, len(units))
         if base == len(units):
@@ -75,6 +77,7 @@ def _units(keys: list[tuple[bytes, int]]) -> list[int]:
                 raise ValueError(f"{len(keys)} rules take more than {_MAX_UNITS} units; leave some out")
             units += [_FREE] * _BLOCK
         bases.add(base)
+        taken.update(base ^ label for label in labels)
         units[unit] |= (unit ^ base) << 10
         if value is not None:
             units[unit] |= _HAS_VALUE

@@ -3,6 +3,8 @@
 import random
 import threading
 
+from ...numbers import index
+
 __all__ = ["choice", "seed", "set_random_generator_seed"]
 
 _lock = threading.Lock()
@@ -11,8 +13,9 @@ _random = random.Random()
 
 def set_random_generator_seed(seed: int) -> None:
     """Sets what all later samples follow from."""
+    number = index("seed", seed, "a whole number")
     with _lock:
-        _random.seed(seed)
+        _random.seed(number)
 
 
 def seed() -> int:

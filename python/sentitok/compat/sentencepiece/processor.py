@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from ...messages import shown
+from ... import numbers
 from .cutting import MAX_N_BEST, Cutter, Flags, Row
 from .inputs import PROTOS, decoded, texts_of, type_of
 from .texts import NBestSentencePieceText
@@ -144,7 +144,8 @@ class SentencePieceProcessor(Cutter):
         """
         kind = type_of(out_type, return_type, self._out_type, return_bytes)
         flags = self._flags(add_bos, add_eos, reverse, emit_unk_piece)
-        nbest_size, alpha = self._option("nbest_size", nbest_size), self._option("alpha", alpha)
+        nbest_size = self._size(nbest_size)
+        alpha = numbers.real("alpha", self._option("alpha", alpha), "a finite number, such as 0.1")
         threads = n_threads(num_threads, thread_pool, self._options["num_threads"])
         texts = texts_of(input)
         if self._option("enable_sampling", enable_sampling):
@@ -175,6 +176,10 @@ class SentencePieceProcessor(Cutter):
     def _option(self, name: str, value: _T | None) -> _T:
         found: _T = self._options[name] if value is None else value
         return found
+
+    def _size(self, given: int | None) -> int:
+        what = f"2 to {MAX_N_BEST}, or -1 for all ways to cut a text"
+        return numbers.index("nbest_size", self._option("nbest_size", given), what)
 
     def encode_as_ids(self, input: _Input, **options: Any) -> Any:
         """Returns ids; options are those of `encode`."""
@@ -253,7 +258,7 @@ class SentencePieceProcessor(Cutter):
         kind = type_of(out_type, return_type, self._out_type)
         if kind == "offset_mapping":
             raise ValueError("return_type='offset_mapping' is not for lists of ways; pass 'proto'")
-        n = max(1, self._option("nbest_size", nbest_size))
+        n = max(1, self._size(nbest_size))
         self._loaded()
         if self._model.model_type == "bpe":
             raise RuntimeError("BPE has no n-best list; only a Unigram model has")
@@ -299,8 +304,9 @@ class SentencePieceProcessor(Cutter):
         Raises:
             ValueError: for a chunk without characters.
         """
-        if not isinstance(chunk_len, int) or chunk_len <= 0:
-            raise ValueError(f"chunk_len is {shown(chunk_len)}; it is 1 or more")
+        if chunk_len is None:
+            raise ValueError("chunk_len is not given; it is 1 or more")
+        numbers.whole("chunk_len", chunk_len, "1 or more", 1)
         return self.encode(input, enable_sampling=False, **options)
 
     def parallel_encode_as_ids(self, input: _Input, **options: Any) -> Any:

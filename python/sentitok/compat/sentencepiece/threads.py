@@ -3,6 +3,7 @@
 import os
 
 from ...messages import shown
+from ...numbers import index
 
 __all__ = ["ThreadPool", "n_threads"]
 
@@ -35,6 +36,5 @@ def n_threads(num_threads: int | None, pool: ThreadPool | None, default: int) ->
             raise TypeError(f"thread_pool is {shown(pool)}; it is a ThreadPool")
         return pool.num_threads()
     asked = default if num_threads is None else num_threads
-    if not isinstance(asked, int):
-        raise TypeError(f"num_threads is {shown(asked)}; it is an int")
-    return None if asked < 0 else max(1, min(asked, _MOST))
+    number = index("num_threads", asked, "1 or more, or -1 for one a core")
+    return None if number < 0 else max(1, min(number, _MOST))

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ... import atomic
+from ... import atomic, numbers
 from ..._sentitok import Normalizer, SentencePieceModel, SentitokError, Tokenizer, train_bpe, train_unigram
 from ...messages import shown
 from ...rows import MAX_LINE, lines
@@ -363,10 +363,17 @@ def _read(name: str, value: Any, kind: type) -> Any:
         if found is None:
             raise ValueError(f"{name}={shown(value)} cannot be read as a bool; pass True or False")
         return found
-    try:
-        return kind(os.fspath(value) if isinstance(value, os.PathLike) else value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}={shown(value)} cannot be read as {kind.__name__}") from error
+    if kind is str:
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    number = value
+    if isinstance(value, str):
+        try:
+            number = kind(value)
+        except ValueError as error:
+            raise ValueError(f"{name}={shown(value)} cannot be read as {kind.__name__}") from error
+    if kind is int:
+        return numbers.index(name, number, "a whole number", ValueError)
+    return numbers.real(name, number, wrong=ValueError)
 
 
 def _names(options: _Options) -> bytes:

@@ -6,7 +6,6 @@ for finding an encoding by its name: the functions of the package do that.
 Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/core.py` and `src/lib.rs`.
 """
 
-import base64
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -19,6 +18,8 @@ import numpy.typing as npt
 from ..._sentitok import DecodeError, Tokenizer
 from ...continuations import Continuations
 from ...messages import shown
+from ...numbers import index, whole
+from .load import line
 
 __all__ = ["Encoding"]
 
@@ -49,11 +50,14 @@ class Encoding:
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
-        lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in mergeable_ranks.items())
-        tokenizer = Tokenizer.from_tiktoken(b"".join(lines), pat_str, special_tokens)
+        tokenizer = Tokenizer.from_tiktoken(
+            b"".join(map(line, mergeable_ranks.items())), pat_str, special_tokens
+        )
         self._set(name, tokenizer)
         self._pattern: str | None = pat_str
         n_tokens = len(mergeable_ranks) + len(special_tokens)
+        if explicit_n_vocab is not None:
+            explicit_n_vocab = whole("explicit_n_vocab", explicit_n_vocab, "a number of tokens, or None")
         if explicit_n_vocab and not n_tokens == self.n_vocab == explicit_n_vocab:
             raise ValueError(
                 f"explicit_n_vocab={explicit_n_vocab}, and there are {n_tokens} tokens, the last of id "
@@ -174,7 +178,8 @@ class Encoding:
         return self.tokenizer.encode(text, specials=allowed).ids
 
     def _rows(self, texts: list[str], allowed: frozenset[str], threads: int) -> list[list[int]]:
-        return self.tokenizer.encode_batch(texts, threads=threads, specials=allowed).to_list()
+        n_threads = whole("num_threads", threads, "1 or more", 1)
+        return self.tokenizer.encode_batch(texts, threads=n_threads, specials=allowed).to_list()
 
     def _checked(
         self, texts: Iterable[str], allowed_special: _Allowed, disallowed_special: _Disallowed
@@ -278,7 +283,7 @@ class Encoding:
 
     def is_special_token(self, token: int) -> bool:
         """Whether an id is a special token's."""
-        return token in self._special_ids
+        return index("token", token, "an id") in self._special_ids
 
     @cached_property
     def _special_ids(self) -> frozenset[int]:

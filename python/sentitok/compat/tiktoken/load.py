@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from ... import atomic
 from ...messages import shown
+from ...numbers import whole
 
 __all__ = ["dump_tiktoken_bpe", "load_tiktoken_bpe"]
 
@@ -63,5 +64,15 @@ def dump_tiktoken_bpe(bpe_ranks: Mapping[bytes, int], tiktoken_bpe_file: str | o
         OSError: if the file cannot be written.
     """
     ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
-    lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in ordered)
-    atomic.write(tiktoken_bpe_file, b"".join(lines))
+    atomic.write(tiktoken_bpe_file, b"".join(map(line, ordered)))
+
+
+def line(ranked: tuple[bytes, int]) -> bytes:
+    """Returns the line of a token and its rank.
+
+    Raises:
+        TypeError: for a rank that is no whole number.
+        ValueError: for one below 0.
+    """
+    token, rank = ranked
+    return base64.b64encode(token) + b" %d\n" % whole(f"the rank of {shown(token)}", rank)

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from collections.abc import Sequence as _Several
 from typing import TYPE_CHECKING, NoReturn
 
+from ... import numbers
 from .alphabet import as_bytes
 from .carrier import carried
-from .fields import Field, Json
+from .fields import Field, Json, whole
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, one_char, one_of, pattern
 
@@ -183,8 +184,8 @@ class Strip(Decoder):
     """A character goes at the ends of each token, so many times at most."""
 
     content = Field[str](check=one_char)
-    start = Field[int]()
-    stop = Field[int]()
+    start = Field[int](check=whole("left"))
+    stop = Field[int](check=whole("right"))
 
     def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
         super().__init__(content=content, start=left, stop=right)
@@ -268,7 +269,8 @@ class DecodeStream:
             before = tokenizer.decode(self._ids, self._skip)
             if not before.endswith("\ufffd"):
                 self._prefix, self._n_prefix = before, len(self._ids)
-        self._ids.extend([id] if isinstance(id, int) else id)
+        several = id if isinstance(id, Iterable) and not isinstance(id, str | bytes) else [id]
+        self._ids += [numbers.whole("id", one, error=OverflowError) for one in several]
         text = tokenizer.decode(self._ids, self._skip)
         if len(text) <= len(self._prefix) or text.endswith("\ufffd"):
             return None

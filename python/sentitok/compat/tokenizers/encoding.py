@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...numbers import whole
+
 __all__ = ["FIELDS", "Encoding", "Ranges"]
 
 _Lists = dict[str, list[Any]]
@@ -166,7 +168,7 @@ class Encoding:
 
     def set_sequence_id(self, sequence_id: int) -> None:
         """Makes all tokens those of one text."""
-        self.ranges[sequence_id] = (0, len(self))
+        self.ranges[_checked("sequence_id", sequence_id)] = (0, len(self))
 
     # From one to the other
 
@@ -175,7 +177,7 @@ class Encoding:
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """Returns the text of a token."""
-        if _checked(token_index) > len(self):
+        if _checked("token_index", token_index) > len(self):
             return None
         if not self.ranges:
             return 0
@@ -198,8 +200,8 @@ class Encoding:
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
         """Returns the first token of a word, and the one behind its last."""
-        _checked(word_index)
-        start, stop = self._range(_checked(sequence_index))
+        _checked("word_index", word_index)
+        start, stop = self._range(_checked("sequence_index", sequence_index))
         places = []
         for place, word in enumerate(self.field("words")[start:stop], start):
             if word is not None and word > word_index:
@@ -218,8 +220,8 @@ class Encoding:
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """Returns the token in which a character is."""
-        _checked(char_pos)
-        start, stop = self._range(_checked(sequence_index))
+        _checked("char_pos", char_pos)
+        start, stop = self._range(_checked("sequence_index", sequence_index))
         places = enumerate(self.field("offsets")[start:stop], start)
         return next((place for place, (begin, end) in places if begin <= char_pos < end), None)
 
@@ -244,14 +246,14 @@ class Encoding:
         if direction not in ("left", "right"):
             raise ValueError(f"Invalid truncation direction value : {direction}")
         n = len(self)
-        if _checked(max_length) >= n:
+        if _checked("max_length", max_length) >= n:
             return
         if max_length == 0:
             whole = self.copy()
             self._become(Encoding())
             self.parts = [whole]
             return
-        if _checked(stride) >= max_length:
+        if _checked("stride", stride) >= max_length:
             raise ValueError(
                 f"stride={stride} must be strictly less than max_length={max_length} (which may be less than "
                 "was asked for, by the special tokens that are added)"
@@ -282,9 +284,10 @@ class Encoding:
         """
         if direction not in ("left", "right"):
             raise ValueError(f"Unknown `direction`: `{direction}`. Use one of `left` or `right`")
+        pad_id, pad_type_id = _checked("pad_id", pad_id), _checked("pad_type_id", pad_type_id)
         for part in self.parts:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
-        count = _checked(length) - len(self)
+        count = _checked("length", length) - len(self)
         if count <= 0:
             return
         left, fill = direction == "left", {"ids": pad_id, "type_ids": pad_type_id, "tokens": pad_token}
@@ -346,7 +349,5 @@ def _joined(encodings: list[Encoding], growing: bool) -> Encoding:
     return Encoding.of(n, make, ranges)
 
 
-def _checked(number: int) -> int:
-    if number < 0:
-        raise OverflowError(f"{number} is below 0")
-    return number
+def _checked(name: str, value: int) -> int:
+    return whole(name, value, error=OverflowError)

@@ -3,15 +3,14 @@
 Source of the fields: tokenizers 0.23, as its files have them.
 """
 
-import operator
 from collections.abc import Callable
 from itertools import count
-from numbers import Real
 from typing import Any, Generic, Self, TypeVar, overload
 
+from ... import numbers
 from ...messages import shown
 
-__all__ = ["Field", "Holder", "Json", "changes", "note_change", "number", "text", "whole"]
+__all__ = ["Field", "Holder", "Json", "changes", "note_change", "real", "text", "whole"]
 
 Json = dict[str, Any]
 _Value = TypeVar("_Value")
@@ -76,28 +75,19 @@ class Field(Generic[_Value]):
 
 def whole(name: str, *, or_none: bool = False) -> Callable[[Any], int | None]:
     """Returns what checks a field for a whole number that is not below 0, or `None`."""
+    what = "0 or more, or None" if or_none else "0 or more"
 
     def check(value: Any) -> int | None:
-        if value is None and or_none:
-            return None
-        try:
-            found = operator.index(value)
-        except TypeError as error:
-            raise TypeError(f"{name} is {shown(value)}; it is an int{' or None' * or_none}") from error
-        if found < 0:
-            raise ValueError(f"{name} is {found}; pass 0 or more")
-        return found
+        return None if value is None and or_none else numbers.whole(name, value, what)
 
     return check
 
 
-def number(name: str) -> Callable[[Any], float]:
-    """Returns what checks a field for a number."""
+def real(name: str, what: str, least: float, most: float) -> Callable[[Any], float | None]:
+    """Returns what checks a field for a number from `least` to `most`, or `None`."""
 
-    def check(value: Any) -> float:
-        if not isinstance(value, Real):
-            raise TypeError(f"{name} is {shown(value)}; it is a float")
-        return float(value)
+    def check(value: Any) -> float | None:
+        return None if value is None else numbers.real(name, value, what, least, most)
 
     return check
 

@@ -7,12 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ... import numbers
 from .encoding import Encoding
 
 __all__ = ["Padding", "Truncation"]
 
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 _DIRECTIONS = ("left", "right")
+
+
+def _check(lengths: object, *names: str) -> None:
+    """Makes fields ints; raises for what is none, or below 0."""
+    for name in names:
+        number = numbers.whole(name, getattr(lengths, name), error=OverflowError)
+        object.__setattr__(lengths, name, number)  # 2026-11-23: the classes are frozen from then on
 
 
 @dataclass(frozen=True)
@@ -31,9 +39,7 @@ class Truncation:
             )
         if self.direction not in _DIRECTIONS:
             raise ValueError(f"Unknown `direction`: `{self.direction}`. Use one of `left` or `right`.")
-        for name in ("max_length", "stride"):
-            if getattr(self, name) < 0:
-                raise OverflowError(f"{name} is {getattr(self, name)}; it is 0 or more")
+        _check(self, "max_length", "stride")
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any] | None) -> "Truncation | None":
@@ -108,9 +114,8 @@ class Padding:
     def __post_init__(self) -> None:
         if self.direction not in _DIRECTIONS:
             raise ValueError(f"Unknown `direction`: `{self.direction}`. Use one of `left` or `right`")
-        for name in ("length", "pad_to_multiple_of", "pad_id", "pad_type_id"):
-            if (getattr(self, name) or 0) < 0:
-                raise OverflowError(f"{name} is {getattr(self, name)}; it is 0 or more")
+        _check(self, "pad_id", "pad_type_id")
+        _check(self, *(name for name in ("length", "pad_to_multiple_of") if getattr(self, name) is not None))
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any] | None) -> "Padding | None":

@@ -7,13 +7,14 @@ encodes.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from ... import atomic
+from ... import atomic, numbers
 from ...messages import shown
 from .carrier import built
-from .fields import Field, Json
+from .fields import Field, Json, real, whole
 from .stages import Stage
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ class Model(Stage, room="model"):
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id."""
-        if id < 0:
-            raise OverflowError(f"id is {id}; it is 0 or more")
-        return self._tokens.get(id)
+        return self._tokens.get(numbers.whole("id", id, error=OverflowError))
 
     def tokenize(self, sequence: str) -> list[Token]:
         """Returns the tokens of a piece: of a text that is not split any more."""
@@ -116,7 +115,7 @@ class BPE(Model):
         ignore_merges: whether a piece that is a token is that, without merging.
     """
 
-    dropout = Field[float | None]()
+    dropout = Field[float | None](check=real("dropout", "a probability, from 0 to 1, or None", 0, 1))
     unk_token = Field[str | None]()
     continuing_subword_prefix = Field[str | None]()
     end_of_word_suffix = Field[str | None]()
@@ -144,8 +143,6 @@ class BPE(Model):
             raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = self.read_file(vocab, merges)
-        if dropout is not None and not 0 <= dropout <= 1:
-            raise ValueError(f"dropout={dropout}: Dropout should be between 0 and 1, inclusive")
         super().__init__(
             dropout=dropout,
             unk_token=unk_token,
@@ -219,7 +216,7 @@ class WordPiece(Model):
 
     unk_token = Field[str]()
     continuing_subword_prefix = Field[str]()
-    max_input_chars_per_word = Field[int]()
+    max_input_chars_per_word = Field[int](check=whole("max_input_chars_per_word"))
 
     def __init__(
         self,
@@ -304,14 +301,15 @@ class Unigram(Model):
             raise ValueError("`vocab` and `unk_id` must be both specified")
         if vocab is None:
             vocab, unk_id = [("<unk>", 0.0)], 0
-        pieces = [[piece, float(score)] for piece, score in vocab]
-        if unk_id is not None and unk_id >= len(pieces):
+        pieces = [[piece, numbers.real(f"the score of {shown(piece)}", score)] for piece, score in vocab]
+        if unk_id is not None and numbers.whole("unk_id", unk_id) >= len(pieces):
             raise ValueError(
                 f"Error while loading Unigram: The `unk_id` is larger than vocabulary size: {unk_id}, and "
                 f"there are {len(pieces)} pieces"
             )
         self.fields = {"unk_id": unk_id, "vocab": pieces, "byte_fallback": bool(byte_fallback)}
-        self.alpha, self.nbest_size = alpha, nbest_size
+        self.alpha = real("alpha", "0 or more, or None", 0, inf)(alpha)
+        self.nbest_size = whole("nbest_size", or_none=True)(nbest_size)
 
     @classmethod
     def _of(cls, fields: Json) -> Self:

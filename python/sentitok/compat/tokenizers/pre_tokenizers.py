@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from .alphabet import ALPHABET, spelled
 from .carrier import carried
-from .fields import Field, Json
+from .fields import Field, Json, whole
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, one_char, one_of, pattern
 from .strings import PreTokenizedString
@@ -158,7 +158,7 @@ class Digits(PreTokenizer):
 class FixedLength(PreTokenizer):
     """Pieces of as many characters."""
 
-    length = Field[int]()
+    length = Field[int](check=whole("length"))
 
     def __init__(self, length: int = 5) -> None:
         super().__init__(length=length)

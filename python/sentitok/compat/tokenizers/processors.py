@@ -9,6 +9,7 @@ Source of the rules: tokenizers 0.23, what each processor makes of encodings.
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from ... import numbers
 from .encoding import FIELDS, Encoding
 from .fields import Field, Json
 from .stages import Stage, Steps
@@ -209,12 +210,13 @@ def _template(given: _Template) -> list[Json]:
 
 def _special(given: "_Token | tuple[int, str] | Mapping[str, Any]") -> Json:
     if isinstance(given, Mapping):
-        token = {"id": given["id"], "ids": list(given["ids"]), "tokens": list(given["tokens"])}
+        ids = [numbers.whole("an id", id) for id in given["ids"]]
+        token = {"id": given["id"], "ids": ids, "tokens": list(given["tokens"])}
         if len(token["ids"]) != len(token["tokens"]):
             raise ValueError(f"SpecialToken: ids and tokens must be of the same length: {given!r}")
         return token
     content, id = given if isinstance(given[0], str) else given[::-1]
-    return {"id": content, "ids": [id], "tokens": [content]}
+    return {"id": content, "ids": [numbers.whole("an id", id)], "tokens": [content]}
 
 
 class TemplateProcessing(PostProcessor):

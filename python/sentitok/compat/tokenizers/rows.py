@@ -4,7 +4,6 @@ Also ids to text: sentitok's own decoder where both give the same, and else what
 of tokens (`decoders`).
 """
 
-import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ from itertools import count
 from typing import Any, SupportsIndex, cast
 
 from ... import _sentitok
+from ...numbers import whole
 from .added import AddedTokens
 from .alphabet import as_bytes
 from .decoders import Decoder
@@ -235,7 +235,4 @@ def _run(found: list[int], number: int) -> tuple[int, int]:
 
 
 def _id(id: SupportsIndex) -> int:
-    number = operator.index(id)
-    if number < 0:
-        raise OverflowError(f"id is {number}; it is 0 or more")
-    return number
+    return whole("id", id, error=OverflowError)

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ... import numbers
 from .added import AddedToken
 from .encoding import Encoding
 from .inputs import Row, row_of, rows_of
@@ -163,7 +164,7 @@ class Tokenizer(Pipeline):
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id."""
-        found = self._added.tokens.get(id)
+        found = self._added.tokens.get(numbers.whole("id", id, error=OverflowError))
         return self.model.id_to_token(id) if found is None else found.content
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
@@ -218,7 +219,7 @@ class Tokenizer(Pipeline):
         """
         made = Truncation(max_length, stride, strategy, direction)
         n_added = self.num_special_tokens_to_add(False)
-        if 0 <= max_length - n_added < stride:
+        if 0 <= made.max_length - n_added < made.stride:
             raise ValueError(
                 f"tokenizer stride set to {stride}, which is greater than or equal to its effective max "
                 f"length of {max_length - n_added} (= {max_length} original max length - {n_added} added "

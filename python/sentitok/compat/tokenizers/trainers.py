@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from ... import numbers
 from ...messages import shown
 from .added import AddedToken, token_of
-from .fields import Field, Holder, Json, number, text, whole
+from .fields import Field, Holder, Json, text, whole
 from .shown import written
 
 __all__ = ["BpeTrainer", "Merging", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
@@ -22,6 +23,10 @@ def _specs(tokens: _Tokens) -> list[Json]:
     if isinstance(tokens, str):
         raise TypeError(f"special_tokens is {shown(tokens)}; it is a list of tokens: [{shown(tokens)}]")
     return [token_of(given, special=True).spec() for given in tokens]
+
+
+def _share(value: float) -> float:
+    return numbers.real("shrinking_factor", value, "the share that a round keeps, such as 0.75")
 
 
 def _tokens(specs: list[Json]) -> list[AddedToken]:
@@ -226,7 +231,7 @@ class UnigramTrainer(Trainer):
 
     model = "Unigram"
     n_sub_iterations = Field[int](check=whole("n_sub_iterations"))
-    shrinking_factor = Field[float](check=number("shrinking_factor"))
+    shrinking_factor = Field[float](check=_share)
     initial_alphabet = Field[list[str]](check=_first_chars)
     unk_token = Field[str | None](check=text("unk_token"))
     max_piece_length = Field[int](check=whole("max_piece_length"))

@@ -1,0 +1,75 @@
+"""Numbers that calls take in Python, checked: `index` and `whole` for whole ones, `real` for others.
+
+One rule with the extension (`rust/py/numbers.rs`): numbers of numpy are taken, truth values are not,
+nor floats where a number is whole; a message has the argument, its value, the limit and what to write
+instead. Not for a number that goes to the extension as it is, which is checked there.
+"""
+
+import operator
+from math import inf, isfinite
+from numbers import Real
+from typing import Any
+
+from .messages import shown
+
+__all__ = ["index", "real", "whole"]
+
+_BITS = 64
+
+
+def index(name: str, value: Any, what: str, wrong: type[Exception] = TypeError) -> int:
+    """Returns a whole number of any size.
+
+    Args:
+        name: the argument.
+        value: what was given for it.
+        what: what it is, with its limits: "0 or more".
+        wrong: the error for what is no whole number.
+    """
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise wrong(f"{name}={shown(value)} is no whole number: it is {what}")
+
+
+def whole(
+    name: str,
+    value: Any,
+    what: str = "0 or more",
+    least: int = 0,
+    error: type[Exception] = ValueError,
+) -> int:
+    """Returns a whole number from `least` on that has at most 64 bits; `error` is for another."""
+    number = index(name, value, what)
+    if number < least:
+        raise error(f"{name}={shown(number)}: it is {what}")
+    if number >> _BITS:
+        raise error(f"{name}={shown(number)}: it is {what}, and less than 2**{_BITS}")
+    return number
+
+
+def real(
+    name: str,
+    value: Any,
+    what: str = "a finite number",
+    least: float = -inf,
+    most: float = inf,
+    wrong: type[Exception] = TypeError,
+) -> float:
+    """Returns a finite number from `least` to `most`.
+
+    Raises:
+        wrong: for what is no number.
+        ValueError: for one that is not there, or has no place in a float.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise wrong(f"{name}={shown(value)} is no number: it is {what}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if isfinite(number) and least <= number <= most:
+        return number
+    raise ValueError(f"{name}={shown(value)}: it is {what}")
