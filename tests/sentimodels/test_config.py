@@ -1,5 +1,7 @@
 """`RunConfig`: what wins, what is refused, and that a file says all."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -235,3 +237,20 @@ def test_few_texts_are_passed_over_more_often(n_rows: int, batch_size: int, step
     assert TrainConfig(max_steps=7).course(n_rows).steps == 7
     given = TrainConfig(epochs=2, batch_size=10, accumulate=3).course(100)
     assert (given.batch_size, given.n_batches, given.steps) == (10, 10, 8)
+
+
+def test_help_builds_no_schema() -> None:
+    """`senti --help` reads fields of all sections; to build what checks values takes longer than all else."""
+    code = """
+import sys
+from sentimodels.cli.app import build
+import typer.main
+typer.main.get_command(build())
+from sentimodels import config
+sections = [one for one in vars(config).values() if isinstance(one, type) and issubclass(one, config.Section)]
+print(len(sections) > 5, any(one.__pydantic_complete__ for one in sections), "torch" in sys.modules)
+print(config.DataConfig().train == "", config.DataConfig.__pydantic_complete__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[:1] == ["True False False"], done.stderr
+    assert done.stdout.splitlines()[1].split() == ["True", "True"], done.stderr

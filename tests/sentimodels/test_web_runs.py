@@ -23,6 +23,7 @@ pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 from commands import start
 from labelled_reviews import tree, write
 from language_runs import language_run
+from pages import commands, prepare, run_all
 from senti_in_process import senti
 from sentimodels import Classifier, LanguageModel
 from sentimodels.attribution import attribute
@@ -32,6 +33,7 @@ from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
+from sentitok import train_bpe
 from sentitok.web import Limits, create_app
 from sentitok.web.app import Desk
 from sentitok.web.work import Work
@@ -320,6 +322,17 @@ def test_what_the_docs_show(client: Client, command: str, lines: str) -> None:
         written = [shape(json.loads(line)) for line in answer.data.splitlines()]
         assert written[0] == shape(shown[0])
         assert set(written[-1]["end"]) == set(shown[-1]["end"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are lines for a POSIX shell")
+def test_what_the_docs_serve(folder: Path, tmp_path: Path) -> None:
+    prepare(tmp_path)
+    (tmp_path / "runs").symlink_to(folder, target_is_directory=True)
+    for name in ("tokenizer.json", "wordpiece.json"):
+        train_bpe(texts=["a great film"], vocab_size=260).save(tmp_path / name)
+    found = commands(re.findall(r"^```console\n(.*?)^```$", PAGE, re.M | re.S)[0])
+    assert [line.split()[:2] for line, _ in found] == [["sentitok", "serve"], ["senti", "serve"]]
+    run_all(found, tmp_path)
 
 
 def test_the_docs_know_every_route() -> None:

@@ -57,7 +57,10 @@ MaxLineBytes = Annotated[
 class Section(BaseModel):
     """One table of the configuration."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, validate_default=True)
+    # `senti --help` reads fields and fills none: what checks values is built with the first object.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=False, validate_default=True, defer_build=True
+    )
 
     @classmethod
     def documented(cls) -> Iterator[tuple[str, str]]:
