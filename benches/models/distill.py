@@ -53,7 +53,7 @@ SEEDS = 5
 # Points of accuracy that a teacher must be worth.
 BAR = 0.005
 # Phrases without labels that the teacher answers for the student: chosen on dev (--unlabelled).
-UNLABELLED = 60_000
+UNLABELLED = 120_000
 # Words of such a phrase: most phrases of the set have as many.
 WORDS = range(3, 21)
 # Settings of the student that differ from the defaults of `[task]`; chosen on dev.
