@@ -5,13 +5,15 @@
     python benches/models/distill.py --out runs/distill --test   # once, when nothing is left to choose
 
 The teacher is a mixture of the rows of `MEMBERS`, its members and weights chosen on dev as for the page of
-results; it learns from the training part, as the students do, and answers that part. Both students have the
+results; it learns from the training part, as the students do, and answers that part and `UNLABELLED` phrases
+of IMDB's reviews, none of which is a phrase of dev or of the sealed part. Both students have the
 configuration of the row `lstm`; one has the teacher beside the labels. The bar is half a point of accuracy.
 Dev chooses, so it says nothing final: `--test` judges on the sealed part and writes a result file. Runs are
 kept in `--out`, and a stopped benchmark goes on with the next run.
 """
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -30,7 +32,9 @@ from train_one import by_group, configured, scored
 
 from sentimodels.classifier import Classifier
 from sentimodels.config import RunConfig
-from sentimodels.data import Table
+from sentimodels.data import Table, read_table
+from sentimodels.data.folding import fold
+from sentimodels.data.labels import Labels
 from sentimodels.data.opening import hash_rows
 from sentimodels.distillation import distill
 from sentimodels.evaluation.joint_intervals import Joint, difference
@@ -48,6 +52,10 @@ MEMBERS = ("bow", "tfidf, characters", "cnn", "lstm", "encoder", "gpt")
 SEEDS = 5
 # Points of accuracy that a teacher must be worth.
 BAR = 0.005
+# Phrases without labels that the teacher answers for the student: chosen on dev (--unlabelled).
+UNLABELLED = 120_000
+# Words of such a phrase: most phrases of the set have as many.
+WORDS = range(3, 21)
 # Settings of the student that differ from the defaults of `[task]`; chosen on dev.
 TASK: Tree = {}
 ALONE, TAUGHT = "alone", "taught"
@@ -100,8 +108,12 @@ def teach(names: tuple[str, ...], parts: Parts, out: Path, small: bool, data: Pa
     return folder
 
 
-def students(parts: Parts, teacher: Path, out: Path, seeds: int, small: bool, data: Path) -> None:
+def students(
+    parts: Parts, teacher: Path, out: Path, seeds: int, small: bool, data: Path, n_more: int
+) -> None:
     """Trains the row with each seed, alone and taught."""
+    labels = Labels.from_values(parts.train.labelled())
+    learned = more(parts.train, phrases(data, n_more, parts)) if n_more else parts.train
     for seed in range(seeds):
         tree = tree_of(ROW, small)
         trained(configured(tree, seed, data), parts, out / f"{ALONE}-{seed}")
@@ -109,12 +121,32 @@ def students(parts: Parts, teacher: Path, out: Path, seeds: int, small: bool, da
         if not finished(folder):
             shutil.rmtree(folder, ignore_errors=True)  # one that was stopped begins again
             config = configured(taught(tree, teacher), seed, data)
-            distill(config, folder, tables=Tables.of(parts.train, parts.dev), baseline=False)
+            distill(config, folder, tables=Tables.of(learned, parts.dev, labels=labels), baseline=False)
         reached = [
             scored(predict(Classifier.load(out / f"{kind}-{seed}"), parts.dev))["accuracy"]
             for kind in (ALONE, TAUGHT)
         ]
         print(f"seed {seed}: dev {reached[0]:.4f} alone, {reached[1]:.4f} taught", flush=True)
+
+
+def phrases(data: Path, n: int, parts: Parts) -> list[str]:
+    """Returns phrases of reviews, what stands between two marks, evenly apart; none that judges."""
+    judge = {fold(text) for table in (parts.dev, parts.sealed()) for text in table.texts}
+    found: dict[str, str] = {}
+    for text in read_table(data / "imdb" / "imdb_40k.csv.xz").texts:
+        for phrase in re.split(r"<br />|[.,;:!?()\"]+", text):
+            if len(phrase.split()) in WORDS and fold(phrase) not in judge:
+                found.setdefault(fold(phrase), phrase.strip())
+    return list(found.values())[:: max(1, len(found) // n)][:n]
+
+
+def more(table: Table, texts: list[str]) -> Table:
+    """Returns a table with texts that have no label, each a group of its own."""
+    blank = [""] * len(texts)
+    groups = None if table.groups is None else table.groups + [f"unlabelled-{n}" for n in range(len(texts))]
+    # Rows of no file: the training part's, and others.
+    sha256 = digest([table.texts, texts])
+    return Table(table.texts + texts, table.labelled() + blank, groups, None, table.source, sha256)
 
 
 def judged(out: Path, seeds: int, table: Table) -> tuple[dict[str, list[dict[str, Any]]], Joint]:
@@ -151,7 +183,7 @@ def small() -> int:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         teacher = teach(("bow", "tfidf"), parts, out, False, data_folder())
-        students(parts, teacher, out, 2, True, data_folder())
+        students(parts, teacher, out, 2, True, data_folder(), 500)
         scores, gain = judged(out, 2, parts.dev)
         tell("dev", scores, gain)
     missed = [one["accuracy"] for one in scores[TAUGHT] if one["accuracy"] < SMALL[ROW].least]
@@ -167,6 +199,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("runs/distill"))
     parser.add_argument("--small", action="store_true", help="few rows and small sizes")
     parser.add_argument("--test", action="store_true", help="judge on the sealed part, and write the result")
+    parser.add_argument("--unlabelled", type=int, default=UNLABELLED, help="phrases without labels")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="fewer to choose by; not with --test")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     data, before = data_folder(), load()
@@ -179,9 +213,11 @@ def main() -> int:
     (parts,) = kaggle(data)
     if asked.test and not all(finished(asked.out / f"{TAUGHT}-{seed}") for seed in range(SEEDS)):
         parser.error(f"{asked.out}: not all seeds are trained; run it without --test first")
+    if asked.test and (asked.seeds, asked.unlabelled) != (SEEDS, UNLABELLED):
+        parser.error("--test judges what the benchmark names: leave --seeds and --unlabelled out")
     teacher = teach(MEMBERS, parts, asked.out, False, data)
-    students(parts, teacher, asked.out, SEEDS, False, data)
-    of_dev, gain_on_dev = judged(asked.out, SEEDS, parts.dev)
+    students(parts, teacher, asked.out, asked.seeds, False, data, asked.unlabelled)
+    of_dev, gain_on_dev = judged(asked.out, asked.seeds, parts.dev)
     met = tell("dev", of_dev, gain_on_dev)
     if not asked.test:
         return 0 if met else 1
@@ -192,6 +228,7 @@ def main() -> int:
         "set": "kaggle", "row": f"{ROW}, taught", "config": tree, "config_sha256": digest(tree),
         "stamp": stamp(ROW, "python benches/models/distill.py --test", before, taught=True),
         "data": fingerprints("kaggle", data), "members": list(MEMBERS), "bar": BAR,
+        "unlabelled": UNLABELLED,
         "scores": {"dev": of_dev, "sealed": of_sealed},
         "gain": {"dev": asdict(gain_on_dev), "sealed": asdict(gain)},
     })  # fmt: skip

@@ -105,11 +105,18 @@ class Tables:
         return parts["train"], parts[name]
 
     @classmethod
-    def of(cls, train: Table, valid: Table | None = None, test: Table | None = None) -> "Tables":
-        """Returns tables that are there already, as parts of a benchmark are."""
+    def of(
+        cls,
+        train: Table,
+        valid: Table | None = None,
+        test: Table | None = None,
+        labels: Labels | None = None,
+    ) -> "Tables":
+        """Returns tables that are there already, as parts of a benchmark are; `labels` as for the class."""
         made = cls.__new__(cls)
         made.notes, made.train, made.valid, made.test = [], train, valid, test
-        made.labels, made._blank = Labels.from_values(train.labelled()), "error"
+        made._blank = "error" if labels is None else "keep"
+        made.labels = Labels.from_values(train.labelled()) if labels is None else labels
         for table in (valid, test):
             if table is not None:
                 made._known(table)
