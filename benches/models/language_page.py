@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import lengths
+import pretrained_page
+from markdown import MET, MISSED, from_what, missing, table
 from result import RESULTS, read
 
 Result = dict[str, Any]
-MET, MISSED = "met", "missed"
 FIRST = "after the same without --test: an hour of one core"
 
 
@@ -22,26 +23,9 @@ def part(folder: Path = RESULTS) -> str:
         ("Time and memory against the length of a text", growth(folder / "growth.jsonl")),
         ("Style transfer", style(folder / "style.json")),
         ("Alignment", alignment(folder / "alignment.json")),
+        ("Pre-training, then fine-tuning", pretrained_page.part(folder)),
     ]
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in sections)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    align = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, align, *rows])
-
-
-def missing(command: str, about: str) -> str:
-    return f"Not measured; type `{command}` ({about})."
-
-
-def from_what(result: Result) -> str:
-    """Says when, by which commit and how busy the machine was."""
-    loads = " and ".join("unknown" if value is None else f"{value:.1f}" for value in result["load"])
-    return (
-        f"{result['date']}, commit {result['git'][:9]}, torch {result['versions']['torch']}, load {loads}: "
-        f"`{result['command']}`."
-    )
 
 
 def training_speed(path: Path) -> str:

@@ -53,10 +53,22 @@ def aligned(config: AlignConfig, run: Path, stop: Stop, **told: Any) -> About | 
     )  # fmt: skip
 
 
+def cpu_seconds(run: Path) -> float:
+    """Returns the processor time of all calls that worked on a run, those that were killed left out."""
+    path = _beside(run)
+    return float(path.read_text("utf-8")) if path.is_file() else 0.0
+
+
+def _beside(run: Path) -> Path:
+    return run.with_name(f"{run.name}.cpu-seconds")
+
+
 def _step(run: Path, stop: Stop, begin: Callable[[], About], go_on: Callable[[], About]) -> About | None:
     if finished(run):
         return read_json(run / "run.json")
     if stop():
         return None
+    before = time.process_time()
     about = go_on() if (run / "config.toml").is_file() else begin()
+    _beside(run).write_text(f"{cpu_seconds(run) + time.process_time() - before:.1f}\n", "utf-8")
     return None if about["fit"]["stop"] == "stopped" else about

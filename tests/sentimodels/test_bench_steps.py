@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 import torch
 
 import labelled_reviews
+import shared_data
 from sentimodels.config import LanguageConfig
+from sentimodels.data import Table
 from sentimodels.runs.config import resolve
 from sentimodels.runs.language import resolve_language
 
@@ -97,3 +100,56 @@ def test_alignment_stops_anywhere_and_goes_on(
     assert 3 <= len(said) < 12
     assert "met: " in said[-1] or "missed: " in said[-1]
     assert (tmp_path / "ppo" / "samples.jsonl").is_file()
+
+
+def test_pre_training_and_fine_tuning_stop_and_go_on(
+    bench: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The small version of `bert.py`, of one model on one set, from the corpus to the page."""
+    shared_data.folder()
+    bert = bench("bert")
+    call = ["bert.py", "kaggle:gpt", "--small", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*call, "--seconds", "0"])
+    bert.main()
+    assert bert.AGAIN in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", call)
+    bert.main()
+    page = capsys.readouterr().out
+    for line in ("| gpt, next token | ", "points over the same model from nothing", "Not measured; type"):
+        assert line in page
+    result = json.loads((tmp_path / "pretrained-kaggle.json").read_text("utf-8"))
+    assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
+    assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
+    # The same shape, tokenizer and settings, but for where the weights start.
+    tree, other = (result["config"][kind] for kind in ("gpt", "gpt, next token"))
+    assert other["train"].pop("init_from") == str(tmp_path / "bases" / "next-token")
+    assert tree["data"].pop("tokenizer") == str(tmp_path / "bases" / "next-token" / "tokenizer.json")
+    assert [tree[name] for name in ("model", "data", "task")] == [
+        other[name] for name in ("model", "data", "task")
+    ]
+    assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
+    monkeypatch.setattr(sys, "argv", [*call, "--list"])
+    bert.main()
+    assert "kaggle:gpt, next token: 3 of 3 runs are there" in capsys.readouterr().out
+
+
+def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
+    """A text that stands on two sides is left out of the corpus."""
+    bert = bench("bert")
+
+    def table(texts: list[str], groups: list[str] | None = None) -> Table:
+        return Table(texts, ["0"] * len(texts), groups, None, Path("memory"), "")
+
+    parts_of = bert.Parts
+    made = bert.Bench(tmp_path, lambda: False)
+    parts = {
+        "imdb": parts_of(table(["A  film", "a plot", "alone"]), table(["a FILM"]), lambda: table(["A Plot"])),
+        "kaggle": parts_of(table(["long phrase", "long"], ["1", "1"]), table(["x"]), lambda: table(["y"])),
+    }
+    made.parts = parts.__getitem__
+    assert [json.loads(line)["text"] for line in made.corpus.read_text("utf-8").splitlines()] == [
+        "alone", "long phrase",
+    ]  # fmt: skip

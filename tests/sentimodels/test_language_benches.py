@@ -40,6 +40,26 @@ ALIGNMENT = {
     "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
     "bars": {"reward up": False, "KL": True},
 }
+SHOWN = ("bert", "bert, masked", "gpt, next token")
+JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
+LESS = {"value": 0.005, "low": -0.0025, "high": 0.0125, "seeds": 2}
+SEEN = [{"accuracy": 0.61, "macro_f1": 0.5}, {"accuracy": 0.63, "macro_f1": 0.4}]
+PART = {
+    "scores": dict.fromkeys(SHOWN, SEEN),
+    "intervals": dict.fromkeys(SHOWN, JOINT),
+    "gain": {"bert, masked": JOINT, "gpt, next token": LESS},
+}
+PRETRAINED: dict[str, Any] = {
+    "set": "kaggle", "bar": 0.01, "dev": PART, "sealed": PART, "commonest_label": 0.5,
+    "rates": dict.fromkeys(SHOWN, 1e-3), "parameters": dict.fromkeys(SHOWN, 1000),
+    "cpu_seconds": {kind: [61.0, 60.0] for kind in SHOWN},
+    "beside": {"bert": [dict.fromkeys(("kaggle", "sst5", "sst2"), one) for one in SEEN]},
+    "bases": {"masked-next-sentence": {"parameters": 1100, "tokens": 2_000_000, "cpu_seconds": 1800.0,
+              "valid": {"loss": 6.0, "masked_loss": 5.5, "next_sentence": 0.625}}},
+    "lengths": {"texts": 10, "up_to": [64, 128], "shares": [0.5, 0.25, 0.25], "texts_per_second": 9000.0,
+                "quantiles": {"0.5": 60, "1": 2000}},
+    "submission": None,
+}  # fmt: skip
 GROWTH = [
     {"name": name, "length": length, "seconds": seconds, "bytes": used, "parameters": 1000, "torch": "2",
      "load": [1.0, 2.0], "commit": "0" * 40, "date": "2000-01-01 00:00"}
@@ -91,11 +111,15 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 5
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 7
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
-    files = {"training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT}
+    files = {
+        "training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
+        "pretrained-kaggle": PRETRAINED,
+        "pretrained-imdb": {**PRETRAINED, "set": "imdb", "submission": "best"},
+    }  # fmt: skip
     for name, result in files.items():
         content = {"format": "sentimodels.evidence/1", **OCCASION, **result}
         (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
@@ -111,6 +135,14 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 |  |",
         "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | 1.500 ± 0.250 |",
         "| kl | - | 9.250 |",
+        "| bert | 1,000 | 0.001 | 2 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.0050 to 0.0200 "
+        "| 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 60 |",
+        "| bert, masked | +1.25 (+0.50 to +2.00) | +1.25 (+0.50 to +2.00) | met |",
+        "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) | missed |",
+        "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) |",
+        "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
+        "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
+        "The submission `Id,Category` is of `best`.",
         "Mean reward up by 1.490 deviations of the start. Bars: reward up: missed; KL: met.",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):
