@@ -19,6 +19,7 @@ def part(folder: Path = RESULTS) -> str:
     """Returns the sections, each with a heading of its own."""
     sections = [
         ("Speed of pre-training", training_speed(folder / "training_speed.json")),
+        ("Speed of pre-training on a GPU", gpu_speed(folder / "gpu_speed.json")),
         ("Speed of generation", generation(folder / "generation.json")),
         ("Time and memory against the length of a text", growth(folder / "growth.jsonl")),
         ("Style transfer", style(folder / "style.json")),
@@ -42,6 +43,22 @@ def training_speed(path: Path) -> str:
         rows.append([name, *shown, word])
     head = ["256 wide, 8 heads, 4 layers, rows of 256", "parameters", "tokens/s", "ours, times", "bar"]
     return f"{table(head, rows)}\n\n{result['threads']} thread(s). {from_what(result)}"
+
+
+def gpu_speed(path: Path) -> str:
+    if not path.is_file():
+        return missing("python benches/models/gpu.py --write", "minutes of one GPU")
+    result = read(path)
+    reached = result["tokens_per_second"]
+    word = "-" if result["of"] not in result["device"] else MET if reached >= result["bar"] else MISSED
+    head = [
+        "one GPU, bfloat16, compiled", "parameters", "context", "tokens/s", "MFU",
+        f"at least {result['bar']:,} on one {result['of']}",
+    ]  # fmt: skip
+    share = f"{100 * result['mfu']:.1f} %" if "mfu" in result else "-"
+    row = [result["device"], f"{result['parameters']:,}", f"{result['context']:,}", f"{reached:,.0f}", share]
+    said = f" MFU is {result['formula']}, of a peak of {result['peak']:.3g}." if "mfu" in result else ""
+    return f"{table(head, [[*row, word]])}\n\n{from_what(result)}{said}"
 
 
 def generation(path: Path) -> str:

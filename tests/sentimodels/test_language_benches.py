@@ -22,6 +22,10 @@ SPEED = {
     },
     "bars": {"plain torch": 1.3, "transformers GPT-2": 1.0}, "threads": 1,
 }  # fmt: skip
+GPU = {
+    "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
+    "mfu": 0.275, "formula": "6 N a token", "peak": 989e12, "bar": 350_000, "of": "H200",
+}  # fmt: skip
 GENERATION = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
                        "against_transformers": 1.0, "threads": 1, **OCCASION}},
@@ -101,6 +105,23 @@ def test_time_and_memory_against_length(
     assert max(sizes) < 1.1 * min(sizes)
 
 
+def test_the_benchmark_of_a_gpu_runs_small_on_any_device(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpu = importlib.import_module("gpu")
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--small"])
+    gpu.main()
+    said = capsys.readouterr().out
+    assert "vocabulary: 600\n" in said
+    assert "step 6: " in said
+    assert "the bar is of one H200; this is another device" in said
+    monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert "no GPU here; --small tries" in capsys.readouterr().err
+
+
 def test_where_kinds_cross(bench: Any) -> None:
     points = {(one["name"], one["length"]): one for one in GROWTH}
     crossing = bench.lengths.crossing
@@ -111,13 +132,13 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 7
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 8
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     files = {
         "training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
-        "pretrained-kaggle": PRETRAINED,
+        "pretrained-kaggle": PRETRAINED, "gpu_speed": GPU,
         "pretrained-imdb": {**PRETRAINED, "set": "imdb", "submission": "best"},
     }  # fmt: skip
     for name, result in files.items():
@@ -129,6 +150,8 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     for line in (
         "| plain torch | 12 | 100 | 1.30 | at least 1.3: met |",
         "| transformers GPT-2 | 12 | 131 | 0.99 | at least 1: missed |",
+        "| NVIDIA H200 | 123,500,000 | 1,024 | 351,234 | 27.5 % | met |",
+        "MFU is 6 N a token, of a peak of 9.89e+14.",
         "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
         "| 128 | 1.000 s | 1.500 s, 3 MB | - |",
         "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
