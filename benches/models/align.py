@@ -1,8 +1,9 @@
 """PPO on openings of IMDB reviews: what reward is won, how far the policy goes, and what it repeats.
 
-    python benches/models/align.py --out runs/align             # half an hour on one core; judged on dev
-    python benches/models/align.py --out runs/align --again     # aligns again, from the same base
-    python benches/models/align.py --out runs/align --test      # once, when nothing is left to choose
+    python benches/models/align.py --out runs/align               # half an hour on one core; judged on dev
+    python benches/models/align.py --out runs/align --seconds 150 # stops there; type it again to go on
+    python benches/models/align.py --out runs/align --again       # aligns anew, from the same base
+    python benches/models/align.py --out runs/align --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` classifier trained on the
 same ones; openings to train on are theirs as well. A tenth of the training reviews, which neither has
@@ -15,18 +16,17 @@ import argparse
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
 from result import RESULTS, ROOT, digest, load, occasion, write
+from steps import AGAIN, after, aligned, pretrained, trained
 
 from sentimodels.alignment.judge import compare, judge, samples_of
 from sentimodels.alignment.openings import divide, encode, read_openings
 from sentimodels.alignment.reward import load_reward
 from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.run import align
 from sentimodels.alignment.seen import Seen
 from sentimodels.alignment.settings import load_alignment_config, resolve_alignment
 from sentimodels.data.readers import read_table
@@ -35,11 +35,9 @@ from sentimodels.data.writers import write_table
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.generate import Limits
 from sentimodels.lm.model import CausalModel
-from sentimodels.lm.pretrain import pretrain
 from sentimodels.lm.special import known_end
 from sentimodels.runs.config import resolve, set_value
 from sentimodels.runs.language import resolve_language
-from sentimodels.runs.run import train
 
 TARGET = RESULTS / "alignment.json"
 # The bars of the project: deviations of the start, nats, share of the start.
@@ -70,25 +68,30 @@ def said(record: dict[str, Any]) -> None:
         print(f"step {record['step']}, {record['seconds']:.0f} s: loss {record['val_loss']:.4f}", flush=True)
 
 
-def prepare(folder: Path, asked: argparse.Namespace) -> None:
-    """Trains base and reward, where they are not there yet."""
+def prepare(folder: Path, asked: argparse.Namespace) -> bool:
+    """Trains base and reward as far as the time goes; returns whether both have finished."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "test.csv").is_file():
         parts(folder)
     reviews = folder / "train.csv"
-    if not (folder / "base").is_dir():
-        tree = {
-            "arch": "gpt", "preset": asked.preset,
-            "data": {"corpus": [str(reviews)], "format": "csv:text", "context": 128, "vocab_size": 4000},
-            "optim": {"name": "muon", "lr": 2e-3},
-            "train": {"epochs": asked.epochs, "threads": asked.threads},
-        }  # fmt: skip
-        about = pretrain(resolve_language(tree), folder / "base", on_record=said, on_note=print)
-        print(json.dumps({"base": about["valid"], "seconds": about["seconds"]}, indent=1), flush=True)
-    if not (folder / "reward").is_dir():
-        tree = {"arch": "bow", "data": {"train": str(reviews)}, "train": {"threads": asked.threads}}
-        about = train(resolve(tree), folder / "reward", on_note=print)
-        print(json.dumps({"reward": about.get("test", about["valid"])["accuracy"]}), flush=True)
+    tree: dict[str, Any] = {
+        "arch": "gpt", "preset": asked.preset,
+        "data": {"corpus": [str(reviews)], "format": "csv:text", "context": 128, "vocab_size": 4000},
+        "optim": {"name": "muon", "lr": 2e-3},
+        "train": {"epochs": asked.epochs, "threads": asked.threads, "save_every": 100},
+    }  # fmt: skip
+    base = pretrained(resolve_language(tree), folder / "base", asked.stop, on_record=said, on_note=print)
+    if base is None:
+        return False
+    print(json.dumps({"base": base["valid"], "seconds": base["seconds"]}, indent=1), flush=True)
+    bag: dict[str, Any] = {
+        "arch": "bow", "data": {"train": str(reviews)}, "train": {"threads": asked.threads}
+    }  # fmt: skip
+    reward = trained(resolve(bag), folder / "reward", asked.stop, on_note=print)
+    if reward is None:
+        return False
+    print(json.dumps({"reward": (reward.get("test") or reward["valid"])["accuracy"]}), flush=True)
+    return True
 
 
 def configured(folder: Path, asked: argparse.Namespace) -> Any:
@@ -165,10 +168,12 @@ def main() -> None:
     parser.add_argument("--preset", default="nano", help="size of the base")
     parser.add_argument("--epochs", type=int, default=2, help="of the base")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     for name in ("again", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
+    asked.stop = after(asked.seconds)
     before, run = load(), asked.out / asked.name
     torch.set_num_threads(asked.threads)
     if asked.test:
@@ -187,13 +192,16 @@ def main() -> None:
             **occasion(command, before),
         })  # fmt: skip
         return
-    prepare(asked.out, asked)
     if asked.again:
         shutil.rmtree(run, ignore_errors=True)
-    began = time.perf_counter()
-    about = align(configured(asked.out, asked), run, on_record=said, on_note=print)
-    tell(about["alignment"])
-    print(f"{time.perf_counter() - began:.0f} s of alignment")
+    done = None
+    if prepare(asked.out, asked):
+        done = aligned(configured(asked.out, asked), run, asked.stop, on_record=said, on_note=print)
+    if done is None:
+        print(AGAIN)
+        return
+    tell(done["alignment"])
+    print(f"{done['seconds']['fit']:.0f} s of alignment")
 
 
 if __name__ == "__main__":

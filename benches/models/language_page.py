@@ -8,52 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import lengths
+import pretrained_page
+from markdown import MET, MISSED, from_what, missing, table
 from result import RESULTS, read
 
 Result = dict[str, Any]
-MET, MISSED = "met", "missed"
 NEEDS = "minutes; needs transformers"
 FIRST = "after the same without --test: an hour of one core"
 
 
 def part(folder: Path = RESULTS) -> str:
     """Returns the sections, each with a heading of its own."""
-    sections: list[tuple[str, Path, Callable[[Result], str], str, str]] = [
-        (
-            "Speed of pre-training",
-            folder / "training_speed.json",
-            training_speed,
-            "pretrain.py --write",
-            NEEDS,
-        ),
-        ("Speed of generation", folder / "generation.json", generation, "generate.py --write", NEEDS),
-        ("Style transfer", folder / "style.json", style, "style.py --test", FIRST),
-        ("Alignment", folder / "alignment.json", alignment, "align.py --test", FIRST),
+    sections: list[tuple[str, str, Callable[[Result], str], str, str]] = [
+        ("Speed of pre-training", "training_speed", training_speed, "pretrain.py --write", NEEDS),
+        ("Speed of pre-training on a GPU", "gpu_speed", gpu_speed, "gpu.py --write", "minutes of one GPU"),
+        ("Speed of generation", "generation", generation, "generate.py --write", NEEDS),
+        ("Style transfer", "style", style, "style.py --test", FIRST),
+        ("Alignment", "alignment", alignment, "align.py --test", FIRST),
     ]
-    texts = [
-        (title, section(read(path)) if path.is_file() else missing(f"python benches/models/{script}", about))
-        for title, path, section, script, about in sections
-    ]
-    texts.insert(2, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
+    texts = []
+    for title, name, section, script, about in sections:
+        path = folder / f"{name}.json"
+        made = section(read(path)) if path.is_file() else missing(f"python benches/models/{script}", about)
+        texts.append((title, made))
+    texts.insert(3, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
+    texts.append(("Pre-training, then fine-tuning", pretrained_page.part(folder)))
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in texts)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    align = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, align, *rows])
-
-
-def missing(command: str, about: str) -> str:
-    return f"Not measured; type `{command}` ({about})."
-
-
-def from_what(result: Result) -> str:
-    """Says when, by which commit and how busy the machine was."""
-    loads = " and ".join("unknown" if value is None else f"{value:.1f}" for value in result["load"])
-    return (
-        f"{result['date']}, commit {result['git'][:9]}, torch {result['versions']['torch']}, load {loads}: "
-        f"`{result['command']}`."
-    )
 
 
 def training_speed(result: Result) -> str:
@@ -67,6 +47,19 @@ def training_speed(result: Result) -> str:
         rows.append([name, *shown, word])
     head = ["256 wide, 8 heads, 4 layers, rows of 256", "parameters", "tokens/s", "ours, times", "bar"]
     return f"{table(head, rows)}\n\n{result['threads']} thread(s). {from_what(result)}"
+
+
+def gpu_speed(result: Result) -> str:
+    reached = result["tokens_per_second"]
+    word = "-" if result["of"] not in result["device"] else MET if reached >= result["bar"] else MISSED
+    head = [
+        "one GPU, bfloat16, compiled", "parameters", "context", "tokens/s", "MFU",
+        f"at least {result['bar']:,} on one {result['of']}",
+    ]  # fmt: skip
+    share = f"{100 * result['mfu']:.1f} %" if "mfu" in result else "-"
+    row = [result["device"], f"{result['parameters']:,}", f"{result['context']:,}", f"{reached:,.0f}", share]
+    said = f" MFU is {result['formula']}, of a peak of {result['peak']:.3g}." if "mfu" in result else ""
+    return f"{table(head, [[*row, word]])}\n\n{from_what(result)}{said}"
 
 
 def generation(result: Result) -> str:

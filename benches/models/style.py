@@ -15,7 +15,6 @@ import json
 import lzma
 import os
 import re
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 from result import RESULTS, ROOT, digest, load, occasion, write
+from steps import AGAIN, after, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.runs.directory import finished
 from sentimodels.runs.language import resolve_language
 
 TARGET = RESULTS / "style.json"
@@ -82,17 +80,12 @@ def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: ar
         ("base", "plays", plays, base),
         ("tuned", "sonnets", parts["train"], tuned),
     ):
-        run = folder / name
-        if finished(run):
-            continue
-        if (run / "config.toml").is_file():
-            about = resume_pretraining(run, should_stop=asked.stop)
-        else:
+        if not (folder / f"{corpus}.jsonl").is_file():
             write_texts(folder / f"{corpus}.jsonl", texts)
-            about = pretrain(resolve_language(tree), run, should_stop=asked.stop)
-        print(name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)
-        if about["fit"]["stop"] == "stopped":
+        about = pretrained(resolve_language(tree), folder / name, asked.stop)
+        if about is None:
             return False
+        print(name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)
     return True
 
 
@@ -155,8 +148,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--test", action="store_true")
     asked = parser.parse_args()
-    until = float("inf") if asked.seconds is None else time.monotonic() + asked.seconds
-    asked.stop = lambda: time.monotonic() > until
+    asked.stop = after(asked.seconds)
     before = load()
     torch.set_num_threads(asked.threads)
     parts = parted(sonnets_of(text_of("shakespeare-sonnets")))
@@ -167,7 +159,7 @@ def main() -> None:
     if train(asked.out, parts, plays, asked):
         made = continued(asked.out, parts["test" if asked.test else "dev"], asked)
     if made is None:
-        print("stopped; type the command again to go on")
+        print(AGAIN)
         return
     found = compared(made, [*parts["train"], *plays])
     print(json.dumps(found, indent=1, ensure_ascii=False))

@@ -299,7 +299,7 @@ class LanguageModel:
             return self._module
         raise ConfigError(
             f"{self.config.arch} reads both ways, so it cannot {verb} from left to right: "
-            "take a gpt, mamba or lstm of senti pretrain; embed works"
+            "take a gpt, linear, mamba or lstm of senti pretrain; embed works"
         )
 
     def _ahead(self, *, begin: bool) -> list[int]:

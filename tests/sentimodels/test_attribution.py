@@ -41,7 +41,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in ARCHITECTURES},
     "bpe": ("gpt", SUBWORDS),
     "cls": ("encoder", {**SUBWORDS, "model": {"pooling": "cls", "positions": "rotary"}}),
-    "linear": ("encoder", {"model": {"attention": "linear-elu", "pooling": "attention"}}),
+    "linear encoder": ("encoder", {"model": {"attention": "linear-elu", "pooling": "attention"}}),
     "sublinear": ("tfidf", {"model": {"sublinear_tf": True, "char_ngrams": [3, 4]}}),
     "set": ("nb", {"model": {"unit_length": False, "ends": True, "ngram_range": [1, 3]}}),
     "words": ("bow", {"model": {"char_ngrams": [0, 0]}}),

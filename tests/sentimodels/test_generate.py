@@ -29,7 +29,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "rotary": ("gpt", {"positions": "rotary", "n_kv_heads": 2, "norm_order": "pre"}),
     "alibi": ("gpt", {"positions": "alibi"}),
     "sinusoidal": ("gpt", {"positions": "sinusoidal"}),
-    "linear": ("gpt", {"attention": "linear-elu", "positions": "rotary"}),
+    "linear": ("linear", {"positions": "rotary"}),
     "linear-softmax": ("gpt", {"attention": "linear-softmax", "positions": "none"}),
     "bert": ("bert", {}),
     "mamba": ("mamba", ONE_WAY),

@@ -22,6 +22,10 @@ SPEED = {
     },
     "bars": {"plain torch": 1.3, "transformers GPT-2": 1.0}, "threads": 1,
 }  # fmt: skip
+GPU = {
+    "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
+    "mfu": 0.275, "formula": "6 N a token", "peak": 989e12, "bar": 350_000, "of": "H200",
+}  # fmt: skip
 GENERATION = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
                        "against_transformers": 1.0, "threads": 1, **OCCASION}},
@@ -40,6 +44,26 @@ ALIGNMENT = {
     "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
     "bars": {"reward up": False, "KL": True},
 }
+SHOWN = ("bert", "bert, masked", "gpt, next token")
+JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
+LESS = {"value": 0.005, "low": -0.0025, "high": 0.0125, "seeds": 2}
+SEEN = [{"accuracy": 0.61, "macro_f1": 0.5}, {"accuracy": 0.63, "macro_f1": 0.4}]
+PART = {
+    "scores": dict.fromkeys(SHOWN, SEEN),
+    "intervals": dict.fromkeys(SHOWN, JOINT),
+    "gain": {"bert, masked": JOINT, "gpt, next token": LESS},
+}
+PRETRAINED: dict[str, Any] = {
+    "set": "kaggle", "bar": 0.01, "dev": PART, "sealed": PART, "commonest_label": 0.5,
+    "rates": dict.fromkeys(SHOWN, 1e-3), "parameters": dict.fromkeys(SHOWN, 1000),
+    "cpu_seconds": {kind: [61.0, 60.0] for kind in SHOWN},
+    "beside": {"bert": [dict.fromkeys(("kaggle", "sst5", "sst2"), one) for one in SEEN]},
+    "bases": {"masked-next-sentence": {"parameters": 1100, "tokens": 2_000_000, "cpu_seconds": 1800.0,
+              "valid": {"loss": 6.0, "masked_loss": 5.5, "next_sentence": 0.625}}},
+    "lengths": {"texts": 10, "up_to": [64, 128], "shares": [0.5, 0.25, 0.25], "texts_per_second": 9000.0,
+                "quantiles": {"0.5": 60, "1": 2000}},
+    "submission": None,
+}  # fmt: skip
 GROWTH = [
     {"name": name, "length": length, "seconds": seconds, "bytes": used, "parameters": 1000, "torch": "2",
      "load": [1.0, 2.0], "commit": "0" * 40, "date": "2000-01-01 00:00"}
@@ -81,6 +105,23 @@ def test_time_and_memory_against_length(
     assert max(sizes) < 1.1 * min(sizes)
 
 
+def test_the_benchmark_of_a_gpu_runs_small_on_any_device(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpu = importlib.import_module("gpu")
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--small"])
+    gpu.main()
+    said = capsys.readouterr().out
+    assert "vocabulary: 600\n" in said
+    assert "step 6: " in said
+    assert "the bar is of one H200; this is another device" in said
+    monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert "no GPU here; --small tries" in capsys.readouterr().err
+
+
 def test_where_kinds_cross(bench: Any) -> None:
     points = {(one["name"], one["length"]): one for one in GROWTH}
     crossing = bench.lengths.crossing
@@ -91,11 +132,15 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 5
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 8
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
-    files = {"training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT}
+    files = {
+        "training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
+        "pretrained-kaggle": PRETRAINED, "gpu_speed": GPU,
+        "pretrained-imdb": {**PRETRAINED, "set": "imdb", "submission": "best"},
+    }  # fmt: skip
     for name, result in files.items():
         content = {"format": "sentimodels.evidence/1", **OCCASION, **result}
         (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
@@ -105,12 +150,22 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     for line in (
         "| plain torch | 12 | 100 | 1.30 | at least 1.3: met |",
         "| transformers GPT-2 | 12 | 131 | 0.99 | at least 1: missed |",
+        "| NVIDIA H200 | 123,500,000 | 1,024 | 351,234 | 27.5 % | met |",
+        "MFU is 6 N a token, of a peak of 9.89e+14.",
         "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
         "| 128 | 1.000 s | 1.500 s, 3 MB | - |",
         "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
         "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 |  |",
         "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | 1.500 ± 0.250 |",
         "| kl | - | 9.250 |",
+        "| bert | 1,000 | 0.001 | 2 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.0050 to 0.0200 "
+        "| 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 60 |",
+        "| bert, masked | +1.25 (+0.50 to +2.00) | +1.25 (+0.50 to +2.00) | met |",
+        "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) | missed |",
+        "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) |",
+        "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
+        "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
+        "The submission `Id,Category` is of `best`.",
         "Mean reward up by 1.490 deviations of the start. Bars: reward up: missed; KL: met.",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):

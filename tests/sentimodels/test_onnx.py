@@ -40,7 +40,7 @@ MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "words": ("cnn", {"model": {"pooling": "attention"}}),
     "bert": ("bert", {"model": {"pooling": "cls"}, "data": {"tokenizer_model": "wordpiece"}}),
     "encoder": ("encoder", {"model": {"attention": "plain", "head": "mlp", "positions": "alibi"}}),
-    "linear": ("encoder", {"model": {"attention": "linear-elu", "positions": "rotary"}}),
+    "linear": ("linear", {"model": {"positions": "rotary"}}),
     "causal": ("gpt", {"model": {"causal": True, "pooling": "last", "n_kv_heads": 1, "positions": "rotary"}}),
     "sinusoidal": ("encoder", {"model": {"positions": "sinusoidal", "norm_order": "pre"}}),
 }
@@ -50,7 +50,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("nb", {}, "arch nb: ONNX cannot hold it"),
     ("mamba", {}, "arch mamba: ONNX cannot hold it: its scan is cut into pieces"),
     ("encoder", {"model": {"attention": "nystrom"}}, "model.attention 'nystrom'"),
-    ("gpt", {"model": {"attention": "linear-elu", "causal": True, "pooling": "last"}}, "'linear-elu'"),
+    ("linear", {"model": {"causal": True, "pooling": "last"}}, "'linear-elu'"),
     ("gru", {"data": {"long": "windows"}}, "data.long 'windows'"),
 ]
 TEXTS = ["", "great", "a zork, qwrty film", "日本 great 👍🏽", *(text for text, _ in rows(40, seed=5))]

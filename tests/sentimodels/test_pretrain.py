@@ -32,6 +32,7 @@ from sentitok import train_bpe, train_wordpiece
 SMALL = {"d_model": 16, "n_layers": 2}
 MODELS: dict[str, dict[str, Any]] = {
     "gpt": {**SMALL, "n_heads": 2},
+    "linear": {**SMALL, "n_heads": 2},
     "bert": {**SMALL, "n_heads": 2, "dropout": 0.1},
     "encoder": {**SMALL, "n_heads": 2},
     "mamba": {**SMALL, "d_head": 8},
@@ -81,7 +82,7 @@ def config_of(corpus: Path, arch: str = "gpt", **sections: dict[str, Any]) -> La
     ("arch", "sections"),
     [
         ("gpt", {}),
-        ("gpt", {"optim": {"name": "muon"}, "model": {"attention": "linear-elu", "positions": "learned"}}),
+        ("linear", {"optim": {"name": "muon"}, "model": {"positions": "learned"}}),
         ("mamba", {"task": {"tied": False}}),
         ("lstm", {"task": {"tied": True}}),
         ("encoder", {"optim": {"schedule": "linear"}}),

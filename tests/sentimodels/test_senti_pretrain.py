@@ -109,7 +109,11 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         (["books.txt", "-o", "lm/more"], "lm/more: holds a run already"),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
         (["books.txt", "--set", "task.rate=0.5"], "task.rate: unknown key"),
-        (["books.txt", "--init", "lm/mamba", "--set", "model.d_model=20"], "none of its tensors fits"),
+        (["books.txt", "--init", "lm/more", "--set", "model.d_model=20"], "none of its tensors fits"),
+        (
+            ["books.txt", "--init", "lm/more", "--preset", "micro"],
+            "preset 'micro': the run that train.init_from",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_on_one_line(args: list[str], said: str, folder: Path) -> None:
@@ -120,7 +124,7 @@ def test_what_cannot_be_is_said_on_one_line(args: list[str], said: str, folder: 
     assert done.code == 2
     assert said in done.err
     assert done.err.strip().splitlines()[-1].startswith("senti: ")
-    shutil.rmtree(folder / "refused", ignore_errors=True)
+    assert not (folder / "refused").exists()
 
 
 def test_held_out_sentences_are_refused(folder: Path) -> None:
@@ -246,6 +250,26 @@ def resolve_of(run: Path) -> dict[str, object]:
     from sentimodels.runs.language import load_language_config
 
     return load_language_config(run).model.model_dump()
+
+
+def test_a_language_model_goes_on_from_another(folder: Path) -> None:
+    """Nothing of the base need be said again; what is said goes above."""
+    args = ["books.txt", "--init", "lm/few", "--steps", "1", "--threads", "1"]
+    done = senti("pretrain", *args, "-o", "lm-on/same", cwd=folder)
+    assert done.code == 0, done.err
+    before, after = (resolve_of(folder / run) for run in ("lm/few", "lm-on/same"))
+    assert after == before
+    n_tensors = len(load_file(folder / "lm/few/model.safetensors"))
+    assert f"{n_tensors} of {n_tensors} tensors are where the model starts" in done.err
+    assert _fingerprint(folder / "lm-on/same") == _fingerprint(folder / "lm/few")
+    shorter = senti("pretrain", *args, "--context", "16", "-o", "lm-on/shorter", cwd=folder)
+    assert shorter.code == 0, shorter.err
+    assert json.loads((folder / "lm-on/shorter/run.json").read_text())["context"] == 16
+    other = senti("pretrain", *args, *SMALL, "--arch", "bert", "-o", "lm-on/other", cwd=folder)
+    assert "lm/few: not used: " in other.err
+    small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
+    assert small.code == 2
+    assert "has the size 'nano', and its weights fit no other; leave out --preset" in small.err
 
 
 def test_what_is_given_goes_above_the_base(folder: Path) -> None:

@@ -133,8 +133,8 @@ def _loaded(config: AlignConfig) -> LoadedModel:
     loaded = load_language_model(Path(config.base))
     if not isinstance(loaded.module, CausalModel):
         raise ConfigError(
-            f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, mamba "
-            "or lstm of senti pretrain"
+            f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, "
+            "linear, mamba or lstm of senti pretrain"
         )
     return loaded
 

@@ -64,6 +64,7 @@ def pretrain(
     """
     from ..lm.plan import plan
     from ..runs.language import resolve_language
+    from ..runs.start import as_grown
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
@@ -71,7 +72,7 @@ def pretrain(
         _run(output, resume, None)
         return
     flags = tree_of({**given, "data__corpus": corpus})
-    resolved = resolve_language(*trees(config, set_ or [], flags))
+    resolved = resolve_language(*as_grown(*trees(config, set_ or [], flags)))
     if dry_run:
         dry_run_of(output, lambda: plan(resolved))
         return

@@ -217,7 +217,7 @@ class LanguageConfig(Written):
 
     arch: str = Field(
         default="gpt",
-        description="Architecture: gpt, mamba, bert, encoder, lstm, ...; senti archs lists them.",
+        description="Architecture: gpt, linear, mamba, bert, encoder, lstm, ...; senti archs lists them.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(

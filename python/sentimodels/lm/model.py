@@ -106,7 +106,7 @@ def build_language_model(config: LanguageConfig, vocab_size: int) -> LanguageMod
     if kind == "next-token" and not backbone.causal:
         raise ConfigError(
             f"{config.arch} reads tokens to come, so it cannot learn to predict them; "
-            "take gpt, mamba or lstm, or task masked"
+            "take gpt, linear, mamba or lstm, or task masked"
         )
     if kind == "masked" and backbone.causal:
         raise ConfigError(f"{config.arch} sees what is before a token only; take bert or encoder")

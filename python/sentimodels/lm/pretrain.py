@@ -85,6 +85,8 @@ def pretrain(
             _refuse_impossible(config, processes.world)
             with _nothing_left(out):
                 tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
+                if config.train.init_from is not None:  # weights that do not fit leave no run behind
+                    start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
                 sources = open_corpus(out / TOKENS).facts.sources
             begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
@@ -161,7 +163,7 @@ class _together:  # noqa: N801  # 2026-11-23: used as a block
 
 @contextmanager
 def _nothing_left(out: Path) -> Iterator[None]:
-    """Removes what a corpus that cannot be used has left of a run that never began."""
+    """Removes what a corpus or weights that cannot be used have left of a run that never began."""
     try:
         yield
     except BaseException:

@@ -25,6 +25,7 @@ from .cnn import Cnn, CnnConfig
 from .encoder import Encoder, EncoderConfig
 from .gpt import Gpt, GptConfig
 from .hf import PREFIX, Hf, HfConfig
+from .linear import Linear, LinearConfig
 from .mamba import Mamba, MambaConfig
 from .nb import NaiveBayes, NaiveBayesConfig
 from .rnn import GruConfig, LstmConfig, RecurrentNetwork, RnnConfig
@@ -119,6 +120,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "encoder": Architecture(EncoderConfig, Encoder, "transformer encoder", _TRANSFORMER),
     "bert": Architecture(BertConfig, Bert, "BERT: segments, post-norm, GELU", _BERT),
     "gpt": Architecture(GptConfig, Gpt, "GPT: RMSNorm, SwiGLU, no biases", _TRANSFORMER),
+    "linear": Architecture(LinearConfig, Linear, "GPT with linear attention", _TRANSFORMER),
     "mamba": Architecture(MambaConfig, Mamba, "selective state space, two-way", _MAMBA),
 }
 # Any model in a folder, `hf:PATH`.

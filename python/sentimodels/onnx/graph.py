@@ -26,7 +26,7 @@ from ..models.sequence_classifier import SequenceClassifier
 
 __all__ = ["portable", "refuse"]
 
-_HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt")
+_HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
 
 
 def refuse(config: RunConfig) -> None:

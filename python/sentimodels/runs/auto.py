@@ -59,7 +59,7 @@ _LINEAR = ("nb", "bow", "tfidf")
 # 0.831 at 3 (the section's own), 0.838 at 1, 0.839 at 0.6.
 _UNSPACED: Mapping[str, Tree] = {"nb": {"model": {"c": 1.0}}}
 # Taken only where the keys that were given suit none of the first.
-_REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "rnn")
+_REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "linear", "rnn")
 # Keys of models that learn by steps: who gives one means such a model.
 _OF_STEPS = ("epochs", "max_steps", "batch_size", "accumulate", "ema", "evaluate_every", "patience")
 

@@ -28,6 +28,7 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
     ("encoder", "classification"): _TRANSFORMER,
     ("bert", "classification"): _TRANSFORMER,
     ("gpt", "classification"): _TRANSFORMER,
+    ("linear", "classification"): _TRANSFORMER,
     # Bags learn the teacher's likeliest labels in `fit`.
     ("tfidf", "distillation"): _FITTED,
     ("nb", "distillation"): _FITTED,
@@ -35,6 +36,7 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
     ("encoder", "distillation"): _RATE_OF_TRANSFORMERS,
     ("bert", "distillation"): _RATE_OF_TRANSFORMERS,
     ("gpt", "distillation"): _RATE_OF_TRANSFORMERS,
+    ("linear", "distillation"): _RATE_OF_TRANSFORMERS,
 }
 
 

@@ -1,6 +1,7 @@
 """`start_from`: the weights of another run, or of a safetensors file, where a model begins.
 
-`as_base` has a classifier that starts from a language model read as that one does.
+`as_base` has a classifier that starts from a language model read as that one does, `as_grown` a language
+model that goes on from another have its size.
 
 Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
 where a name and a shape fit; all others are named. Names may be called otherwise there: a map says
@@ -25,7 +26,7 @@ from .config import merge, read_toml
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, resolve_language
 
-__all__ = ["as_base", "encoder_of_start", "start_from"]
+__all__ = ["as_base", "as_grown", "encoder_of_start", "start_from"]
 
 # So many names are written out; of the others there is a count.
 _NAMED = 8
@@ -40,22 +41,60 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
     Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
     they meant; what is given goes above. Another architecture than the base's is left as it is.
+
+    Raises:
+        ConfigError: if a preset is named that the base does not have.
     """
     given = merge(trees)
-    start = _section(given, "train").get("init_from")
-    arch = given.get("arch", "auto")
-    if not isinstance(start, str) or not (Path(start) / "config.toml").is_file():
+    base = _base_of(given)
+    if base is None or given.get("arch", "auto") not in ("auto", base.arch):
         return list(trees)
-    tree = read_toml(Path(start) / "config.toml")
-    if not is_language(tree):
-        return list(trees)
-    base = resolve_language(tree)
-    if arch not in ("auto", base.arch):
-        return list(trees)
+    _check_size(given, base)
     model = {key: value for key, value in base.model.plain().items() if key not in _OWN}
     data = {"max_tokens": base.data.context}
     rest = [{key: value for key, value in one.items() if key != "arch"} for one in trees]
     return [{"arch": base.arch, "model": model, "data": data}, *rest]
+
+
+def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns settings of a language model with those of the one below them that it starts from, if it does.
+
+    Its size, task and context are taken over, as its tokenizer is; what is given goes above. Another
+    architecture or task than the base's is left as it is.
+
+    Raises:
+        ConfigError: if a preset is named that the base does not have.
+    """
+    given = merge(trees)
+    base = _base_of(given)
+    if base is None or given.get("arch", base.arch) != base.arch:
+        return list(trees)
+    if _section(given, "task").get("kind", base.task.kind) != base.task.kind:
+        return list(trees)
+    _check_size(given, base)
+    ground: dict[str, Any] = {"arch": base.arch, "model": base.model.plain(), "task": base.task.plain()}
+    if base.preset is not None:
+        ground["preset"] = base.preset
+    return [{**ground, "data": {"context": base.data.context}}, *trees]
+
+
+def _base_of(given: Mapping[str, Any]) -> LanguageConfig | None:
+    """Returns the configuration of the language model whose run settings start from, if they do."""
+    start = _section(given, "train").get("init_from")
+    if not isinstance(start, str) or not (Path(start) / "config.toml").is_file():
+        return None
+    tree = read_toml(Path(start) / "config.toml")
+    return resolve_language(tree) if is_language(tree) else None
+
+
+def _check_size(given: Mapping[str, Any], base: LanguageConfig) -> None:
+    size = given.get("preset")
+    if size is not None and size != base.preset:
+        own = "a size of its own" if base.preset is None else f"the size {base.preset!r}"
+        raise ConfigError(
+            f"preset {size!r}: the run that train.init_from names has {own}, and its weights fit no other; "
+            "leave out --preset, or --init"
+        )
 
 
 def _section(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:

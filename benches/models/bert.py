@@ -1,0 +1,427 @@
+"""BERT from nothing, and what pre-training on reviews is worth to a classifier of the same shape.
+
+    python benches/models/bert.py --list                    # the steps: what is there, what is left
+    python benches/models/bert.py                           # all of them, hours of one core; judged on dev
+    python benches/models/bert.py kaggle:gpt --seconds 150  # of one model; type it again to go on
+    python benches/models/bert.py kaggle --test             # once, when nothing is left to choose
+    python benches/models/bert.py --small                   # half a minute: few rows, small sizes
+
+Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
+`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Each becomes classifiers
+of phrases or reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and
+settings; for both, dev chooses one of RATES with the first seed. Each model is pre-trained once, so intervals
+are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file and,
+of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pretrained_page
+import torch
+from numpy.typing import NDArray
+from parts import SETS, Parts, fingerprints, reported
+from pretrained_page import target_of
+from result import RESULTS, digest, load, occasion, unpack, write
+from run_all import data_folder, fewer
+from steps import AGAIN, Stop, after, cpu_seconds, pretrained, trained
+from train_one import by_group, elsewhere, scored
+
+from sentimodels.classifier import Classifier
+from sentimodels.config import RunConfig
+from sentimodels.data import Table, TrainingRecord
+from sentimodels.data.folding import fold
+from sentimodels.data.sentences import sentences
+from sentimodels.data.sst.kaggle import submission
+from sentimodels.data.writers import write_atomically
+from sentimodels.evaluation.joint_intervals import Joint, difference, level
+from sentimodels.evaluation.predictions import Predictions, predict
+from sentimodels.runs.config import resolve
+from sentimodels.runs.directory import finished, read_json
+from sentimodels.runs.language import resolve_language
+from sentimodels.runs.start import as_base
+from sentimodels.runs.tables import Tables
+from sentitok import Tokenizer
+
+Tree = dict[str, Any]
+
+# Points of accuracy that pre-training must be worth, as judged on the sealed part of the Kaggle phrases.
+BAR = 0.01
+SEEDS = 3
+RATES = (1e-3, 3e-4)
+# Upper ends of the bins of the histogram of lengths, in tokens.
+LENGTHS = (64, 128, 256, 512, 1024)
+CONTEXT = 128
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A model and where its weights start.
+
+    Attributes:
+        arch: the architecture.
+        base: the pre-trained model whose shape and tokenizer it has.
+        starts: whether its weights start from that model, or are drawn.
+    """
+
+    arch: str
+    base: str
+    starts: bool
+
+
+KINDS = {
+    "bert": Kind("bert", "masked", False),
+    "bert, masked": Kind("bert", "masked", True),
+    "bert, masked and next sentence": Kind("bert", "masked-next-sentence", True),
+    "gpt": Kind("gpt", "next-token", False),
+    "gpt, next token": Kind("gpt", "next-token", True),
+}
+OF_SETS = {"kaggle": tuple(KINDS), "imdb": tuple(KINDS)[:3]}
+_MUON: Tree = {"name": "muon", "lr": 2e-3}
+# Tokens: what one core reads in half an hour of its time.
+BASES: dict[str, Tree] = {
+    "masked": {"arch": "bert", "optim": _MUON, "train": {"tokens": 18_000_000}},
+    "masked-next-sentence": {
+        "arch": "bert", "task": {"next_sentence": True}, "optim": _MUON, "train": {"tokens": 18_000_000},
+    },
+    "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 11_000_000}},
+}  # fmt: skip
+# What a set asks of fine-tuning. Of a long review both ends are read (Sun et al. 2019, 5.3.1).
+OF_SET: dict[str, Tree] = {
+    "kaggle": {},
+    "imdb": {"data": {"long": "head-tail"}, "train": {"epochs": 3, "batch_size": 32}},
+}
+# Reading order is the classifier's own, whichever way the base read.
+OF_ARCH: dict[str, Tree] = {"bert": {}, "gpt": {"model": {"causal": False, "pooling": "mean-max"}}}
+
+
+def other_base(kind: str) -> str:
+    """Returns the kind that has the same architecture and weights that are drawn."""
+    return next(name for name, one in KINDS.items() if one.arch == KINDS[kind].arch and not one.starts)
+
+
+class Bench:
+    """The runs of the benchmark, in a folder.
+
+    Args:
+        out: the folder.
+        stop: whether the time has ended.
+        small: whether rows and sizes are few.
+    """
+
+    def __init__(self, out: Path, stop: Stop, *, small: bool = False) -> None:
+        self.out, self.stop, self.small = out, stop, small
+        self.seeds = 2 if small else SEEDS
+
+    @cache  # noqa: B019  # 2026-11-23: one bench a process
+    def parts(self, of_set: str) -> Parts:
+        """Returns the rows of a set; small ones leave the sealed part alone."""
+        (whole,) = SETS[of_set](data_folder())
+        if not self.small:
+            return whole
+        some = fewer(whole, 200)
+        return Parts(some.train, some.dev, lambda: some.dev)
+
+    @cached_property
+    def corpus(self) -> Path:
+        """Training texts of both sets, without those that stand in dev or the sealed part of either too."""
+        path = self.out / "corpus.jsonl"
+        if not path.is_file():
+            reviews, phrases = self.parts("imdb"), self.parts("kaggle")
+            judge = {
+                fold(text)
+                for of in (reviews, phrases)
+                for table in (of.dev, of.sealed())
+                for text in table.texts
+            }
+            texts = [*reviews.train.texts, *sentences(phrases.train)]
+            kept = [json.dumps({"text": text}) + "\n" for text in texts if fold(text) not in judge]
+            self.out.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, "".join(kept).encode())
+        return path
+
+    def base_folder(self, name: str) -> Path:
+        return self.out / "bases" / name
+
+    def base_tree(self, name: str) -> Tree:
+        """Returns the configuration of a pre-trained model."""
+        tree = BASES[name]
+        train = {**tree["train"], "threads": 1, "save_every": 50}
+        size, vocab = ("micro", 8000) if not self.small else ("nano", 600)
+        if self.small:
+            train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
+        data = {
+            "corpus": [str(self.corpus)],
+            "context": CONTEXT,
+            "vocab_size": vocab,
+            "valid_tokens": 100_000,
+        }
+        return {**tree, "preset": size, "data": data, "train": train}
+
+    def base(self, name: str) -> dict[str, Any] | None:
+        """Pre-trains a model as far as the time goes."""
+        return pretrained(resolve_language(self.base_tree(name)), self.base_folder(name), self.stop)
+
+    def config(self, of_set: str, kind: str, rate: float, seed: int) -> RunConfig:
+        """Returns the configuration of a classifier; the base must be there.
+
+        One whose weights are drawn has that of one that starts from the base, which is named no more; so
+        the tokenizer is.
+        """
+        one = KINDS[kind]
+        start = {"train": {"init_from": str(self.base_folder(one.base))}}
+        own = {"optim": {"lr": rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
+        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], OF_SET[of_set], own))
+        if self.small:
+            made = resolve(made.tree(), {"train": {"max_steps": 3}})
+        if one.starts:
+            return made
+        tree = made.tree()
+        tree["train"].pop("init_from")
+        return resolve(tree, {"data": {"tokenizer": str(self.base_folder(one.base) / "tokenizer.json")}})
+
+    def folder(self, of_set: str, kind: str, rate: float, seed: int) -> Path:
+        name = kind.replace(", ", "+").replace(" ", "-")
+        return self.out / of_set / f"{name}-rate-{rate:g}-seed-{seed}"
+
+    def classifier(self, of_set: str, kind: str, rate: float, seed: int) -> dict[str, Any] | None:
+        """Trains a classifier as far as the time goes, its base first."""
+        run = self.folder(of_set, kind, rate, seed)
+        if not finished(run) and self.base(KINDS[kind].base) is None:
+            return None
+        parts = self.parts(of_set)
+        config = self.config(of_set, kind, rate, seed)
+        return trained(config, run, self.stop, Tables.of(parts.train, parts.dev))
+
+    def rate(self, of_set: str, kind: str) -> float | None:
+        """Returns the rate that dev chooses with the first seed; `None` where the time ended before."""
+        reached = {}
+        for rate in RATES:
+            about = self.classifier(of_set, kind, rate, 0)
+            if about is None:
+                return None
+            reached[rate] = about["valid"]["accuracy"]
+        return max(RATES, key=lambda rate: reached[rate])
+
+    def runs(self, of_set: str, kind: str) -> list[Path] | None:
+        """Trains all seeds of a kind; returns their folders, `None` where the time ended before."""
+        rate = self.rate(of_set, kind)
+        if rate is None or any(
+            self.classifier(of_set, kind, rate, seed) is None for seed in range(self.seeds)
+        ):
+            return None
+        return [self.folder(of_set, kind, rate, seed) for seed in range(self.seeds)]
+
+    def there(self, of_set: str, kind: str) -> tuple[int, int]:
+        """Returns how many runs of a kind have finished, and of how many."""
+        first = [finished(self.folder(of_set, kind, rate, 0)) for rate in RATES]
+        most = max(
+            sum(finished(self.folder(of_set, kind, rate, seed)) for seed in range(1, self.seeds))
+            for rate in RATES
+        )
+        return sum(first) + most, len(RATES) + self.seeds - 1
+
+
+def told(runs: list[Path], table: Table) -> tuple[list[dict[str, Any]], NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the scores of seeds on a table, the rows that each has right, and the rows, by group."""
+    answers: list[Predictions] = [predict(Classifier.load(run), table).labelled() for run in runs]
+    counted = [by_group(one) for one in answers]
+    right = np.stack([unpack(one["right"]) for one in counted])
+    return [scored(one) for one in answers], right, unpack(counted[0]["rows"])
+
+
+def judged(runs: dict[str, list[Path]], table: Table) -> dict[str, Any]:
+    """Returns scores, their interval, and what pre-training gains, of each kind on a table."""
+    scores, intervals, right = {}, {}, {}
+    rows = np.zeros(0, np.int64)
+    for kind, folders in runs.items():
+        scores[kind], right[kind], rows = told(folders, table)
+        intervals[kind] = asdict(level(right[kind], rows))
+    gains: dict[str, Joint] = {
+        kind: difference(right[other_base(kind)], right[kind], rows)
+        for kind in runs
+        if KINDS[kind].starts and other_base(kind) in runs
+    }
+    return {"scores": scores, "intervals": intervals, "gain": {k: asdict(one) for k, one in gains.items()}}
+
+
+def say(place: str, found: dict[str, Any]) -> None:
+    """Prints what was reached."""
+    for kind, of_seeds in found["scores"].items():
+        accuracies = [one["accuracy"] for one in of_seeds]
+        print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
+    for kind, gain in found["gain"].items():
+        print(f"{place}, {kind} less {other_base(kind)}: {100 * gain['value']:+.2f} points "
+              f"({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})", flush=True)  # fmt: skip
+
+
+def lengths(table: Table, tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the histogram of the lengths of texts in tokens, and how many texts are encoded a second."""
+    began = time.perf_counter()
+    encoded = tokenizer.encode_batch(table.texts, add_special_tokens=False)
+    seconds = time.perf_counter() - began
+    counted = np.array([len(row) for row in encoded], np.int64)
+    edges = [0, *LENGTHS, max(int(counted.max()), LENGTHS[-1]) + 1]
+    shares = np.histogram(counted - 1, edges)[0] / max(1, len(counted))
+    quantiles = {f"{q:g}": int(np.quantile(counted, q)) for q in (0.5, 0.9, 0.99, 1)}
+    return {"texts": len(counted), "up_to": list(LENGTHS), "shares": shares.tolist(), "quantiles": quantiles,
+            "texts_per_second": len(counted) / seconds}  # fmt: skip
+
+
+def beside(bench: Bench, runs: dict[str, list[Path]]) -> dict[str, list[dict[str, Any]]]:
+    """Returns what models of the Kaggle phrases are also scored on: reported, never a choice."""
+    tables = {name: fewest(table, bench.small) for name, table in reported(data_folder()).items()}
+    return {
+        kind: [elsewhere(Classifier.load(run), TrainingRecord.load(run), tables) for run in folders]
+        for kind, folders in runs.items()
+    }
+
+
+def fewest(table: Table, small: bool) -> Table:
+    return table.take(range(0, len(table), -(-len(table) // 100))) if small else table
+
+
+def submitted(bench: Bench, runs: dict[str, list[Path]], table: Table) -> str:
+    """Writes the answers of the run that is best on dev as Kaggle takes them; returns its name."""
+    every = [run for folders in runs.values() for run in folders]
+    best = max(every, key=lambda run: about(run)["valid"]["accuracy"])
+    found = predict(Classifier.load(best), table)
+    named = found.labels.decode(found.predicted.tolist())
+    write_atomically(bench.out / "submission.csv", submission("imdb", None, named).encode())
+    return best.name
+
+
+def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, command: str) -> None:
+    """Judges on the sealed part, and writes the result."""
+    before, parts = load(), bench.parts(of_set)
+    of_dev, sealed = judged(runs, parts.dev), parts.sealed()
+    of_sealed = judged(runs, sealed)
+    say("sealed", of_sealed)
+    names = sorted({KINDS[kind].base for kind in runs})
+    trees = {kind: bench.config(of_set, kind, *of_run(folders[0])).tree() for kind, folders in runs.items()}
+    tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
+    write(target, {
+        "set": of_set, "row": "pre-trained", "config": trees, "config_sha256": digest(trees), "bar": BAR,
+        "data": fingerprints(of_set, data_folder()), "dev": of_dev, "sealed": of_sealed,
+        "commonest_label": max(Counter(sealed.labelled()).values()) / len(sealed),
+        "beside": beside(bench, runs) if of_set == "kaggle" else {},
+        "rates": {kind: of_run(folders[0])[0] for kind, folders in runs.items()},
+        "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
+        "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
+        "bases": {name: of_base(bench.base_folder(name)) for name in names},
+        "lengths": lengths(parts.train, tokenizer),
+        "submission": submitted(bench, runs, sealed) if of_set == "imdb" else None,
+        **occasion(command, before),
+    })  # fmt: skip
+
+
+def about(run: Path) -> dict[str, Any]:
+    """Returns what a run says of itself."""
+    return read_json(run / "run.json")
+
+
+def of_run(run: Path) -> tuple[float, int]:
+    """Returns rate and seed of a run, from its name."""
+    _, _, rest = run.name.partition("-rate-")
+    rate, _, seed = rest.rpartition("-seed-")
+    return float(rate), int(seed)
+
+
+def of_base(run: Path) -> dict[str, Any]:
+    """Returns what the page says of a pre-trained model."""
+    found = about(run)
+    kept = {key: found[key] for key in ("task", "parameters", "vocabulary", "valid", "corpus")}
+    return {**kept, "tokens": found["fit"]["tokens"], "cpu_seconds": cpu_seconds(run)}
+
+
+def wanted(asked: list[str]) -> dict[str, list[str]]:
+    """Returns the kinds that are asked for of each set, `set:kind` or `set:arch`; all where none is named."""
+    found: dict[str, list[str]] = {}
+    unknown = dict.fromkeys(asked)
+    for of_set, kinds in OF_SETS.items():
+        for kind in kinds:
+            names = (of_set, f"{of_set}:{kind}", f"{of_set}:{KINDS[kind].arch}")
+            if not asked or any(name in asked for name in names):
+                found.setdefault(of_set, []).append(kind)
+            for name in names:
+                unknown.pop(name, None)
+    if unknown:
+        known = [f"{of_set}:{kind}" for of_set, kinds in OF_SETS.items() for kind in kinds]
+        raise SystemExit(f"bert.py: no {next(iter(unknown))!r}; there are: {', '.join([*OF_SETS, *known])}")
+    return found
+
+
+def show(bench: Bench, asked: dict[str, list[str]]) -> None:
+    """Prints what is there."""
+    for name in BASES:
+        run = bench.base_folder(name)
+        state = "there" if finished(run) else "to do"
+        print(f"pre-training, {name}: {state}, {cpu_seconds(run):.0f} CPU seconds so far")
+    for of_set, kinds in asked.items():
+        for kind in kinds:
+            done, of = bench.there(of_set, kind)
+            print(f"{of_set}:{kind}: {done} of {of} runs are there")
+
+
+def go(bench: Bench, asked: dict[str, list[str]]) -> dict[str, dict[str, list[Path]]] | None:
+    """Trains what is asked for; returns the runs by set and kind, `None` where the time ended before."""
+    found: dict[str, dict[str, list[Path]]] = {}
+    for of_set, kinds in asked.items():
+        for kind in kinds:
+            runs = bench.runs(of_set, kind)
+            if runs is None:
+                return None
+            reached = [about(run)["valid"]["accuracy"] for run in runs]
+            print(f"{of_set}:{kind}: dev {', '.join(f'{one:.4f}' for one in reached)}, rate "
+                  f"{of_run(runs[0])[0]:g}", flush=True)  # fmt: skip
+            found.setdefault(of_set, {})[kind] = runs
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="*", metavar="SET[:KIND]", help="what to train; all without it")
+    parser.add_argument("--out", type=Path, help="folder of the runs; runs/bert without it")
+    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument("--small", action="store_true", help="few rows and small sizes; judges on dev")
+    parser.add_argument("--list", action="store_true", help="show what is there, and train nothing")
+    parser.add_argument("--test", action="store_true", help="judge on the sealed part, and write the result")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if not data_folder().is_dir():
+        parser.error(f"no data sets at {data_folder()}; set SENTITOK_DATA to their folder")
+    kinds = wanted(asked.what)
+    if asked.test and any(tuple(some) != OF_SETS[of_set] for of_set, some in kinds.items()):
+        parser.error("--test judges whole sets: name kaggle or imdb alone")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = asked.out or (Path(scratch) if asked.small else Path("runs/bert"))
+        bench = Bench(out, after(asked.seconds), small=asked.small)
+        if asked.list:
+            show(bench, kinds)
+            return
+        runs = go(bench, kinds)
+        if runs is None:
+            print(AGAIN)
+            return
+        for of_set, of_kinds in runs.items():
+            if not (asked.test or asked.small):
+                say(f"{of_set}, dev", judged(of_kinds, bench.parts(of_set).dev))
+                continue
+            target = target_of(out if asked.small else RESULTS, of_set)
+            test(bench, of_set, of_kinds, target, f"python benches/models/bert.py {of_set} --test")
+        if asked.small:
+            print(pretrained_page.part(out))
+
+
+if __name__ == "__main__":
+    main()

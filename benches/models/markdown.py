@@ -1,0 +1,25 @@
+"""What pages made from result files have in common: tables, the word for a bar, and of when a result is."""
+
+from typing import Any
+
+MET, MISSED = "met", "missed"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Returns a table, its first column on the left and all others on the right."""
+    align = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, align, *rows])
+
+
+def missing(command: str, about: str) -> str:
+    """Says what to type for a result that is not there."""
+    return f"Not measured; type `{command}` ({about})."
+
+
+def from_what(result: dict[str, Any]) -> str:
+    """Says when, by which commit and how busy the machine was."""
+    loads = " and ".join("unknown" if value is None else f"{value:.1f}" for value in result["load"])
+    return (
+        f"{result['date']}, commit {result['git'][:9]}, torch {result['versions']['torch']}, load {loads}: "
+        f"`{result['command']}`."
+    )

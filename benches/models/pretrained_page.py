@@ -1,0 +1,146 @@
+"""The sections of docs/results.md about pre-training, from the result files of `bert.py` alone.
+
+Not for measuring (`bert.py`). What other reports printed stands beside, under their own data and splits.
+"""
+
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from markdown import MET, MISSED, from_what, missing, table
+from result import RESULTS, read
+
+Result = dict[str, Any]
+# What the command needs.
+BEFORE = "after the same without --test, which takes hours of one core and stops and goes on"
+TITLES = {"kaggle": "the Kaggle phrases", "imdb": "IMDB"}
+# What course reports and papers printed: by set the model, its accuracies and where they were taken.
+PRINTED: dict[str, list[tuple[str, str]]] = {
+    "kaggle": [
+        ("decoder of 4 layers, 256 wide, from nothing", "0.571 on validation"),
+        ("the same, pre-trained on a GB of stories or more", "0.588 on validation"),
+        ("decoder of 8 layers, 512 wide, from nothing and pre-trained", "0.573 and 0.597 on validation"),
+        ("decoder of 16 layers, 1,024 wide, pre-trained at length", "0.660 on validation, 0.679 on Kaggle"),
+        ("GPT-2, RoBERTa-large, fine-tuned", "0.669 and 0.698 on validation; RoBERTa 0.712 on Kaggle"),
+        ("BERT-base, BERT-large, fine-tuned (published)", "0.532 and 0.555 on SST-5"),
+    ],
+    "imdb": [
+        ("BERT by hand, 6 layers, 100 wide, epochs 38 to 40", "0.778, 0.774, 0.776"),
+        ("BERT-base, fine-tuned, best and last of ten epochs", "0.859 and 0.854"),
+        ("BERT-base, 512 tokens, fine-tuned, two epochs", "0.933, 0.931; 0.946, 0.940 on Kaggle's test"),
+        ("GRU of the same report", "0.833 and 0.825 on Kaggle's test"),
+    ],
+}  # fmt: skip
+HEADS = {
+    "kaggle": (("Kaggle", "kaggle"), ("SST-5", "sst5"), ("SST-2", "sst2")),
+    "imdb": (),
+}  # fmt: skip
+
+
+def target_of(folder: Path, of_set: str) -> Path:
+    """The result file of a set."""
+    return folder / f"pretrained-{of_set}.json"
+
+
+def part(folder: Path = RESULTS) -> str:
+    """Returns what is said of each set, and of the models that were pre-trained."""
+    return "\n\n".join(of_set(target_of(folder, name), name) for name in TITLES)
+
+
+def of_set(path: Path, name: str) -> str:
+    """Returns the tables of one set."""
+    if not path.is_file():
+        command = f"python benches/models/bert.py {name} --test"
+        return f"On {TITLES[name]}: {missing(command, BEFORE)}"
+    result = read(path)
+    printed = table(
+        ["what other reports printed, on parts of their own", "accuracy"],
+        [list(row) for row in PRINTED[name]],
+    )
+    told = [
+        f"**On {TITLES[name]}**, accuracy / macro-F1, ± one standard deviation over seeds of fine-tuning. To "
+        f"say the commonest label always has {result['commonest_label']:.4f}.",
+        scores(result, name),
+        gains(result),
+        bases(result),
+        lengths(result),
+        *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
+        printed,
+        from_what(result),
+    ]  # fmt: skip
+    return "\n\n".join(told)
+
+
+def scores(result: Result, name: str) -> str:
+    """Returns the accuracy of each kind, on dev, on the sealed part and beside."""
+    rows = []
+    for kind, of_sealed in result["sealed"]["scores"].items():
+        interval = result["sealed"]["intervals"][kind]
+        cells = [
+            f"{result['parameters'][kind]:,}", f"{result['rates'][kind]:g}", f"{len(of_sealed)}",
+            spread(result["dev"]["scores"][kind]), spread(of_sealed),
+            f"{interval['low']:.4f} to {interval['high']:.4f}",
+        ]  # fmt: skip
+        others = result["beside"].get(kind, [])
+        cells += [spread([one[place] for one in others]) if others else "-" for _, place in HEADS[name]]
+        cells.append(f"{min(result['cpu_seconds'][kind]):.0f}")
+        rows.append([kind, *cells])
+    head = ["model", "parameters", "rate", "seeds", "dev", "sealed", "95 % of sealed"]
+    return table([*head, *(title for title, _ in HEADS[name]), "CPU seconds"], rows)
+
+
+def spread(found: list[Result]) -> str:
+    """Returns mean accuracy with its deviation, and mean macro-F1."""
+    accuracies = [one["accuracy"] for one in found]
+    around = f" ± {stdev(accuracies):.4f}" if len(accuracies) > 1 else ""
+    return f"{fmean(accuracies):.4f}{around} / {fmean(one['macro_f1'] for one in found):.3f}"
+
+
+def gains(result: Result) -> str:
+    """Returns what pre-training is worth; of the Kaggle phrases with the bar."""
+    rows = []
+    for kind, gain in result["sealed"]["gain"].items():
+        word = MET if gain["value"] >= result["bar"] else MISSED
+        shown = [points(result[place]["gain"][kind]) for place in ("dev", "sealed")]
+        rows.append([kind, *shown, *([word] if result["set"] == "kaggle" else [])])
+    bar = [f"at least {100 * result['bar']:+.1f} on the sealed part"] if result["set"] == "kaggle" else []
+    return table(["points over the same model from nothing", "dev", "sealed", *bar], rows)
+
+
+def points(gain: Result) -> str:
+    return f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+
+
+def bases(result: Result) -> str:
+    """Returns what the pre-trained models read, how long, and what they reached."""
+    rows = []
+    for name, one in result["bases"].items():
+        valid = one["valid"]
+        follows = valid.get("next_sentence")
+        rows.append([
+            name.replace("-", " "), f"{one['parameters']:,}", f"{one['tokens']:,}",
+            f"{one['cpu_seconds'] / 60:.0f}", f"{valid.get('masked_loss', valid['loss']):.3f}",
+            "-" if follows is None else f"{100 * follows:.1f} %",
+        ])  # fmt: skip
+    head = [
+        "pre-training",
+        "parameters",
+        "tokens read",
+        "CPU minutes",
+        "validation loss",
+        "halves told apart",
+    ]
+    return table(head, rows)
+
+
+def lengths(result: Result) -> str:
+    """Returns the histogram of lengths in tokens."""
+    found = result["lengths"]
+    head = ["tokens of a text", *(f"up to {top:,}" for top in found["up_to"]), "more"]
+    shares = [f"{100 * share:.1f} %" for share in found["shares"]]
+    quantiles = found["quantiles"]
+    return (
+        f"{table(head, [['share of the training texts', *shares]])}\n\nMedian {quantiles['0.5']:,}, longest "
+        f"{quantiles['1']:,}; {found['texts_per_second']:,.0f} texts encoded a second. `senti data stats "
+        "FILE --tokenizer tokenizer.json --plots DIR` draws it."
+    )

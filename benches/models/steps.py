@@ -1,0 +1,74 @@
+"""Steps of a long benchmark: each is a run that begins, goes on where it was stopped, or is there already.
+
+Not for what a benchmark measures. A step that is cut off, by its time or by a kill, leaves a run directory
+that the same command goes on with; one that has finished is only read.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sentimodels.alignment.run import align, resume_alignment
+from sentimodels.config import AlignConfig, LanguageConfig, RunConfig
+from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.runs.directory import finished, read_json
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import resume, train
+
+AGAIN = "stopped; type the command again to go on"
+Stop = Callable[[], bool]
+About = dict[str, Any]
+
+
+def after(seconds: float | None) -> Stop:
+    """Returns whether so many seconds have passed since; without a number they never do."""
+    until = float("inf") if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() > until
+
+
+def pretrained(config: LanguageConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+    """Returns what is known of a language model once it is trained; `None` where the time ended before."""
+    return _step(
+        run, stop,
+        lambda: pretrain(config, run, should_stop=stop, **told),
+        lambda: resume_pretraining(run, should_stop=stop, **told),
+    )  # fmt: skip
+
+
+def trained(
+    config: RunConfig, run: Path, stop: Stop, tables: Tables | None = None, **told: Any
+) -> About | None:
+    """Returns what is known of a classifier once it is trained; `None` where the time ended before."""
+    more: dict[str, Any] = {"tables": tables, "should_stop": stop, "baseline": False, **told}
+    return _step(run, stop, lambda: train(config, run, **more), lambda: resume(run, **more))
+
+
+def aligned(config: AlignConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+    """Returns what is known of an aligned model once it is trained; `None` where the time ended before."""
+    return _step(
+        run, stop,
+        lambda: align(config, run, should_stop=stop, **told),
+        lambda: resume_alignment(run, should_stop=stop, **told),
+    )  # fmt: skip
+
+
+def cpu_seconds(run: Path) -> float:
+    """Returns the processor time of all calls that worked on a run, those that were killed left out."""
+    path = _beside(run)
+    return float(path.read_text("utf-8")) if path.is_file() else 0.0
+
+
+def _beside(run: Path) -> Path:
+    return run.with_name(f"{run.name}.cpu-seconds")
+
+
+def _step(run: Path, stop: Stop, begin: Callable[[], About], go_on: Callable[[], About]) -> About | None:
+    if finished(run):
+        return read_json(run / "run.json")
+    if stop():
+        return None
+    before = time.process_time()
+    about = go_on() if (run / "config.toml").is_file() else begin()
+    _beside(run).write_text(f"{cpu_seconds(run) + time.process_time() - before:.1f}\n", "utf-8")
+    return None if about["fit"]["stop"] == "stopped" else about

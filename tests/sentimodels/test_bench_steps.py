@@ -1,0 +1,155 @@
+"""Long benchmarks stop and go on: the runs they are made of, and the one of alignment from end to end."""
+
+import importlib
+import itertools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import labelled_reviews
+import shared_data
+from sentimodels.config import LanguageConfig
+from sentimodels.data import Table
+from sentimodels.runs.config import resolve
+from sentimodels.runs.language import resolve_language
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    monkeypatch.syspath_prepend(ROOT / "benches" / "models")
+    torch.set_num_threads(1)
+    return importlib.import_module
+
+
+def asked_often(times: int) -> Callable[[], bool]:
+    """A clock that has run out once it was asked so many times."""
+    asked = itertools.count(1)
+    return lambda: next(asked) > times
+
+
+def language(corpus: Path) -> LanguageConfig:
+    labelled_reviews.write(corpus, 120)
+    return resolve_language({
+        "arch": "gpt", "preset": "nano",
+        "data": {"corpus": [str(corpus)], "format": "csv:text", "context": 16, "vocab_size": 300},
+        "train": {"max_steps": 7, "batch_size": 4, "threads": 1, "save_every": 2},
+    })  # fmt: skip
+
+
+def test_a_step_that_was_stopped_goes_on_to_the_same_weights(
+    bench: Callable[[str], Any], tmp_path: Path
+) -> None:
+    steps = bench("steps")
+    config = language(tmp_path / "reviews.csv")
+    whole = steps.pretrained(config, tmp_path / "whole", steps.after(None))
+    assert whole["fit"]["steps"] == 7
+    assert steps.pretrained(config, tmp_path / "parts", lambda: True) is None
+    assert not (tmp_path / "parts").exists()
+    calls = 0
+    while steps.pretrained(config, tmp_path / "parts", asked_often(3)) is None:
+        calls += 1
+        assert calls < 10
+    assert calls == 2
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
+    assert weights[0] == weights[1]
+    # What has finished is read: the clock is not asked.
+    assert steps.pretrained(config, tmp_path / "parts", lambda: True)["fit"]["steps"] == 7
+
+
+def test_a_classifier_goes_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
+    steps = bench("steps")
+    labelled_reviews.write(tmp_path / "reviews.csv", 200)
+    config = resolve({
+        "arch": "encoder", "preset": "nano", "data": {"train": str(tmp_path / "reviews.csv")},
+        "train": {"max_steps": 6, "threads": 1},
+    })  # fmt: skip
+    assert steps.trained(config, tmp_path / "run", asked_often(2)) is None
+    about = steps.trained(config, tmp_path / "run", steps.after(600.0))
+    assert about["fit"]["steps"] == 6
+    assert "tfidf" not in about["baselines"]
+
+
+def test_alignment_stops_anywhere_and_goes_on(
+    bench: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In its base, in its reward and in itself; then it judges."""
+    align = bench("align")
+    for name, rows, seed in (("train", 200, 1), ("dev", 60, 2), ("test", 60, 3)):
+        labelled_reviews.write(tmp_path / f"{name}.csv", rows, seed)
+    monkeypatch.setattr(align, "after", lambda _: asked_often(9))
+    more = ["task.reward=pos", "task.max_new_tokens=6", "data.opening_tokens=3", "data.n_held_out=20",
+            "train.max_steps=12", "train.batch_size=8", "train.save_every=2"]  # fmt: skip
+    call = ["align.py", "--out", str(tmp_path), "--epochs", "40"]
+    monkeypatch.setattr(sys, "argv", [*call, *itertools.chain(*(["--set", one] for one in more))])
+    said = []
+    for _ in range(12):
+        align.main()
+        said.append(capsys.readouterr().out)
+        if align.AGAIN not in said[-1]:
+            break
+    assert 3 <= len(said) < 12
+    assert "met: " in said[-1] or "missed: " in said[-1]
+    assert (tmp_path / "ppo" / "samples.jsonl").is_file()
+
+
+def test_pre_training_and_fine_tuning_stop_and_go_on(
+    bench: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The small version of `bert.py`, of one model on one set, from the corpus to the page."""
+    shared_data.folder()
+    bert = bench("bert")
+    call = ["bert.py", "kaggle:gpt", "--small", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*call, "--seconds", "0"])
+    bert.main()
+    assert bert.AGAIN in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", call)
+    bert.main()
+    page = capsys.readouterr().out
+    for line in ("| gpt, next token | ", "points over the same model from nothing", "Not measured; type"):
+        assert line in page
+    result = json.loads((tmp_path / "pretrained-kaggle.json").read_text("utf-8"))
+    assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
+    assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
+    # The same shape, tokenizer and settings, but for where the weights start.
+    tree, other = (result["config"][kind] for kind in ("gpt", "gpt, next token"))
+    assert other["train"].pop("init_from") == str(tmp_path / "bases" / "next-token")
+    assert tree["data"].pop("tokenizer") == str(tmp_path / "bases" / "next-token" / "tokenizer.json")
+    assert [tree[name] for name in ("model", "data", "task")] == [
+        other[name] for name in ("model", "data", "task")
+    ]
+    assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
+    monkeypatch.setattr(sys, "argv", [*call, "--list"])
+    bert.main()
+    assert "kaggle:gpt, next token: 3 of 3 runs are there" in capsys.readouterr().out
+
+
+def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
+    """A text that stands on two sides is left out of the corpus."""
+    bert = bench("bert")
+
+    def table(texts: list[str], groups: list[str] | None = None) -> Table:
+        return Table(texts, ["0"] * len(texts), groups, None, Path("memory"), "")
+
+    parts_of = bert.Parts
+    made = bert.Bench(tmp_path, lambda: False)
+    parts = {
+        "imdb": parts_of(table(["A  film", "a plot", "alone"]), table(["a FILM"]), lambda: table(["A Plot"])),
+        "kaggle": parts_of(table(["long phrase", "long"], ["1", "1"]), table(["x"]), lambda: table(["y"])),
+    }
+    made.parts = parts.__getitem__
+    assert [json.loads(line)["text"] for line in made.corpus.read_text("utf-8").splitlines()] == [
+        "alone", "long phrase",
+    ]  # fmt: skip
