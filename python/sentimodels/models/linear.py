@@ -1,25 +1,64 @@
-"""`linear`: a `gpt` whose attention is linear in the length of a text (Katharopoulos et al. 2020).
+"""`linear`: a transformer of the decoder's make whose attention is linear in the length of a text.
 
 Queries and keys pass through elu + 1 and meet in a sum that grows token by token, so a causal one writes with
-a state of one size. Not for the other kinds of attention, which every transformer has as `model.attention`.
+a state of one size (Katharopoulos et al. 2020). Two-way by default, as the other classifiers. Not for the
+other kinds of attention, which `gpt` and `encoder` have as `model.attention`.
 """
 
-from pydantic import Field
+from typing import Literal
 
-from ..layers.transformer import AttentionKind
-from .gpt import Gpt, GptConfig
+from pydantic import Field
+from torch import Tensor
+
+from ..heads.classes import HeadConfig
+from ..layers.backbone import Backbone
+from ..layers.cache import Cache
+from ..layers.embedding import TokenEmbedding, token_embedding
+from ..layers.transformer import Activation, AttentionKind, Transformer, TransformerConfig
+from ..text.inputs import Inputs
 
 __all__ = ["Linear", "LinearConfig"]
 
 
-class LinearConfig(GptConfig):
+class LinearConfig(TransformerConfig, HeadConfig):
     """A decoder-style transformer with linear attention."""
 
     attention: AttentionKind = Field(
         default="linear-elu",
         description="linear-elu, linear-softmax, softmax, plain (its oracle) or nystrom.",
     )
+    norm: Literal["layer", "rms", "none"] = Field(default="rms", description="layer, rms or none.")
+    activation: Activation = Field(
+        default="swiglu",
+        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+    )
+    biases: bool = Field(default=False, description="Whether linear maps have biases.")
 
 
-class Linear(Gpt):
+class Linear(Backbone):
     """Embeddings and transformer."""
+
+    embedding: TokenEmbedding
+
+    def __init__(self, config: LinearConfig, inputs: Inputs) -> None:
+        super().__init__()
+        self.config = config
+        self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
+        self.n_prefix = int(config.pooling == "cls")
+        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
+        self.transformer = Transformer(config, prefix=bool(self.n_prefix))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D), with pooling `cls` (B, 1 + T, D)."""
+        self._no(segments=segments)
+        x = self.embedding(input_ids, mask, **ngrams)
+        states: Tensor = self.transformer(x, mask, positions, cache)
+        return states

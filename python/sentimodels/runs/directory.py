@@ -336,13 +336,9 @@ def check_there(folder: Path) -> None:
         CheckpointError: naming it.
     """
     if not folder.exists():
-        raise CheckpointError(
-            f"{folder}: no such folder; give a run directory, as senti train or pretrain writes it"
-        )
+        raise CheckpointError(f"{folder}: no such folder; give a run, as senti train or pretrain writes it")
     if not folder.is_dir():
-        raise CheckpointError(
-            f"{folder}: not a folder; give a run directory, as senti train or pretrain writes it"
-        )
+        raise CheckpointError(f"{folder}: not a folder; give a run, as senti train or pretrain writes it")
 
 
 def load_run(folder: Path) -> Loaded:
