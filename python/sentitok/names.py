@@ -156,6 +156,8 @@ def get_encoding(
         FileNotFoundError: if the ranks are not there; says where they were looked for.
         FormatError: for a file that is not the published one.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"name is {shown(name)}; it is a str, such as 'cl100k_base'")
     named = _NAMED.get(name)
     if named is None:
         raise ValueError(f"no encoding is called {shown(name)}; there are {', '.join(_NAMED)}{_hint(name)}")
@@ -171,6 +173,8 @@ def encoding_name_for_model(model: str) -> str:
     Raises:
         KeyError: for a model whose encoding is not known.
     """
+    if not isinstance(model, str):
+        raise TypeError(f"model is {shown(model)}; it is a str, such as 'gpt-4o'")
     for name, models in _MODELS.items():
         if model in models.split():
             return name

@@ -77,13 +77,13 @@ pub struct Written {
 /// # Errors
 /// [`Error::NotRepresentable`] naming what SentencePiece has no equal for.
 pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
-    let options = normalizer_of(tokenizer)?;
     let mut left_out = Vec::new();
     let (pieces, model_type, byte_fallback) = match &**tokenizer.model() {
         Model::Unigram(model) => {
             if model.options().precision == Precision::F64 {
                 left_out.push(
-                    "SentencePiece sums scores in 32 bits, this tokenizer in 64: near ties may fall otherwise"
+                    "SentencePiece sums scores in 32 bits, this tokenizer in 64: near ties may fall otherwise, \
+                     and what is read has another fingerprint"
                         .to_owned(),
                 );
             }
@@ -96,7 +96,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         Model::WordPiece(_) => return refuse("it is WordPiece; SentencePiece knows Unigram and BPE"),
         Model::Bpe(model) => {
             let MergeOrder::Scores(scores) = model.order() else {
-                return refuse("its merges have no scores, as those read from a .model have");
+                return refuse("its merges have no scores; train with method=\"sentencepiece\"");
             };
             (
                 bpe_pieces(tokenizer, model, scores, &mut left_out)?,
@@ -105,6 +105,8 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
             )
         }
     };
+    // After the models: what no option of training mends is said first.
+    let options = normalizer_of(tokenizer)?;
     if tokenizer.model().dropout().is_some() {
         left_out.push("dropout is left out; SentencePiece takes it with each call".into());
     }
@@ -136,7 +138,12 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
                 ));
             }
         }
-        other => return refuse(format!("the pre-tokenizer {}", other.name())),
+        other => {
+            return refuse(format!(
+                "its pre-tokenizer is {}, which a SentencePiece model has no place for; train without it",
+                other.name()
+            ));
+        }
     }
     Ok(normalizer.options().clone())
 }

@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use super::error::entry;
 use super::numbers::Id;
-use super::text::{Errors, Text, name};
+use super::text::{Errors, Text, items, name};
 use crate::added_tokens::{AddedToken, NewToken};
 use crate::tokenizer::Segment;
 use crate::vocab::TokenId;
@@ -63,7 +63,7 @@ impl From<AddedToken> for PyAddedToken {
 /// Takes a list of tokens to add: strings, and objects with a `content` and rules, such as
 /// ours and those of tokenizers. An id is there where one was given.
 pub(super) fn new_tokens(object: &Bound<'_, PyAny>) -> PyResult<Vec<(NewToken, Option<TokenId>)>> {
-    object.extract::<Vec<Bound<'_, PyAny>>>()?.iter().map(new_token).collect()
+    items(object)?.iter().map(new_token).collect()
 }
 
 fn new_token(object: &Bound<'_, PyAny>) -> PyResult<(NewToken, Option<TokenId>)> {

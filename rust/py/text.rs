@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString, PyTuple};
 
+use super::numbers::given;
 use super::spans::Source;
 use crate::error::{Error, shown};
 use crate::memory;
@@ -62,10 +63,18 @@ impl Text {
     pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
         match Self::take(object, errors)? {
             Some(text) => Ok(text),
-            None => Err(PyTypeError::new_err(format!(
-                "a text is str, bytes, bytearray or memoryview, not {}",
-                object.get_type().name()?
-            ))),
+            None => {
+                let is_several = object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>();
+                Err(PyTypeError::new_err(format!(
+                    "a text is str, bytes, bytearray or memoryview, not {}{}",
+                    object.get_type().name()?,
+                    if is_several {
+                        "; a pair is encode(text, pair), several texts encode_batch(texts)"
+                    } else {
+                        ""
+                    }
+                )))
+            }
         }
     }
 
@@ -193,7 +202,9 @@ fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
 
 /// Takes a string that is no document, such as a token: read as a piece is.
 pub(super) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text = object.cast::<PyString>()?;
+    let Ok(text) = object.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!("a token is a str, not {}", given(object)?)));
+    };
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
         Err(_) => Ok(String::from_utf8_lossy(&join_surrogates(text)?.bytes).into_owned()),
@@ -202,7 +213,18 @@ pub(super) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// Takes a list of such strings.
 pub(super) fn names(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    object.extract::<Vec<Bound<'_, PyAny>>>()?.iter().map(name).collect()
+    items(object)?.iter().map(name).collect()
+}
+
+/// The tokens of a list, which one alone is not.
+pub(super) fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match object.extract() {
+        Ok(items) => Ok(items),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "tokens come in a list, as in [\"<pad>\"]; this is {}",
+            given(object)?
+        ))),
+    }
 }
 
 /// Takes such a list, or `None`.

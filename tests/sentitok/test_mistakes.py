@@ -169,3 +169,58 @@ def test_a_report_of_unigram_has_no_merges() -> None:
     report = sentitok.train_unigram(texts=["low lower lowest " * 9], vocab_size=20).report
     assert "merges" not in repr(report)
     assert "merges from" in repr(sentitok.train_bpe(texts=["low lower"], vocab_size=258).report)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("train-wordpiece -o x.model", "it is WordPiece; SentencePiece knows Unigram and BPE"),
+        ("train-wordpiece -o x.tiktoken", "it holds BPE models only, and this is WordPiece"),
+        ("train-unigram -o x.tiktoken", "it holds BPE models only, and this is Unigram"),
+        ("train-unigram -o vocab.txt", "it holds WordPiece models only, and this is Unigram"),
+        ("train-unigram --pre-tokenizer gpt2 -o x.model", "its pre-tokenizer is gpt2, .*; train without it"),
+        ("train-bpe -o vocab.txt", "it holds WordPiece models only, and this is BPE"),
+        ("train-bpe --byte-fallback -o x.tiktoken", "its tokens are made of characters, not of bytes"),
+        ("train-bpe --normalizer nfkc -o x.tiktoken", "it rewrites the text before splitting it"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_said_before_reading(call: str, message: str, folder: Path) -> None:
+    done = run(*call.split(), "--", "no-such-corpus.txt", cwd=folder)
+    assert done.returncode == 2
+    assert re.search(rf"^sentitok: cannot be written as .*: {message}", done.stderr), done.stderr
+    assert "no-such-corpus" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "call", ["train-unigram -o x.model", "train-bpe -o x.tiktoken", "train-wordpiece -o vocab.txt"]
+)
+def test_what_a_file_can_hold_is_trained(call: str, folder: Path) -> None:
+    done = run(*call.split(), "--vocab", "300", "corpus.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_numbers_that_are_too_long(folder: Path) -> None:
+    long = "9" * 5000
+    for call in (["encode", "corpus.txt", "-o", "x", "--shard", f"1/{long}"], ["decode", long]):
+        done = run(*call, cwd=folder)
+        assert done.returncode == 2
+        assert re.search(r"999.* in all, .*(expected i/n|is no id)", done.stderr)
+        assert len(done.stderr) < 500
+
+
+def test_tokens_that_are_no_list() -> None:
+    tokenizer = with_gap()
+    asks: list[Callable[[], object]] = [
+        lambda: tokenizer.with_specials("<x>"),
+        lambda: sentitok.train_bpe(texts=["a"], special_tokens="<x>"),
+        lambda: sentitok.train_unigram(texts=["a"], user_defined_symbols="<x>"),
+    ]
+    for ask in asks:
+        with pytest.raises(TypeError, match=r"tokens come in a list, as in \[\"<pad>\"\]; this is '<x>'"):
+            ask()
+    for bad in (3, None, b"<x>"):
+        with pytest.raises(TypeError, match=f"a token is a str, not {bad!r}"):
+            tokenizer.with_specials([bad])  # type: ignore[list-item]
+    for several in (("a", "b"), ["a"]):
+        with pytest.raises(TypeError, match=r"a pair is encode\(text, pair\), several texts encode_batch"):
+            tokenizer.encode(several)

@@ -144,6 +144,13 @@ def test_a_path_that_is_not_there(nowhere: Path) -> None:
         assert told in str(error.value)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, b"gpt2", ["gpt2"]])
+def test_what_is_no_name(wrong: Any) -> None:
+    for call, argument in ((sentitok.get_encoding, "name"), (sentitok.encoding_for_model, "model")):
+        with pytest.raises(TypeError, match=rf"^{argument} is .*; it is a str, such as"):
+            call(wrong)
+
+
 @pytest.mark.parametrize("name", ["/no/such/file", "ranks.tiktoken", "folder/ranks"])
 def test_a_path_in_the_place_of_a_name(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name}.* there are gpt2.*get_encoding\('cl100k_base', path\)"):

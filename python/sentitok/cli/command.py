@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
-from ..messages import told
+from ..messages import shown, told
 from .process import complain, drop_stdout, to_stdout
 from .signals import INTERRUPTED, working
 
@@ -277,6 +277,10 @@ def _line(error: Exception) -> str:
     return str(error) if known else f"{type(error).__name__}: {error}"
 
 
+# Those of numbers below 2^63.
+DIGITS = 18
+
+
 def shard(text: str | None) -> tuple[int, int] | None:
     """Reads `--shard 3/128`.
 
@@ -286,8 +290,9 @@ def shard(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     part, slash, parts = text.partition("/")
-    if not (slash and part.isdecimal() and parts.isdecimal() and int(part) < int(parts)):
-        raise UsageError(f"--shard {text}: expected i/n with i from 0 to n - 1, as in 3/128")
+    are_numbers = all(one.isdecimal() and len(one) <= DIGITS for one in (part, parts))
+    if not (slash and are_numbers and int(part) < int(parts)):
+        raise UsageError(f"--shard {shown(text)}: expected i/n with i from 0 to n - 1, as in 3/128")
     return int(part), int(parts)
 
 

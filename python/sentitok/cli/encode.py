@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from ..messages import shown
+from .command import DIGITS, AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
 from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
@@ -209,7 +210,7 @@ def decode(
     """Decode ids, or a folder of token shards, into text."""
     tokenizer = load_plain(tokenizer_file)
     given = ids or text_from_stdin().decode("utf-8", "backslashreplace").split()
-    if len(given) == 1 and Path(given[0]).is_dir():
+    if len(given) == 1 and _is_folder(given[0]):
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
     else:
         parts = iter([tokenizer.decode_bytes(_numbers(given), skip_special_tokens=skip_special_tokens)])
@@ -229,10 +230,17 @@ def decode(
         sys.stdout.buffer.flush()
 
 
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # longer than a name can be
+        return False
+
+
 def _numbers(given: list[str]) -> list[int]:
     for item in given:
-        if not item.isdecimal():
-            raise UsageError(f"{item!r} is no id; ids are whole numbers, a directory must exist")
+        if not item.isdecimal() or len(item) > DIGITS:
+            raise UsageError(f"{shown(item)} is no id; ids are whole numbers, a directory must exist")
     return [int(item) for item in given]
 
 

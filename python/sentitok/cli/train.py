@@ -9,6 +9,7 @@ import os
 import shlex
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,8 @@ from .output import Output, bytes_text, counted, lines, number, peak_memory
 from .texts import check_stdin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sentitok import PreTokenizer, Tokenizer, WordCounts
 
 # Flags shared with `count`, so that both commands mean the same by them.
@@ -164,6 +167,9 @@ DryRun = Annotated[
 # What a tokenizer's file may end in; without a suffix it is a directory.
 _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
 
+# Those of formats that hold some tokenizers only.
+_OF_SOME = (".tiktoken", ".model", ".txt")
+
 # Bytes of the sources' beginning on which the summary measures bytes per token.
 _SAMPLE_BYTES = 1 << 20
 
@@ -284,6 +290,32 @@ def finish(
         summary["bytes_per_token"] = _bytes_per_token(tokenizer, src, format)
     text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
     output.result({"tokenizer": str(out), "overwrote": list(map(str, replaced)), **summary}, text, str(out))
+
+
+def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, Any]) -> None:
+    """Finds out before the work whether the file can hold what is trained: one of three letters is written.
+
+    Args:
+        out: the file.
+        train: what trains.
+        shape: its options, but for what is read, the size, and how.
+
+    Raises:
+        FormatError: if the format has no place for such a tokenizer.
+    """
+    import warnings
+
+    from sentitok import SentitokError
+
+    if out.suffix not in _OF_SOME:
+        return
+    try:
+        small = train(texts=["ab c"] * 2, **shape)
+    except SentitokError:
+        return  # what is wrong with the options, training says
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        small.save(Path(folder) / out.name)
 
 
 def there_already(out: Path) -> list[Path]:

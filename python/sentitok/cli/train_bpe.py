@@ -30,6 +30,7 @@ from .train import (
     Threads,
     Vocab,
     add_counts,
+    check_format,
     check_out,
     check_source,
     finish,
@@ -206,32 +207,36 @@ def train_bpe(
             f"-o {out}: a SentencePiece model is trained by --method sentencepiece; add that, or end the "
             "name in .json"
         )
+    shape: dict[str, Any] = {
+        "special_tokens": _specials(special, method),
+        "normalizer": normalizer,
+        "pre_tokenizer": splitter,
+        "continuing_subword_prefix": continuing_subword_prefix,
+        "end_of_word_suffix": end_of_word_suffix,
+        "byte_fallback": byte_fallback,
+        "unit": unit,
+        "unk_token": unk_token,
+        "tie_break": tie_break,
+        "method": method,
+        "split_digits": split_digits or None,
+        "treat_whitespace_as_suffix": treat_whitespace_as_suffix or None,
+        "allow_whitespace_only_pieces": allow_whitespace_only_pieces or None,
+        "user_defined_symbols": user_defined,
+        "extend": None if extend is None else load_plain(extend),
+    }
+    if not counts:  # which know how text was cut
+        check_format(out, sentitok.train_bpe, shape)
     with output.progress() as progress:
         tokenizer = sentitok.train_bpe(
             sources(src) if src else None,
             counts=add_counts(counts),
             vocab_size=vocab,
             min_frequency=min_frequency,
-            special_tokens=_specials(special, method),
-            normalizer=normalizer,
-            pre_tokenizer=splitter,
             initial_alphabet=_alphabet(initial_alphabet),
             limit_alphabet=limit_alphabet,
             max_token_length=max_token_length,
-            continuing_subword_prefix=continuing_subword_prefix,
-            end_of_word_suffix=end_of_word_suffix,
-            byte_fallback=byte_fallback,
-            unit=unit,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
-            unk_token=unk_token,
-            tie_break=tie_break,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
-            method=method,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             character_coverage=character_coverage,
             max_piece_length=max_piece_length,
-            split_digits=split_digits or None,
-            treat_whitespace_as_suffix=treat_whitespace_as_suffix or None,
-            allow_whitespace_only_pieces=allow_whitespace_only_pieces or None,
-            user_defined_symbols=user_defined,
-            extend=None if extend is None else load_plain(extend),
             format=format,
             # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
@@ -240,6 +245,7 @@ def train_bpe(
             max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
+            **shape,
         )
     finish(tokenizer, src, vocab, out, output, format)
 

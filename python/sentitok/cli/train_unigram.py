@@ -1,7 +1,7 @@
 """`sentitok train-unigram`: arguments -> `sentitok.train_unigram`, and a summary."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from .train import (
     Threads,
     Vocab,
     add_counts,
+    check_format,
     check_out,
     check_source,
     finish,
@@ -151,28 +152,32 @@ def train_unigram(
             f"--normalizer {normalizer}: a SentencePiece model has its own normalizers alone, such as "
             "sentencepiece-nmt-nfkc; take one, or end the name of -o in .json"
         )
+    shape: dict[str, Any] = {
+        "special_tokens": ["<s>", "</s>", *(special or [])],
+        "user_defined_symbols": user_defined or (),
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "unk_token": unk_token,
+        "byte_fallback": byte_fallback,
+        "split_by_unicode_script": split_by_script,
+        "split_by_number": split_by_number,
+        "split_by_whitespace": split_by_whitespace,
+        "split_digits": split_digits,
+        "treat_whitespace_as_suffix": treat_whitespace_as_suffix,
+        "allow_whitespace_only_pieces": allow_whitespace_only_pieces,
+        "method": method,
+    }
+    if not counts:  # which know how text was cut
+        check_format(out, sentitok.train_unigram, shape)
     with output.progress() as progress:
         tokenizer = sentitok.train_unigram(
             sources(src) if src else None,
             counts=add_counts(counts),
             vocab_size=vocab,
-            special_tokens=["<s>", "</s>", *(special or [])],
-            user_defined_symbols=user_defined or (),
-            normalizer=normalizer,
-            pre_tokenizer=pre_tokenizer,
-            unk_token=unk_token,
-            byte_fallback=byte_fallback,
             character_coverage=character_coverage,
             required_chars=required_chars,
             max_piece_length=max_piece_length,
-            split_by_unicode_script=split_by_script,
-            split_by_number=split_by_number,
-            split_by_whitespace=split_by_whitespace,
-            split_digits=split_digits,
-            treat_whitespace_as_suffix=treat_whitespace_as_suffix,
-            allow_whitespace_only_pieces=allow_whitespace_only_pieces,
             hard_vocab_limit=hard_vocab_limit,
-            method=method,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
             format=format,
             # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
@@ -181,6 +186,7 @@ def train_unigram(
             max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
+            **shape,
         )
     finish(tokenizer, src, vocab, out, output, format)
 

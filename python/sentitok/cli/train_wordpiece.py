@@ -1,7 +1,7 @@
 """`sentitok train-wordpiece`: arguments -> `sentitok.train_wordpiece`, and a summary."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from .train import (
     Threads,
     Vocab,
     add_counts,
+    check_format,
     check_out,
     check_source,
     finish,
@@ -108,22 +109,26 @@ def train_wordpiece(
         )
         return
     check_out(out)
+    shape: dict[str, Any] = {
+        "score": score,
+        "lowercase": lowercase,
+        "special_tokens": [*_BERT, *(special or [])],
+        "unk_token": unk_token,
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "continuing_subword_prefix": continuing_subword_prefix,
+    }
+    if not counts:  # which know how text was cut
+        check_format(out, sentitok.train_wordpiece, shape)
     with output.progress() as progress:
         tokenizer = sentitok.train_wordpiece(
             sources(src) if src else None,
             counts=add_counts(counts),
             vocab_size=vocab,
-            score=score,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
-            lowercase=lowercase,
             min_frequency=min_frequency,
-            special_tokens=[*_BERT, *(special or [])],
-            unk_token=unk_token,
             initial_alphabet=initial_alphabet,
-            normalizer=normalizer,
-            pre_tokenizer=pre_tokenizer,
             limit_alphabet=limit_alphabet,
             max_token_length=max_token_length,
-            continuing_subword_prefix=continuing_subword_prefix,
             format=format,
             # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
@@ -132,6 +137,7 @@ def train_wordpiece(
             max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
+            **shape,
         )
     finish(tokenizer, src, vocab, out, output, format)
 

@@ -173,9 +173,7 @@ class Encoding:
         return self._continuations.after(tokens, self._n_last(whole))
 
     def _ids(self, text: str, allowed: frozenset[str]) -> npt.NDArray[np.uint32]:
-        if not isinstance(text, str):
-            raise TypeError(f"text is {type(text).__name__}; it is a str")
-        return self.tokenizer.encode(text, specials=allowed).ids
+        return self.tokenizer.encode(_text(text), specials=allowed).ids
 
     def _rows(self, texts: list[str], allowed: frozenset[str], threads: int) -> list[list[int]]:
         n_threads = whole("num_threads", threads, "1 or more", 1)
@@ -185,6 +183,7 @@ class Encoding:
         self, texts: Iterable[str], allowed_special: _Allowed, disallowed_special: _Disallowed
     ) -> frozenset[str]:
         """The special tokens that count, once no text has one that must not be there."""
+        texts = [_text(text) for text in texts]
         own = self._special_set
         allowed = own if allowed_special == "all" else _named("allowed_special", allowed_special)
         if disallowed_special == "all":
@@ -332,6 +331,12 @@ def _again(cls: type[Encoding], name: str, tokenizer: Tokenizer, pattern: str | 
     made = cls.of(name, tokenizer)
     made._pattern = pattern
     return made
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"text is {shown(text)}; it is a str")
+    return text
 
 
 def _named(option: str, tokens: Collection[str]) -> frozenset[str]:
