@@ -47,8 +47,8 @@ from sentimodels.runs.train import resume, train
 
 TARGET = RESULTS / "distillation.json"
 ROW = "lstm"
-# Rows among whose seeds dev chooses the teacher, and how many of each. One seed of bow, tfidf with characters,
-# cnn, lstm, encoder and gpt made a teacher half a point above one lstm, and a student 0.33 points above (dev).
+# Rows among whose seeds dev chooses the teacher, and how many of each. One seed of bow, tfidf with
+# characters, cnn, lstm, encoder and gpt made a teacher half a point above one lstm, and a student 0.33 (dev).
 MEMBERS = {"bow": 3, "tfidf, characters": 1, "cnn": 1, "gru": 3, "lstm": 5, "encoder": 1, "gpt": 2}
 SEEDS = 5
 # Points of accuracy that a teacher must be worth.
