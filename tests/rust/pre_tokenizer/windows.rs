@@ -4,10 +4,11 @@
 use sentitok::PreTokenizer;
 use sentitok::simd::Level;
 
-use super::{FULL, REPRESENTATIVES, Random, split_by, splitters};
+use super::nameless::nameless;
+use super::{FULL, REPRESENTATIVES, Random, split_by};
 
 /// Stretches of running text, and what is hard about each script.
-const STRETCHES: [&str; 24] = [
+const STRETCHES: [&str; 26] = [
     " the quick brown fox",
     " don't we'LL they'Re I'm",
     "It's the cat's, isn't it?",
@@ -32,7 +33,14 @@ const STRETCHES: [&str; 24] = [
     "\u{3000}\u{A0}\u{2028}\u{85} \u{3000}\n\u{3000}",
     "'s'S'ſ'll''' 're'",
     "▁▁a▁b_c▁",
+    "カ・カ゛ー  5 中5  中(é(a",
+    "\u{1}\u{2}a\u{7F}b \u{200B}c\u{1}",
 ];
+
+/// One pre-tokenizer for each way of splitting, those without a name among them.
+fn splitters() -> Vec<(&'static str, PreTokenizer)> {
+    super::splitters().into_iter().chain(nameless()).collect()
+}
 
 /// That all forms split alike, and as the scalar rule does.
 fn all_agree(levels: &[Level], splitters: &[(&'static str, PreTokenizer)], text: &str) {
