@@ -270,7 +270,7 @@ def test_presets_build_configs() -> None:
 
 
 def test_an_unknown_architecture_is_named() -> None:
-    with pytest.raises(ConfigError, match="no architecture 'gtp'; there are tfidf"):
+    with pytest.raises(ConfigError, match="no architecture 'gtp'; did you mean gpt"):
         architecture("gtp")
 
 

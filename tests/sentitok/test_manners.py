@@ -256,6 +256,11 @@ COMPLETIONS = [
     ("senti", "senti tr", ["train", "translate"]),
     ("senti", "senti data s", ["stats", "split", "sst"]),
     ("senti", "senti train --pre", ["--preset", "--precision"]),
+    ("senti", "senti train --arch g", ["gru", "gpt"]),
+    ("senti", "senti pretrain --preset xx", ["xx-large"]),
+    ("senti", "senti distill --loss l", ["logits"]),
+    ("senti", "senti init --arch b", ["bow", "bert"]),
+    ("senti", "senti plot --kind co", ["confusion"]),
 ]
 
 
