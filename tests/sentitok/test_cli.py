@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -601,9 +602,9 @@ def test_version(tmp_path: Path) -> None:
 
 def test_parameters_are_read_by_readers_of_our_own() -> None:
     """Through the method that click names for it, not through typer, which would import pydantic."""
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     with command.make_context("sentitok", ["count", "x"]) as context:
-        count = command.get_command(context, "count")  # type: ignore[attr-defined]
+        count = command.get_command(context, "count")
         params = {param.name: param for param in count.get_params(context)}
     own = {name for name, param in params.items() if "process_value" in vars(param)}
     assert own == params.keys()
