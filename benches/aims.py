@@ -80,12 +80,15 @@ def number(cell: str | None) -> float | None:
     return float(found[0].replace(",", "")) if found else None
 
 
-def _rows(page: str, title: str, table: str = "") -> Rows:
+def _tables(page: str, title: str) -> list[tuple[str, Rows]]:
     try:
-        text = section(page, title)
+        return list(tables(section(page, title)))
     except ValueError:
         return []
-    return next((rows for name, rows in tables(text) if name.startswith(table)), [])
+
+
+def _rows(page: str, title: str, table: str = "") -> Rows:
+    return next((rows for name, rows in _tables(page, title) if name.startswith(table)), [])
 
 
 def _best(texts: Iterable[str], names: Iterable[str], which: int) -> Callable[[str], list[float | None]]:
@@ -102,7 +105,9 @@ def _best(texts: Iterable[str], names: Iterable[str], which: int) -> Callable[[s
 
 def _encoding(name: str, text: str) -> tuple[Callable[[str], dict[str, str]], Callable[[str], Rows]]:
     def rows(page: str) -> Rows:
-        return _rows(page, "Encoding", f"{name}, {text}")
+        # Texts of other sizes are for a few libraries only.
+        found = [rows for title, rows in _tables(page, "Encoding") if title.startswith(f"{name}, {text}")]
+        return max(found, key=len, default=[])
 
     return lambda page: next((row for row in rows(page) if row["library"].startswith(OURS)), {}), rows
 

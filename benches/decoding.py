@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import corpora
-from encoding import DOCUMENT_CHARACTERS, ROUNDS, TEXT_BYTES, jobs, python_of, run
+from encoding import DOCUMENT_CHARACTERS, TEXT_BYTES, jobs, python_of, run
 from libraries import LIBRARIES
-from measure import Row, in_turns, markdown, median, megabytes
+from measure import ROUNDS, Row, in_turns, markdown, median, megabytes
 
 HEAD = ("tokenizer", "text", "library", "texts", "MB/s", "ours / this", "peak")
 

@@ -21,13 +21,12 @@ import numpy as np
 import corpora
 from corpora import Corpus
 from libraries import LIBRARIES
-from measure import Row, markdown, median, megabytes
+from measure import ROUNDS, Row, markdown, median, megabytes
 
 TEXT_BYTES = 16_000_000
 # Texts of other sizes, to see what size does; with the libraries that are fast.
 OTHER_BYTES = (4_000_000, 64_000_000)
 DOCUMENT_CHARACTERS = 4096
-ROUNDS = 5
 # A library this many times slower than ours in the first round runs no other.
 FAR = 4
 # Where libraries with an environment of their own are installed (`make bench`).

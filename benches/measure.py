@@ -17,7 +17,8 @@ from typing import Any
 
 from corpora import Corpus
 
-ROUNDS = 3
+# Processes of each figure.
+ROUNDS = 5
 TRAIN_HEAD = ("library", "seconds", "times ours", "CPU s", "peak memory")
 
 Row = dict[str, Any]

@@ -101,3 +101,39 @@ pub use wordpiece::trainer::WordPieceTrainer;
 #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
 #[global_allocator]
 static ALLOCATOR: large_blocks::LargeBlocks = large_blocks::LargeBlocks::new();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads may share each public type, and hand it on.
+    #[test]
+    fn threads_may_share_all_of_it() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Tokenizer>();
+        shared::<tokenizer::Parts>();
+        shared::<EncodeOptions<'_>>();
+        shared::<Input<'_>>();
+        shared::<Encoding>();
+        shared::<EncodingBatch>();
+        shared::<encoding::Rows<'_>>();
+        shared::<Model>();
+        shared::<bpe::Bpe>();
+        shared::<wordpiece::WordPiece>();
+        shared::<unigram::Unigram>();
+        shared::<Vocab>();
+        shared::<normalizer::Normalizer>();
+        shared::<normalizer::Aligned>();
+        shared::<PreTokenizer>();
+        shared::<Pipeline>();
+        shared::<decoder::Decoder>();
+        shared::<StreamDecoder>();
+        shared::<template::Template>();
+        shared::<added_tokens::AddedTokens>();
+        shared::<WordCounts>();
+        shared::<BpeTrainer>();
+        shared::<WordPieceTrainer>();
+        shared::<UnigramTrainer>();
+        shared::<Error>();
+    }
+}

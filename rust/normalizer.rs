@@ -11,6 +11,7 @@ mod charsmap;
 mod forms;
 mod frozen;
 mod growth;
+mod literal;
 mod matches;
 mod named;
 mod point_map;
@@ -269,7 +270,7 @@ impl Normalizer {
                 out.copy(text);
                 true
             }
-            Self::Replace { pattern, content } => replace(text, pattern, content, out),
+            Self::Replace { pattern, content } => literal::replace(text, pattern, content, out),
             Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, work, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
@@ -342,30 +343,6 @@ fn ascii_end(bytes: &[u8], mut at: usize) -> usize {
         at += if run.is_some_and(|run| run.is_ascii()) { 32 } else { 1 };
     }
     at
-}
-
-/// Replaces every occurrence of a literal pattern; `false` when there is none.
-pub(crate) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
-    if pattern.is_empty() {
-        return false;
-    }
-    // One byte for another leaves every boundary where it is.
-    let substitutes = pattern.len() == 1 && content.len() == 1;
-    let mut end = 0;
-    for at in memchr::memmem::find_iter(text.as_bytes(), pattern.as_bytes()) {
-        out.copy(&text[end..at]);
-        if substitutes {
-            out.substitute(content);
-        } else {
-            out.replace_match(pattern, content);
-        }
-        end = at + pattern.len();
-    }
-    if end == 0 {
-        return false;
-    }
-    out.copy(&text[end..]);
-    true
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) mod chunks;
 mod cl100k;
 mod contraction;
 mod cuts;
+mod deepseek;
 mod digits;
 mod facts;
 mod fixed_length;
@@ -51,6 +52,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
 use crate::pattern::Work;
+use crate::unicode::flag::LETTER;
 
 /// Bytes of a text from which on windows are quicker than characters.
 const WINDOW_PAYS: usize = 32;
@@ -276,8 +278,10 @@ impl PreTokenizer {
         work: &Work,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        // A short text would not fill a window, a very long one no `u32`.
-        if !(WINDOW_PAYS..=u32::MAX as usize).contains(&text.len()) {
+        // A short text would not fill a window, which is less work than to run a pattern; a very
+        // long one fills no `u32`.
+        let least = if self.runs_patterns() { 1 } else { WINDOW_PAYS };
+        if !(least..=u32::MAX as usize).contains(&text.len()) {
             return self.walk_by_character(text, work, f);
         }
         self.for_each_chunk(text, work, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
@@ -302,7 +306,7 @@ impl PreTokenizer {
             Self::Gpt2 { .. } => tile(text, gpt2::piece_end, f),
             Self::Cl100k { digits, possessive } => {
                 let (digits, possessive) = (*digits as usize, *possessive);
-                tile(text, |bytes, start| cl100k::piece_end(bytes, start, digits, possessive), f)
+                tile(text, |bytes, start| cl100k::piece_end(bytes, start, digits, possessive, LETTER), f)
             }
             Self::O200k => tile(text, |bytes, start| o200k::piece_end(bytes, start, 3, true), f),
             Self::Tekken => tile(text, |bytes, start| o200k::piece_end(bytes, start, 1, false), f),

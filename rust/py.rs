@@ -5,8 +5,7 @@
 //! apart, `arrays` puts results together, `copies` is what all classes share; the
 //! other files are one class or function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
 
-// PyO3's macros make public items of private ones.
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "2026-11: PyO3's macros make public items of private ones")]
 
 mod added_token;
 mod arrays;

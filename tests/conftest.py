@@ -23,7 +23,7 @@ MISSING = [
     name for name in ("torch", "sklearn", "pydantic", "safetensors", "tomlkit") if not _installed(name)
 ]
 
-pytest_plugins = [] if MISSING else ["run_fixtures"]
+pytest_plugins = ["cli_runs"] if MISSING else ["cli_runs", "run_fixtures"]
 collect_ignore = ["sentimodels"] if MISSING else []
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +39,8 @@ LONGEST = (
     "test_acceleration.py",
     "test_parity_training.py",
     "test_cli.py",
+    "test_cli_training.py",
+    "test_cli_texts.py",
     "test_tour.py",
 )
 

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,8 @@ SENTENCES = Path(__file__).resolve().parent / "data" / "sentences"
 @pytest.fixture
 def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes run directories load as `FakeClassifier`."""
-    module = ModuleType("sentimodels.classifier")
-    module.Classifier = fake_run.FakeClassifier  # type: ignore[attr-defined]
+    module: Any = ModuleType("sentimodels.classifier")
+    module.Classifier = fake_run.FakeClassifier
     monkeypatch.setitem(sys.modules, "sentimodels.classifier", module)
 
 

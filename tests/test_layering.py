@@ -334,8 +334,11 @@ def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
     assert not re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)|allow\(\s*unsafe_code", code, re.M)
 
 
-# Module of rust/ with unsafe code: the fuzz target that runs it.
-FUZZED = {"simd": "split", "large_blocks": "large_blocks"}
+# Module of rust/ with unsafe code: the fuzz targets that run it, and what each of them calls.
+FUZZED = {
+    "simd": {"split": "sentitok::simd::", "normalize": "sentitok::normalizer::"},
+    "large_blocks": {"large_blocks": "rust/large_blocks.rs"},
+}
 
 
 def test_unsafe_modules_have_a_fuzz_target() -> None:
@@ -345,9 +348,27 @@ def test_unsafe_modules_have_a_fuzz_target() -> None:
         if re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", without_tests(path.read_text("utf-8")), re.M)
     }
     assert unsafe == set(FUZZED)
-    for module, target in FUZZED.items():
+    for target, called in (row for targets in FUZZED.values() for row in targets.items()):
         text = (ROOT / "fuzz" / "fuzz_targets" / f"{target}.rs").read_text("utf-8")
-        assert f"sentitok::{module}::" in text or f"rust/{module}.rs" in text, target
+        assert called in text, target
+
+
+def test_unsafe_code_is_proven_checked_and_told() -> None:
+    """A block without a proof does not pass clippy; Miri and AddressSanitizer run what they can."""
+    assert 'undocumented_unsafe_blocks = "deny"' in (ROOT / "Cargo.toml").read_text("utf-8")
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert re.search(r"cargo \+nightly miri test .*--lib simd::", workflow)
+    assert re.search(r"-Zsanitizer=address\n.* --lib -- simd:: ", workflow)
+    assert re.search(r"cargo \+nightly fuzz run (?!.*--sanitizer)", workflow), (
+        "its default is AddressSanitizer"
+    )
+    for page in ("SECURITY.md", "CONTRIBUTING.md"):
+        text = (ROOT / page).read_text("utf-8")
+        for module, targets in FUZZED.items():
+            assert f"rust/{module}" in text, (page, module)
+            assert all(f"`{target}`" in text for target in targets), (page, module)
+        assert "AddressSanitizer" in text, page
+        assert "Miri" in text, page
 
 
 def test_fuzz_targets_are_built_and_run() -> None:

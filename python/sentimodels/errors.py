@@ -4,6 +4,8 @@ Not for bugs of our own: those are plain Python exceptions. Each message names
 the value, the limit or the choices, and what to do next.
 """
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sentitok.messages import told
@@ -46,3 +48,9 @@ class TrainingError(SentiError):
 
 class ExportError(SentiError):
     """An exported model that answers otherwise than the run it was made of."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Returns `did you mean gpt? `, where a known name is near; else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}? " if near else ""

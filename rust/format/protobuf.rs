@@ -64,7 +64,10 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Error::Format`] with the place, for what is no field.
-    #[allow(clippy::should_implement_trait, reason = "an iterator could not borrow and fail so plainly")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "2026-11: an iterator could not borrow and fail so plainly"
+    )]
     pub fn next(&mut self) -> Result<Option<(u32, Borrowed<'a>)>> {
         if self.at == self.bytes.len() {
             return Ok(None);

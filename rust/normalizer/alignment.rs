@@ -305,7 +305,7 @@ mod tests {
             for (from, to) in [("a", "axx"), ("x", "")] {
                 let mut next = Aligned::default();
                 let current = whole.as_ref().map_or(text.as_str(), |whole| whole.text.as_str());
-                assert!(super::super::replace(current, from, to, &mut next));
+                assert!(super::super::literal::replace(current, from, to, &mut next));
                 whole = Some(match whole.take() {
                     Some(first) => first.then(next),
                     None => next,

@@ -6,6 +6,8 @@
 //! itself. Graphemes are those of the Unicode version that tokenizers 0.23.3
 //! is built with (the same release of `unicode-segmentation`).
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -14,6 +16,10 @@ use super::charsmap::Charsmap;
 
 /// Graphemes of this many bytes and more are not looked up whole.
 const LONG_GRAPHEME: usize = 6;
+/// The ASCII characters that are seen, and the space; hardly a file has rules for them.
+const PRINTED: RangeInclusive<u8> = b' '..=b'~';
+/// So many bytes are compared at once.
+const AT_ONCE: usize = 32;
 
 /// The rules of a SentencePiece file as Hugging Face reads them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +81,17 @@ impl Precompiled {
     fn inert_end(&self, bytes: &[u8], at: usize) -> usize {
         let inert = self.charsmap.inert();
         let is_inert = |byte: u8| inert[usize::from(byte)] && byte != b'\r';
-        let end = bytes[at..].iter().position(|&byte| !is_inert(byte)).map_or(bytes.len(), |run| at + run);
+        let mut run = at;
+        if PRINTED.fold(true, |all, byte| all & inert[usize::from(byte)]) {
+            // Many at once, which one comparison of bounds allows.
+            while let Some(bytes) = bytes.get(run..).and_then(<[u8]>::first_chunk::<AT_ONCE>)
+                && bytes.iter().fold(true, |all, byte| all & PRINTED.contains(byte))
+            {
+                run += AT_ONCE;
+            }
+        }
+        let end =
+            bytes[run..].iter().position(|&byte| !is_inert(byte)).map_or(bytes.len(), |rest| run + rest);
         // A mark may follow that belongs to the last character.
         if bytes.get(end).is_some_and(|byte| *byte >= 128) { end.saturating_sub(1).max(at) } else { end }
     }

@@ -183,7 +183,7 @@ impl LinkedPieces {
     }
 
     /// Merges a pair from left to right in some pieces, numbers ascending.
-    #[allow(clippy::too_many_arguments, reason = "the state of one loop, taken out of it")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: the state of one loop, taken out of it")]
     fn merge_in(
         &mut self,
         carried: &[u32],

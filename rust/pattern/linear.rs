@@ -10,8 +10,10 @@
 //!
 //! Until then a match is looked for where one may begin, place by place, which
 //! tells where it starts: no search back is made, and no states for one. Where
-//! that reads much in vain, one search finds the next match wherever it begins.
+//! that reads much in vain, one search finds the next match wherever it begins. A pattern
+//! that matches at the edges of a text alone is looked for there alone.
 
+mod edges;
 mod failures;
 mod firsts;
 
@@ -53,6 +55,8 @@ struct Dfas {
     reverse: Arc<DFA>,
     /// Found when it is asked for.
     firsts: OnceLock<Box<Firsts>>,
+    /// Whether all matches begin where a text does or end where it does.
+    at_edges: bool,
     resting: Resting<Box<Caches>>,
     owner: Owner,
 }
@@ -123,6 +127,7 @@ impl Linear {
                 forward,
                 reverse,
                 firsts: OnceLock::new(),
+                at_edges: edges::are_all(&hir),
                 owner: resting.new_owner(),
                 resting,
             }),
@@ -224,6 +229,9 @@ impl<'a> Search<'a> {
 
     /// The leftmost match from `from`.
     fn next_match(&mut self, from: usize) -> Result<Found, Stop> {
+        if self.dfas.at_edges {
+            return self.next_at_edge(from);
+        }
         let mut at = from;
         while self.work.is_none() && self.vain <= VAIN + at / 2 {
             let free = self.free;
@@ -236,10 +244,29 @@ impl<'a> Search<'a> {
             self.vain += free - self.free;
         }
         Ok(match self.end_of_match(at, Anchored::No)? {
-            End::At(end) => Found::Match(self.start_of_match(at, end)?, end),
+            End::At(end) => {
+                let start = self.start_of_match(at, end)?;
+                let start = start.ok_or_else(|| Stop::of_engine("a match without a start"))?;
+                Found::Match(start, end)
+            }
             End::None => Found::Nothing,
             End::TooFar => Found::TooFar,
         })
+    }
+
+    /// As [`Search::next_match`], for a pattern that matches at the edges alone: what begins
+    /// behind the text's beginning ends where the text does.
+    fn next_at_edge(&mut self, from: usize) -> Result<Found, Stop> {
+        if from == 0 {
+            match self.end_of_match(0, Anchored::Yes)? {
+                End::At(end) => return Ok(Found::Match(0, end)),
+                End::TooFar => return Ok(Found::TooFar),
+                End::None => {}
+            }
+        }
+        let end = self.text.len();
+        self.count(end - from)?;
+        Ok(self.start_of_match(from, end)?.map_or(Found::Nothing, |start| Found::Match(start, end)))
     }
 
     /// The first place behind `at` where a match may begin, or the end of the text.
@@ -329,12 +356,11 @@ impl<'a> Search<'a> {
         work.take(bytes as u64 + refills * REFILL)
     }
 
-    /// The start of the match that ends at `end`.
-    fn start_of_match(&mut self, from: usize, end: usize) -> Result<usize, Stop> {
+    /// The leftmost start, from `from` on, of a match that ends at `end`.
+    fn start_of_match(&mut self, from: usize, end: usize) -> Result<Option<usize>, Stop> {
         let input = Input::new(self.text.as_bytes()).span(from..end).anchored(Anchored::Yes);
         let found = self.dfas.reverse.try_search_rev(&mut self.caches.reverse, &input);
-        let found = found.map_err(Stop::of_engine)?;
-        found.map(|half| half.offset()).ok_or_else(|| Stop::of_engine("a match without a start"))
+        Ok(found.map_err(Stop::of_engine)?.map(|half| half.offset()))
     }
 }
 

@@ -55,6 +55,17 @@ pub(super) fn end_of_lines(bytes: &[u8], start: usize) -> usize {
     run.behind_newline.unwrap_or_else(|| run.end_of_blanks(bytes, start))
 }
 
+/// The same, for a text that ends where `is_end` says.
+#[inline]
+pub(super) fn end_of_lines_before(bytes: &[u8], start: usize, is_end: impl Fn(usize) -> bool) -> usize {
+    let run = run(bytes, start);
+    run.behind_newline.unwrap_or_else(
+        || {
+            if is_end(run.end) { run.end } else { run.end_of_blanks(bytes, start) }
+        },
+    )
+}
+
 /// `\s++$|\s*[\r\n]|\s+(?!\S)|\s` from `start`, which is white space.
 #[inline]
 pub(super) fn end_of_lines_or_text(bytes: &[u8], start: usize) -> usize {
@@ -88,9 +99,17 @@ pub(super) struct Places {
 ///
 /// White space starts a piece where it begins, unless others took it; behind
 /// its last newline; and at its last character, if that is no newline. What
-/// reaches the end of the window is left undecided by it.
+/// reaches the end of the window is left undecided by it. Before a character of
+/// `closing`, as at the end of a text, all of it stays together.
 #[inline(always)]
-pub(super) fn places(shape: Shape, spaces: u64, newlines: u64, others: u64, tail: u64) -> Places {
+pub(super) fn places(
+    shape: Shape,
+    spaces: u64,
+    newlines: u64,
+    others: u64,
+    tail: u64,
+    closing: u64,
+) -> Places {
     let blanks = spaces & !newlines;
     // The sum carries from the first newline behind others to the end of the
     // tail; another one behind a slash stays in the sum, being added twice.
@@ -104,7 +123,7 @@ pub(super) fn places(shape: Shape, spaces: u64, newlines: u64, others: u64, tail
         // That earlier one is the last of its piece only if others took it.
         after &= !(1 << earlier) | taken << 1;
     }
-    let last = shape.back(blanks & !(spaces >> 1));
+    let last = shape.back(blanks & !(spaces >> 1 | closing >> 1));
     let starts = spaces & !(spaces << 1 | taken) | after | last;
     Places { starts, last, taken, behind: sum & !tail }
 }

@@ -7,11 +7,12 @@
 use std::ops::Range;
 
 use super::PreTokenizer;
-use super::{bert, cl100k, google_bert, gpt2, metaspace, o200k, whitespace};
+use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, whitespace};
 use crate::error::Error;
 use crate::pattern::Work;
 use crate::simd::Level;
 pub(crate) use crate::simd::{CHUNK, LONG_CHUNK, Piece};
+use crate::unicode::flag::LETTER;
 
 /// The bytes of a text whose chunks are short.
 const SHORT_TEXT: usize = 1 << 9;
@@ -95,6 +96,7 @@ enum Splitter {
     Gpt2(gpt2::Gpt2),
     Cl100k(cl100k::Cl100k),
     O200k(o200k::O200k),
+    DeepSeek(deepseek::DeepSeek),
     Metaspace(metaspace::Metaspace),
     Whitespace(whitespace::Whitespace),
     WhitespaceSplit(whitespace::WhitespaceSplit),
@@ -107,7 +109,7 @@ impl Splitter {
         Some(match pre_tokenizer {
             PreTokenizer::Gpt2 { .. } => Self::Gpt2(gpt2::Gpt2),
             &PreTokenizer::Cl100k { digits, possessive } => {
-                Self::Cl100k(cl100k::Cl100k { digits: digits as usize, possessive })
+                Self::Cl100k(cl100k::Cl100k { digits: digits as usize, possessive, letters: LETTER })
             }
             PreTokenizer::O200k => Self::O200k(o200k::O200k { digits: 3, contractions: true }),
             PreTokenizer::Tekken => Self::O200k(o200k::O200k { digits: 1, contractions: false }),
@@ -118,17 +120,21 @@ impl Splitter {
             PreTokenizer::WhitespaceSplit => Self::WhitespaceSplit(whitespace::WhitespaceSplit),
             PreTokenizer::Bert => Self::Bert(bert::Bert),
             PreTokenizer::GoogleBert => Self::GoogleBert(google_bert::GoogleBert),
+            PreTokenizer::Regex(pattern) => {
+                return cl100k::Cl100k::of_pattern(pattern.pattern()).map(Self::Cl100k);
+            }
+            PreTokenizer::Sequence { steps } => {
+                return deepseek::DeepSeek::is(steps).then_some(Self::DeepSeek(deepseek::DeepSeek));
+            }
             PreTokenizer::Bytes
             | PreTokenizer::PrefixSpace
             | PreTokenizer::Metaspace { split: false, .. }
             | PreTokenizer::Marked(_)
-            | PreTokenizer::Regex(_)
             | PreTokenizer::Split(_)
             | PreTokenizer::FixedLength { .. }
             | PreTokenizer::UnicodeScripts
             | PreTokenizer::ByteLevel { .. }
             | PreTokenizer::ByteSpelled { .. }
-            | PreTokenizer::Sequence { .. }
             | PreTokenizer::Within { .. } => return None,
         })
     }
@@ -140,6 +146,7 @@ impl Splitter {
             Self::Gpt2(family) => level.tiles(family, bytes, at, out),
             Self::Cl100k(family) => level.tiles(family, bytes, at, out),
             Self::O200k(family) => level.tiles(family, bytes, at, out),
+            Self::DeepSeek(family) => level.tiles(family, bytes, at, out),
             Self::Metaspace(family) => level.tiles(family, bytes, at, out),
             Self::Whitespace(family) => level.words(family, bytes, at, out),
             Self::WhitespaceSplit(family) => level.words(family, bytes, at, out),

@@ -16,6 +16,21 @@ use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, f
 pub(super) struct Cl100k {
     pub(super) digits: usize,
     pub(super) possessive: bool,
+    /// What words are made of, and others are not: letters, or also marks.
+    pub(super) letters: Flags,
+}
+
+/// The pattern of Qwen 3.5: words have marks, and a number is a piece. It has no name, so
+/// what a file or a user has is this pattern.
+const WITH_MARKS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+impl Cl100k {
+    /// The splitter of a pattern that has no name.
+    ///
+    /// A mark that leads a word is where a word with marks would begin, too.
+    pub(super) fn of_pattern(pattern: &str) -> Option<Self> {
+        (pattern == WITH_MARKS).then_some(Self { digits: 1, possessive: false, letters: LETTER | MARK })
+    }
 }
 
 impl Tiles for Cl100k {
@@ -25,7 +40,7 @@ impl Tiles for Cl100k {
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
-        let ([letters, numbers, spaces], shape) = long(window, [LETTER, NUMBER, SPACE], flags_of_long);
+        let ([letters, numbers, spaces], shape) = long(window, [self.letters, NUMBER, SPACE], flags_of_long);
         let letters = letters | block.letters();
         let numbers = numbers | block.range(b'0', b'9');
         let space = block.eq(b' ');
@@ -33,7 +48,7 @@ impl Tiles for Cl100k {
         let newlines = block.either(b'\n', b'\r');
         let apostrophes = block.eq(b'\'');
         let others = !(letters | numbers | spaces);
-        let blanks = blanks::places(shape, spaces, newlines, others, newlines);
+        let blanks = blanks::places(shape, spaces, newlines, others, newlines, 0);
         let other_starts = others & !(others << 1 | space << 1);
         let led = shape.next(other_starts | blanks.last);
         let mut places = 1
@@ -58,7 +73,7 @@ impl Tiles for Cl100k {
 
     #[inline]
     fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
-        piece_end(bytes, start, self.digits, self.possessive)
+        piece_end(bytes, start, self.digits, self.possessive, self.letters)
     }
 }
 
@@ -77,11 +92,17 @@ pub(super) fn number_places(shape: Shape, numbers: u64, digits: usize) -> u64 {
 
 /// End of the piece that starts at `start`, which is before the end of the text.
 #[inline]
-pub(super) fn piece_end(bytes: &[u8], start: usize, digits: usize, possessive: bool) -> usize {
+pub(super) fn piece_end(
+    bytes: &[u8],
+    start: usize,
+    digits: usize,
+    possessive: bool,
+    letters: Flags,
+) -> usize {
     let Some((first, len)) = flags_at(bytes, start) else { return start };
     let next = start + len;
-    if first & LETTER != 0 {
-        return end_of_run(bytes, next, LETTER);
+    if first & letters != 0 {
+        return end_of_run(bytes, next, letters);
     }
     if first & NUMBER != 0 {
         return end_of_numbers(bytes, next, digits - 1);
@@ -91,17 +112,17 @@ pub(super) fn piece_end(bytes: &[u8], start: usize, digits: usize, possessive: b
     }
     let second = flags_at(bytes, next);
     if let Some((second, len)) = second
-        && second & LETTER != 0
+        && second & letters != 0
         && !blanks::is_newline(bytes, start)
     {
-        return end_of_run(bytes, next + len, LETTER);
+        return end_of_run(bytes, next + len, letters);
     }
     if first & SPACE == 0 {
-        return end_of_others(bytes, next);
+        return end_of_others(bytes, next, letters);
     }
     match second {
         Some((second, len)) if second & (SPACE | NUMBER) == 0 && bytes.get(start) == Some(&b' ') => {
-            end_of_others(bytes, next + len)
+            end_of_others(bytes, next + len, letters)
         }
         _ if possessive => blanks::end_of_lines_or_text(bytes, start),
         _ => blanks::end_of_lines(bytes, start),
@@ -122,8 +143,8 @@ pub(super) fn end_of_numbers(bytes: &[u8], mut at: usize, limit: usize) -> usize
 
 /// `[^\s\p{L}\p{N}]*[\r\n]*` from `at`.
 #[inline]
-fn end_of_others(bytes: &[u8], at: usize) -> usize {
-    let mut end = end_of_run_without(bytes, at, SPACE | LETTER | NUMBER);
+fn end_of_others(bytes: &[u8], at: usize, letters: Flags) -> usize {
+    let mut end = end_of_run_without(bytes, at, SPACE | NUMBER | letters);
     while blanks::is_newline(bytes, end) {
         end += 1;
     }
@@ -152,5 +173,17 @@ pub(super) fn cut_between(before: char, after: char) -> bool {
         right & SPACE == 0
     } else {
         left & SPACE == 0 && right & (SPACE | NUMBER) != 0 && !matches!(after, '\r' | '\n')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pattern_with_marks_is_known() {
+        let letters = Cl100k::of_pattern(WITH_MARKS).map(|splitter| splitter.letters);
+        assert_eq!(letters, Some(LETTER | MARK));
+        assert!(Cl100k::of_pattern(r"[\p{L}\p{M}]+").is_none());
     }
 }

@@ -43,7 +43,7 @@ impl Tiles for O200k {
         let newlines = block.either(b'\n', b'\r');
         let words = upper | lower;
         let others = !(words | numbers | spaces);
-        let blanks = blanks::places(shape, spaces, newlines, others, newlines | block.eq(b'/'));
+        let blanks = blanks::places(shape, spaces, newlines, others, newlines | block.eq(b'/'), 0);
         let other_starts = others & !(others << 1 | space << 1 | blanks.taken) | others & blanks.behind;
         let led = shape.next(other_starts | blanks.last);
         let mut places = 1

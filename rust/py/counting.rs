@@ -73,7 +73,7 @@ impl Reading<'_> {
 /// of `train_unigram` and `train_bpe` learns from.
 #[pyfunction]
 #[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None))]
-#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn count(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,

@@ -36,7 +36,7 @@ use crate::tokenizer::EncodeOptions;
 #[pyo3(
     text_signature = "(source=None, out_dir=None, tokenizer=None, *, texts=None, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=None, threads=None, progress=None)"
 )]
-#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn encode_files<'py>(
     py: Python<'py>,
     source: Option<&Bound<'py, PyAny>>,

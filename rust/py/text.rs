@@ -108,7 +108,7 @@ impl Text {
             return Ok(None);
         };
         if errors == Errors::Strict
-            && let Err(error) = std::str::from_utf8(bytes.as_bytes())
+            && let Err(error) = simdutf8::compat::from_utf8(bytes.as_bytes())
         {
             return Err(Error::Encode(format!(
                 "invalid UTF-8 at byte {}; pass errors=\"replace\" to encode the bytes as they are",
@@ -130,7 +130,11 @@ impl Text {
 
     /// Its text.
     pub fn str<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
-        std::str::from_utf8(self.bytes(py)?).map_err(|error| Error::Encode(error.to_string()).into())
+        match self {
+            Self::Str(text) => text.bind(py).to_str(),
+            Self::Bytes(_) | Self::Replaced(..) => simdutf8::compat::from_utf8(self.bytes(py)?)
+                .map_err(|error| Error::Encode(error.to_string()).into()),
+        }
     }
 
     /// Its bytes, and that they are UTF-8 where that is known.

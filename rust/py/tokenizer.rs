@@ -114,7 +114,7 @@ impl PyTokenizer {
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn encode(
         &self,
         py: Python<'_>,
@@ -163,7 +163,7 @@ impl PyTokenizer {
     #[pyo3(
         text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn encode_batch(
         &self,
         py: Python<'_>,
@@ -214,7 +214,7 @@ impl PyTokenizer {
     #[pyo3(
         text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn windows_batch(
         &self,
         py: Python<'_>,
@@ -283,7 +283,7 @@ impl PyTokenizer {
     #[pyo3(
         text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', truncation_side='right', errors='replace')"
     )]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn windows(
         &self,
         py: Python<'_>,

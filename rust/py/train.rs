@@ -169,7 +169,7 @@ fn train(
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
-#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_bpe(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,

@@ -71,8 +71,8 @@ fn method(name: &str) -> Result<Method> {
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
-#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
-#[allow(clippy::fn_params_excessive_bools, reason = "each is a keyword in Python")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
+#[allow(clippy::fn_params_excessive_bools, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_unigram(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,

@@ -48,7 +48,7 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
 )]
-#[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_wordpiece(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,

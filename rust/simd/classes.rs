@@ -16,6 +16,9 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Where each character is a byte.
+    pub(crate) const ASCII: Self = Self { inside: 0 };
+
     /// The places of the characters right behind those that start at `places`.
     ///
     /// The sum carries over the bytes of a character; it ends where the next

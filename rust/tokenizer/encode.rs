@@ -303,7 +303,7 @@ impl Tokenizer {
 
 /// Encodes a stretch that `step` rewrites and cuts.
 #[inline]
-#[allow(clippy::too_many_arguments, reason = "the body of a loop, taken out of it")]
+#[allow(clippy::too_many_arguments, reason = "2026-11: the body of a loop, taken out of it")]
 fn encode_stretch(
     step: &PreTokenizer,
     finder: &Finder<'_>,

@@ -41,10 +41,11 @@ O200K = (
     rf"{HEAD}*{TAIL}+{CONTRACTION}|{HEAD}+{TAIL}*{CONTRACTION}|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*"
 ) + BLANKS
 TEKKEN = rf"{HEAD}*{TAIL}+|{HEAD}+{TAIL}*|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*" + BLANKS
+# The published file spells CR and LF as themselves.
 DEEPSEEK = (
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
-    r"| ?[\p{P}\p{S}]+[\r\n]*"
-) + BLANKS
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+    r"| ?[\p{P}\p{S}]+[\r\n]*" + BLANKS
+).replace(r"\r\n", "\r\n")
 DEEPSEEK_LLM = [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+"]
 CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 BLOOM = r" ?[^(\s|[.,!?…。，、।۔،])]+"

@@ -1,6 +1,7 @@
 //! Pre-tokenizers: the fast splitters against the oracle and against an engine
 //! that runs the published patterns. Release builds take the full sizes.
 
+mod nameless;
 mod safe_cut;
 mod windows;
 

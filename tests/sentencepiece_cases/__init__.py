@@ -15,6 +15,6 @@ case = Cases()
 
 def loaded() -> Cases:
     """The cases of all modules."""
-    from . import arrays, normalizing, places, processors, texts, training, vocabularies  # noqa: F401
+    from . import arrays, normalizing, places, processors, texts, training, vocabularies  # noqa: F401  # 2026-11-24: read for their cases
 
     return case

@@ -68,7 +68,7 @@ def _(lib: Library) -> None:
         [(b"\xff", b"bar")], [(b"foo", b"\xff")], [("", "bar")], [(b"", b"bar")], [("foo", "foo")],
         [(b"foo", b"foo")], [("foo", "bar"), ("foo", "baz")], [(b"foo", b"bar"), (b"foo", b"baz")],
     ):  # fmt: skip
-        with pytest.raises(ValueError):  # noqa: PT011  (each library has its own words)
+        with pytest.raises(ValueError):  # noqa: PT011  # 2026-11-24: each library has its own words
             lib.SentencePieceNormalizer(norm_map=wrong)
 
 

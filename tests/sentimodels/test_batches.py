@@ -90,9 +90,9 @@ def test_ids_are_as_narrow_as_the_vocabulary_allows(tokenizer: sentitok.Tokenize
 
 
 @pytest.mark.parametrize(("limit", "long"), [(0, "truncate"), (5, "middle")])
-def test_lengths_that_make_no_sense(limit: int, long: str, tokenizer: sentitok.Tokenizer) -> None:
+def test_lengths_that_make_no_sense(limit: int, long: Any, tokenizer: sentitok.Tokenizer) -> None:
     with pytest.raises(ConfigError):
-        encode_texts(["a"], tokenizer, limit, long)  # type: ignore[arg-type]
+        encode_texts(["a"], tokenizer, limit, long)
 
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=200).map(lambda x: np.array(x, dtype=np.int64))

@@ -55,7 +55,7 @@ REFUSED = [
     ({"task": {"focal_alpha": 0.0}}, r"task\.focal_alpha: .*greater than 0"),
     ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': unknown task; expected classification"),
     ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
-    ({"arch": "lsmt"}, r"no architecture 'lsmt'; there are tfidf"),
+    ({"arch": "lsmt"}, r"no architecture 'lsmt'; did you mean lstm\? there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),
     ({"arch": "tfidf", "preset": "nano"}, r"tfidf has no preset 'nano'; there are: none"),
     (

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_logits_are_compared_but_for_a_shift() -> None:
 
 
 def test_every_distance_of_the_configuration_is_there() -> None:
-    named = DistillationConfig.model_fields["loss"].annotation.__args__  # type: ignore[union-attr]
+    named = get_args(DistillationConfig.model_fields["loss"].annotation)
     assert set(named) == set(DISTANCES)
 
 

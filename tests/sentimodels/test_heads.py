@@ -174,7 +174,7 @@ class Largest(TorchDispatchMode):
     """The most numbers that a tensor made inside holds."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # 2026-11-24: torch has no types there
         self.numel = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

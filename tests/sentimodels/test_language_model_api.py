@@ -168,7 +168,7 @@ def test_vectors_of_texts(arch: str, folder: Path) -> None:
     np.testing.assert_allclose(model.embed(texts[:1])[0], states.mean(0), atol=1e-5)
     np.testing.assert_allclose(model.embed(texts[:1], pooling="last")[0], states[-1], atol=1e-5)
     with pytest.raises(ConfigError, match="pooling 'max': expected mean, first or last"):
-        model.embed(texts, pooling="max")  # type: ignore[arg-type]
+        model.embed(texts, pooling="max")  # type: ignore[arg-type]  # 2026-11-24: refused
 
 
 def test_a_long_text_is_embedded_in_parts(folder: Path) -> None:

@@ -1,5 +1,7 @@
 """The bricks against what they are defined by: explicit formulas, plain loops, torch.nn."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -62,13 +64,13 @@ def softmax_formula(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("kind", "formula"), [("linear-elu", elu_formula), ("linear-softmax", softmax_formula)]
 )
-def test_linear_attention_is_its_quadratic_formula(kind: str, formula: object, causal: bool) -> None:
+def test_linear_attention_is_its_quadratic_formula(kind: str, formula: Any, causal: bool) -> None:
     q, k, v = qkv()
     found = ATTENTION[kind](q, k, v, MASK, causal=causal)
     seen = MASK[:, None, None, :].expand(B, 1, T, T)
     if causal:
         seen = seen & torch.ones(T, T, dtype=torch.bool).tril()
-    expected = formula(q, k, v, seen)  # type: ignore[operator]
+    expected = formula(q, k, v, seen)
     torch.testing.assert_close(real(found), real(expected), atol=1e-9, rtol=1e-7)
 
 
@@ -186,7 +188,8 @@ def test_block_is_torchs_encoder_layer() -> None:
         )
         ours = Block(config).eval()
         for norm in (ours.attention_norm, ours.feed_forward_norm):
-            nn.init.normal_(norm.weight)  # type: ignore[arg-type]
+            assert isinstance(norm.weight, torch.Tensor)
+            nn.init.normal_(norm.weight)
         theirs = nn.TransformerEncoderLayer(16, 4, 64, 0.0, "gelu", batch_first=True, norm_first=first).eval()
         theirs.load_state_dict(
             {
@@ -222,10 +225,10 @@ ACTIVATIONS = [
 
 
 @pytest.mark.parametrize(("name", "formula"), ACTIVATIONS)
-def test_activations(name: str, formula: object) -> None:
-    part = FeedForward(TransformerConfig(d_model=8, n_heads=2, activation=name))  # type: ignore[arg-type]
+def test_activations(name: Any, formula: Any) -> None:
+    part = FeedForward(TransformerConfig(d_model=8, n_heads=2, activation=name))
     x = torch.randn(5, 8)
-    expected = part.project_out(formula(part.project_in(x)))  # type: ignore[operator]
+    expected = part.project_out(formula(part.project_in(x)))
     torch.testing.assert_close(part(x), expected)
 
 
@@ -240,8 +243,8 @@ def test_swiglu() -> None:
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize(("kind", "theirs"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)])
-def test_recurrent_is_torchs_on_packed_texts(kind: str, theirs: type, bidirectional: bool) -> None:
-    ours = Recurrent(kind, 5, 8, 2, bidirectional, 0.0)  # type: ignore[arg-type]
+def test_recurrent_is_torchs_on_packed_texts(kind: Any, theirs: type, bidirectional: bool) -> None:
+    ours = Recurrent(kind, 5, 8, 2, bidirectional, 0.0)
     packed = theirs(5, 4 if bidirectional else 8, 2, batch_first=True, bidirectional=bidirectional)
     weights: dict[str, Tensor] = {}
     for layer, cells in enumerate(ours.layers):

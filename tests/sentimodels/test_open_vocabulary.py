@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,8 +68,8 @@ def test_the_most_frequent_words_get_ids() -> None:
 
 
 def test_an_unknown_word_is_the_mean_of_its_known_ngrams() -> None:
-    config = resolve({"arch": "cnn", "model": {"char_ngrams": [2, 3], "char_buckets": 10_007}})
-    of = TextEncoder(OpenVocabulary(["film", "fun"]), config.data, config.model)  # type: ignore[arg-type]
+    config: Any = resolve({"arch": "cnn", "model": {"char_ngrams": [2, 3], "char_buckets": 10_007}})
+    of = TextEncoder(OpenVocabulary(["film", "fun"]), config.data, config.model)
     layer = NgramEmbedding(EmbeddingConfig(embedding_dropout=0), of.inputs(2), 6, 0.1).eval()
     buckets = sorted({hash_text(gram) % 10_007 for text in ("film", "fun") for gram in ngrams(text, 2, 3)})
     encoded = of.encode(["filmy xq film"])
@@ -131,7 +132,8 @@ def test_without_ngrams_an_unknown_word_is_nothing() -> None:
 
 def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     of = encoder(vocab_size=257)
-    few = replace(of, encoder=OpenVocabulary(of.encoder.words[:5]))  # type: ignore[union-attr]
+    assert isinstance(of.encoder, OpenVocabulary)
+    few = replace(of, encoder=OpenVocabulary(of.encoder.words[:5]))
     encoded = few.encode(TEXTS)
     assert isinstance(encoded, Encoded)
     assert len(encoded.unknown) > 20

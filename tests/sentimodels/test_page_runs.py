@@ -43,15 +43,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Client]:
-    models = load_models([folder / name for name in ("lstm", "tfidf", "lm")])
-    inner = models["lstm"].predict  # type: ignore[attr-defined]
+    models: Any = load_models([folder / name for name in ("lstm", "tfidf", "lm")])
+    inner = models["lstm"].predict
 
     def predict(text: str, most: int) -> Any:
         if text == "dull":
             time.sleep(0.5)  # so that a longer text is answered before it
         return inner(text, most)
 
-    models["lstm"].predict = predict  # type: ignore[attr-defined]
+    models["lstm"].predict = predict
     with serving(create_app(models, Limits(threads=4), more=routes)) as made:
         yield made
 
@@ -222,15 +222,15 @@ def test_a_language_model_goes_on_with_the_text(page: Watched, client: Client) -
 
 def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> None:
     language_run(tmp_path / "lm", "gpt", 64, train_bpe(texts=TEXTS, vocab_size=280))  # it never ends
-    models = load_models([tmp_path / "lm"])
-    inner = models["lm"].write  # type: ignore[attr-defined]
+    models: Any = load_models([tmp_path / "lm"])
+    inner = models["lm"].write
 
     def slowly(*args: Any, **more: Any) -> Iterator[Any]:
         for piece in inner(*args, **more):
             time.sleep(0.1)
             yield piece
 
-    models["lm"].write = slowly  # type: ignore[attr-defined]
+    models["lm"].write = slowly
     with (
         serving(create_app(models, Limits(threads=1), more=routes)) as client,
         opened(chrome, client.url) as page,

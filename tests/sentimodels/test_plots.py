@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 
 from fake_run import LABELS, some_predictions
 from sentimodels.errors import CheckpointError, ConfigError, DataError
@@ -179,7 +180,8 @@ def test_intervals_of_a_bin_are_wilsons() -> None:
     found = Predictions(LABELS, probs, truth, [f"t{row}" for row in range(10)])
     above = calibration({"a": found}).axes[0]
     (lines,) = above.collections
-    ((low, high),) = [segment[:, 1].tolist() for segment in lines.get_segments()]  # type: ignore[attr-defined]
+    assert isinstance(lines, LineCollection)
+    ((low, high),) = [segment[:, 1].tolist() for segment in map(np.asarray, lines.get_segments())]
     assert (low, high) == pytest.approx((0.5958, 0.9821), abs=1e-3)
 
 

@@ -293,7 +293,8 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
     run = load_run(tmp_path / "run")
     texts = run.encoder.token_texts
     assert texts is not None
-    assert run.module.backbone.static.vectors[texts.index("film")].tolist() == [1, 2, 3]  # type: ignore[index, union-attr]
+    backbone: Any = run.module.backbone
+    assert backbone.static.vectors[texts.index("film")].tolist() == [1, 2, 3]
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "no")
     for channels in ("static", "tuned", "both"):

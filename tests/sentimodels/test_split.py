@@ -1,5 +1,7 @@
 """`split` and `Labels`: the reports' split exactly; groups and texts on one side."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,9 +92,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("shares", "options", "message"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_refuses(shares: tuple[float, ...], options: dict[str, object], message: str) -> None:
+def test_refuses(shares: tuple[float, ...], options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message.replace("(", r"\(")):
-        split(Table.of(["a", "b", "c"], ["1", "1", "1"]), shares, **options)  # type: ignore[arg-type]
+        split(Table.of(["a", "b", "c"], ["1", "1", "1"]), shares, **options)
 
 
 # (values, names)

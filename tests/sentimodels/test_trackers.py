@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -71,8 +72,8 @@ def _one_thread() -> None:
 
 @pytest.fixture
 def writers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWriter]:
-    module = ModuleType("torch.utils.tensorboard")
-    module.SummaryWriter = FakeWriter  # type: ignore[attr-defined]
+    module: Any = ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = FakeWriter
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
     monkeypatch.setattr(FakeWriter, "made", [], raising=False)
     return FakeWriter.made
@@ -86,9 +87,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[FakeRun]:
         made.append(FakeRun(given))
         return made[-1]
 
-    module = ModuleType("wandb")
-    module.init = init  # type: ignore[attr-defined]
-    module.Error = FakeError  # type: ignore[attr-defined]
+    module: Any = ModuleType("wandb")
+    module.init = init
+    module.Error = FakeError
     monkeypatch.setitem(sys.modules, "wandb", module)
     monkeypatch.delenv("WANDB_NAME", raising=False)
     return made
@@ -176,9 +177,9 @@ def test_a_resumed_run_goes_on(
     reviews: Path, runs: list[FakeRun], writers: list[FakeWriter], tmp_path: Path
 ) -> None:
     for track in ("wandb", "tensorboard"):
-        asked = iter(range(1, 100))
+        at_the_fourth = partial(lambda asked: next(asked) >= 4, iter(range(1, 100)))
         folder = tmp_path / track
-        train(config_of(reviews, track), folder, baseline=False, should_stop=lambda a=asked: next(a) >= 4)  # type: ignore[misc]
+        train(config_of(reviews, track), folder, baseline=False, should_stop=at_the_fourth)
         resume(folder, baseline=False)
     assert [(run.given["id"], run.given["resume"]) for run in runs] == [
         (None, None),

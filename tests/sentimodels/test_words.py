@@ -120,7 +120,8 @@ def test_naive_bayes_ratios_are_their_formula() -> None:
         ratio = np.log(inside[word] / (sum(inside.values()) + 0.5)) - np.log(
             outside[word] / (sum(outside.values()) + 0.5)
         )
-        assert module.ratio[id, 1].item() == pytest.approx(ratio, abs=1e-5)  # type: ignore[index]
+        assert isinstance(module.ratio, torch.Tensor)
+        assert module.ratio[id, 1].item() == pytest.approx(ratio, abs=1e-5)
 
 
 HASHED = BowConfig(word_ngrams=3, char_ngrams=(3, 4), buckets=1 << 20)

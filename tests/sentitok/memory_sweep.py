@@ -21,6 +21,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from memory_operations import (
@@ -113,13 +114,11 @@ def sweep(operations: dict[str, Work], small: Work, megabytes: list[float], labe
     well = True
     expected_small = digest(small())
     for name, work in operations.items():
-        status, expected = in_child(lambda work=work: digest(work()))  # type: ignore[misc]
+        status, expected = in_child(partial(lambda work: digest(work()), work))
         assert status == 0, f"{label}: {name}: fails without a limit: {status}"
         for more in megabytes:
             status, answer = in_child(
-                lambda work=work, expected=expected, more=more: attempt(  # type: ignore[misc]
-                    work, small, expected, expected_small, int(more * (1 << 20))
-                )
+                partial(attempt, work, small, expected, expected_small, int(more * (1 << 20)))
             )
             found = answer.decode(errors="replace")
             if os.WIFSIGNALED(status):

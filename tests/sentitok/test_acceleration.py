@@ -22,8 +22,8 @@ import sentitok
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402 (needs both)
-from oracles.families import FAMILIES, FILES, file_of  # noqa: E402 (the same)
+from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -366,7 +366,7 @@ def test_pickles_and_files_are_those_of_the_untouched_object(tmp_path: Path) -> 
 def test_classes_of_models_keep_what_they_do() -> None:
     """What a class does itself it does; what it asks of its parent is answered here."""
 
-    class Shouting(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]
+    class Shouting(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]  # 2026-11-24: transformers has no types there
         def _encode_plus(self, text: Any, *arguments: Any, **options: Any) -> Any:
             return super()._encode_plus(text.upper(), *arguments, **options)
 

@@ -16,8 +16,8 @@ import tokenizers
 pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, pair_of, plain, runs, same  # noqa: E402 (needs both)
-from oracles.families import FAMILIES  # noqa: E402 (the same)
+from oracles.accelerated import TEXTS, asked, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.families import FAMILIES  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of transformers' own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -167,7 +167,7 @@ def test_other_processes(how: str) -> None:
     assert found == (first(TEXTS)["input_ids"], first.decode([5, 300, 6]))
 
 
-class Rows(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+class Rows(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]  # 2026-11-24: torch has no types there
     """Ids of texts, made where they are asked for."""
 
     def __init__(self, tokenizer: Any) -> None:

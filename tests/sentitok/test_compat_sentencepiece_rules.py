@@ -167,12 +167,12 @@ def test_names_of_the_module() -> None:
     assert pool.num_threads() == 3
     assert ours.ThreadPool(-1).num_threads() >= 1
     with pytest.raises(TypeError, match="num_threads='x' is no whole number: it is 1 or more"):
-        ours.ThreadPool("x")  # type: ignore[arg-type]
+        ours.ThreadPool("x")  # type: ignore[arg-type]  # 2026-11-24: refused
     with pytest.raises(TypeError, match="thread_pool is 3; it is a ThreadPool"):
-        ours.SentencePieceProcessor().encode(["a"], thread_pool=3)  # type: ignore[arg-type]
+        ours.SentencePieceProcessor().encode(["a"], thread_pool=3)  # type: ignore[arg-type]  # 2026-11-24: refused
     for name in ("SetNBestTimeout", "set_data_dir", "ConvertToFlatbuffer"):
         assert hasattr(theirs, name)
         with pytest.raises(AttributeError, match=f"{name} is not here: "):
             getattr(ours, name)
     with pytest.raises(AttributeError, match="has no attribute 'music'"):
-        ours.music  # noqa: B018
+        ours.music  # noqa: B018  # 2026-11-24: refused

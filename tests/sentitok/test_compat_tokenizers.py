@@ -93,9 +93,9 @@ def test_lengths(name: str, cut: dict[str, Any]) -> None:
         tokenizer.enable_truncation(**cut)
         tokenizer.enable_padding(pad_to_multiple_of=4, direction=cut.get("direction", "right"))
     try:
-        rows = [("ab", text) for text in TEXTS]
+        rows: list[Any] = [("ab", text) for text in TEXTS]
         if "strategy" not in cut:
-            rows += [(text, pair) for text in TEXTS for pair in (PAIR, None)]  # type: ignore[misc]
+            rows += [(text, pair) for text in TEXTS for pair in (PAIR, None)]
         for row in rows:
             found, expected = mine.encode(*row), other.encode(*row)
             same(name, found, expected)
@@ -130,9 +130,11 @@ def test_files_and_vocabularies(name: str) -> None:
     }
     for text in TEXTS:
         if other.normalizer is not None:
-            assert mine.normalizer.normalize_str(text) == other.normalizer.normalize_str(text)  # type: ignore[union-attr]
+            assert mine.normalizer is not None
+            assert mine.normalizer.normalize_str(text) == other.normalizer.normalize_str(text)
         if other.pre_tokenizer is not None:
-            pieces = mine.pre_tokenizer.pre_tokenize_str(text)  # type: ignore[union-attr]
+            assert mine.pre_tokenizer is not None
+            pieces = mine.pre_tokenizer.pre_tokenize_str(text)
             assert pieces == other.pre_tokenizer.pre_tokenize_str(text)
 
 
@@ -150,7 +152,8 @@ def test_post_processing(name: str) -> None:
         more = (mine.encode(pair), other.encode(pair)) if pair else (None, None)
         same(name, mine.post_process(one, more[0]), other.post_process(two, more[1]))
         if other.post_processor is not None:
-            found = mine.post_processor.process(one, more[0], True)  # type: ignore[union-attr]
+            assert mine.post_processor is not None
+            found = mine.post_processor.process(one, more[0], True)
             same(name, found, other.post_processor.process(two, more[1], True))
         is_pair = pair is not None
         assert mine.num_special_tokens_to_add(is_pair) == other.num_special_tokens_to_add(is_pair)
@@ -235,7 +238,7 @@ def test_decoders_of_tokens(tokens: list[str], kinds: list[tuple[str, tuple[Any,
     try:
         expected = found[1].decode(tokens)
     except BaseException as error:  # a Strip of more than is left panics there
-        assert "Panic" in type(error).__name__  # noqa: PT017
+        assert "Panic" in type(error).__name__  # noqa: PT017  # 2026-11-24: a panic there, and nothing else
         return
     assert found[0].decode(tokens) == expected
 

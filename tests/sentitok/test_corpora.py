@@ -223,7 +223,7 @@ def test_rows_with_columns_are_told_how_to_give_one() -> None:
         TypeError,
         match=re.escape('row 0 is a dict, not a text; give one column of it, as in dataset["text"]'),
     ):
-        sentitok.count(Rows())  # type: ignore[arg-type]
+        sentitok.count(Rows())  # type: ignore[arg-type]  # 2026-11-24: refused
     assert counted(Rows()["text"]) == counted(texts=TEXTS)
 
 
@@ -345,7 +345,7 @@ def test_tokenizers_and_counts_are_no_texts(folder: Path) -> None:
         sentitok.train_wordpiece(texts=TEXTS, vocab_size=200).save(folder / "vocab.txt")
     counted(texts=TEXTS).save(folder / "all.counts")
     for name in ("tokenizer.json", "own.sentitok", "ranks.tiktoken", "unigram.model", "vocab.txt"):
-        for read in (lambda: sentitok.count(folder / name), lambda: list(Documents([folder / name]))):  # noqa: B023
+        for read in (lambda: sentitok.count(folder / name), lambda: list(Documents([folder / name]))):  # noqa: B023  # 2026-11-24: called at once
             with pytest.raises(
                 FormatError, match=rf"{name}: this is a tokenizer \(.*\), where a text is expected"
             ):

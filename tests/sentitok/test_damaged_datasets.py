@@ -270,7 +270,7 @@ def test_messages_are_short_whatever_a_manifest_holds(
         manifest[spoil] = LONG
     (copied / "manifest.json").write_text(json.dumps(manifest))
     said = []
-    with pytest.raises(FormatError) as refused:  # noqa: PT012  (opening refuses some, verifying the rest)
+    with pytest.raises(FormatError) as refused:  # noqa: PT012  # 2026-11-24: opening refuses some, verifying the rest
         TokenDataset(copied).verify()
         raise FormatError("not looked at by reading")
     said.append(str(refused.value))

@@ -5,6 +5,7 @@ import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_resume_and_threads_give_the_same_bytes(
 ) -> None:
     for path in copied.iterdir():
         path.unlink()
-    options = {"shard_tokens": 20_000, "separator": "<|endoftext|>"}
+    options: dict[str, Any] = {"shard_tokens": 20_000, "separator": "<|endoftext|>"}
     calls = 0
 
     def stop(*_: object) -> None:
@@ -140,9 +141,9 @@ def test_resume_and_threads_give_the_same_bytes(
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        encode_files(sherlock, copied, tokenizer, progress=stop, **options)  # type: ignore[arg-type]
+        encode_files(sherlock, copied, tokenizer, progress=stop, **options)
     assert calls
-    manifest = encode_files(sherlock, copied, tokenizer, threads=1, **options)  # type: ignore[arg-type]
+    manifest = encode_files(sherlock, copied, tokenizer, threads=1, **options)
     assert manifest == TokenDataset(shards).manifest
     for path in shards.iterdir():
         assert (copied / path.name).read_bytes() == path.read_bytes()
@@ -191,8 +192,8 @@ def test_damage_is_found(copied: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["nanogpt", "megatron", "text"])
-def test_other_layouts(layout: str, tokenizer: Tokenizer, sherlock: Path, tmp_path: Path) -> None:
-    manifest = encode_files(sherlock, tmp_path, tokenizer, layout=layout, separator="<|endoftext|>")  # type: ignore[arg-type]
+def test_other_layouts(layout: Any, tokenizer: Tokenizer, sherlock: Path, tmp_path: Path) -> None:
+    manifest = encode_files(sherlock, tmp_path, tokenizer, layout=layout, separator="<|endoftext|>")
     rows = list(expected(tokenizer, sherlock))
     flat = [id for row in rows for id in row]
     assert manifest["tokens"] == len(flat)

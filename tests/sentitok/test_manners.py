@@ -256,6 +256,11 @@ COMPLETIONS = [
     ("senti", "senti tr", ["train", "translate"]),
     ("senti", "senti data s", ["stats", "split", "sst"]),
     ("senti", "senti train --pre", ["--preset", "--precision"]),
+    ("senti", "senti train --arch g", ["gru", "gpt"]),
+    ("senti", "senti pretrain --preset xx", ["xx-large"]),
+    ("senti", "senti distill --loss l", ["logits"]),
+    ("senti", "senti init --arch b", ["bow", "bert"]),
+    ("senti", "senti plot --kind co", ["confusion"]),
 ]
 
 
@@ -366,7 +371,7 @@ def test_values_in_messages_are_short(tokenizer: Tokenizer) -> None:
         tokenizer.decode([-(10**5000)])
     assert tokenizer.id_to_token(10**5000) is None
     with pytest.raises(TypeError, match="an id is an int, not 'a'"):
-        tokenizer.decode(["a"])  # type: ignore[list-item]  # what is tested
+        tokenizer.decode(["a"])  # type: ignore[list-item]  # 2026-11-24: refused
 
 
 @pytest.mark.parametrize("more", ["--format foo", "--format csv", "--max-line-bytes foo"])

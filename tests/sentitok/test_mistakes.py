@@ -220,7 +220,7 @@ def test_tokens_that_are_no_list() -> None:
             ask()
     for bad in (3, None, b"<x>"):
         with pytest.raises(TypeError, match=f"a token is a str, not {bad!r}"):
-            tokenizer.with_specials([bad])  # type: ignore[list-item]
+            tokenizer.with_specials([bad])  # type: ignore[list-item]  # 2026-11-24: refused
     for several in (("a", "b"), ["a"]):
         with pytest.raises(TypeError, match=r"a pair is encode\(text, pair\), several texts encode_batch"):
             tokenizer.encode(several)

@@ -215,8 +215,8 @@ def test_tiktoken(name: str, lines: list[str]) -> None:
     trained = train_bpe(texts=lines, vocab_size=4000, pre_tokenizer=name)
     pattern = trained.pre_tokenizer.pattern
     assert pattern is not None
-    ranks = {trained.id_to_bytes(id): id for id in range(trained.vocab_size)}
-    rival = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={"<|end|>": 4000})  # type: ignore[arg-type]
+    ranks: dict[Any, int] = {trained.id_to_bytes(id): id for id in range(trained.vocab_size)}
+    rival = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={"<|end|>": 4000})
     ours = trained.with_specials(["<|end|>"])
     for line, row in zip(lines, trained.encode_batch(lines), strict=True):
         assert row.ids.tolist() == rival.encode_ordinary(line), line

@@ -170,7 +170,7 @@ def test_settings_go_along(tmp_path: Path) -> None:
         assert hash(made.settings) == hash(changed.settings)
     assert changed.settings.special_tokens["pad_token"] == "<|endoftext|>"
     with pytest.raises(TypeError):
-        changed.settings.special_tokens["pad_token"] = "x"  # type: ignore[index]
+        changed.settings.special_tokens["pad_token"] = "x"  # type: ignore[index]  # 2026-11-24: refused
 
 
 def cache_of(tmp_path: Path, commit: str = "0" * 40) -> Path:
@@ -260,11 +260,11 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
     folder_of("BERT", tmp_path / "there")
     ours = Tokenizer.from_pretrained(tmp_path / "there")
     with pytest.raises(TypeError, match=r"expected sentitok\.Settings, not dict"):
-        ours.with_settings({"eos_token": "x"})  # type: ignore[arg-type]
+        ours.with_settings({"eos_token": "x"})  # type: ignore[arg-type]  # 2026-11-24: refused
     with pytest.raises(TypeError, match="eos is no special token's name"):
         ours.settings.replace(eos="x")
     with pytest.raises(TypeError, match="'eos_token' is to be a text, not 7"):
-        ours.settings.replace(eos_token=7)  # type: ignore[arg-type]
+        ours.settings.replace(eos_token=7)  # type: ignore[arg-type]  # 2026-11-24: refused
     bad = Settings({}, {"../up": "x"})
     with pytest.raises(ValueError, match=r"'\.\./up' cannot be the name of a chat template"):
         ours.with_settings(bad).save_pretrained(tmp_path / "bad")

@@ -69,7 +69,7 @@ def test_what_an_iterator_raises_goes_up() -> None:
     with pytest.raises(EnoughError, match="at the end"):
         train_bpe(fails(), vocab_size=300)
     with pytest.raises(TypeError, match="row 1 is int"):
-        train_bpe(texts=["a", 1])  # type: ignore[list-item]
+        train_bpe(texts=["a", 1])  # type: ignore[list-item]  # 2026-11-24: refused
 
 
 def test_merge_and_encode_report(sherlock: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def test_nothing_can_be_set(tokenizer: Tokenizer) -> None:
     batch = tokenizer.encode_batch(TEXTS)
     for thing in (tokenizer, encoding, batch, tokenizer.report, Special("x"), tokenizer.added_tokens[0]):
         with pytest.raises(AttributeError):
-            thing.anything = 1  # type: ignore[union-attr]
+            thing.anything = 1  # type: ignore[union-attr]  # 2026-11-24: refused
     for values in (encoding.ids, encoding.type_ids, encoding.special_tokens_mask, batch.ids, batch[0].ids):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1

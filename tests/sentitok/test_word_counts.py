@@ -35,10 +35,10 @@ def test_it_is_a_mapping() -> None:
     with pytest.raises(KeyError, match="nothing"):
         counts["nothing"]
     assert b"a" in counts
-    assert "a" in counts  # type: ignore[comparison-overlap]
-    assert "nothing" not in counts  # type: ignore[comparison-overlap]
-    assert 1 not in counts  # type: ignore[comparison-overlap]
-    assert "\ud800" not in counts  # type: ignore[comparison-overlap]
+    assert "a" in counts  # type: ignore[comparison-overlap]  # 2026-11-24: any object may be asked for
+    assert "nothing" not in counts  # type: ignore[comparison-overlap]  # 2026-11-24: any object may be asked for
+    assert 1 not in counts  # type: ignore[comparison-overlap]  # 2026-11-24: any object may be asked for
+    assert "\ud800" not in counts  # type: ignore[comparison-overlap]  # 2026-11-24: any object may be asked for
     assert counts == counted(texts=["a b a", "b"])
     assert hash(counts) == hash(counted(texts=["a b a", "b"]))
     assert repr(counts) == "WordCounts(4 pieces, gpt2)"
@@ -127,7 +127,7 @@ def test_from_a_mapping() -> None:
     assert WordCounts({}).pipeline_hash == counts.pipeline_hash
     for bad in ({"a": -1}, {"a": 2**64}, {"a": "1"}):
         with pytest.raises(ValueError, match="the count of"):
-            WordCounts(bad)  # type: ignore[arg-type]
+            WordCounts(bad)  # type: ignore[arg-type]  # 2026-11-24: refused
 
 
 def test_arrow() -> None:

@@ -14,6 +14,6 @@ case = Cases()
 
 def loaded() -> Cases:
     """The cases of all modules."""
-    from . import encoding, properties, special_tokens, vocabularies  # noqa: F401
+    from . import encoding, properties, special_tokens, vocabularies  # noqa: F401  # 2026-11-24: read for their cases
 
     return case

@@ -15,7 +15,7 @@ case = Cases()
 
 def loaded() -> Cases:
     """The cases of all modules."""
-    from . import (  # noqa: F401
+    from . import (  # noqa: F401  # 2026-11-24: read for their cases
         asynchronous,
         decoding,
         encoding,

@@ -11,6 +11,7 @@ import typer
 from sentitok.cli.output import lines, number, table
 
 from .command import AnswerIsNoError, AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .completions import of_architectures, of_presets
 
 
 def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> None:
@@ -36,7 +37,13 @@ def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = 
 
 def init(
     arch: Annotated[
-        str, typer.Option("--arch", metavar="NAME", help="Architecture; senti archs lists them.")
+        str,
+        typer.Option(
+            "--arch",
+            metavar="NAME",
+            help="Architecture; senti archs lists them. senti train chooses one where no file names it.",
+            autocompletion=of_architectures,
+        ),
     ] = "lstm",
     preset: Annotated[
         str | None,
@@ -44,6 +51,7 @@ def init(
             "--preset",
             metavar="SIZE",
             help="Size of the model, such as nano; senti archs lists them. [default: none]",
+            autocompletion=of_presets,
         ),
     ] = None,
     task: Annotated[

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import typer
 
 from .command import UsageError, size
+from .completions import of_field
 
 if TYPE_CHECKING:
     from ..config import Section, Written
@@ -96,6 +97,8 @@ def parameters(
             more["min"] = int(least)
         if extra.get("metavar"):
             more["metavar"] = str(extra["metavar"])
+        if offered := of_field(key, field.annotation):
+            more["autocompletion"] = offered
         yield key, _parameter(key, kind, names, _help(field, defaults.get(key, field.default)), more)
     for name in model:
         option, metavar, text = MODEL[name]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from torch import nn
 
 from ..config import Section
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from ..heads.classes import ClassHead, HeadConfig
 from ..layers.backbone import Backbone
 from ..text.inputs import Inputs
@@ -138,8 +138,8 @@ def architecture(name: str) -> Architecture:
     found = ARCHITECTURES.get(name)
     if found is None:
         raise ConfigError(
-            f"no architecture {name!r}; there are {', '.join(ARCHITECTURES)} (senti archs), and hf:PATH for "
-            "a model of transformers"
+            f"no architecture {name!r}; {did_you_mean(name, ARCHITECTURES)}there are "
+            f"{', '.join(ARCHITECTURES)} (senti archs), and hf:PATH for a model of transformers"
         )
     return found
 

@@ -5,7 +5,6 @@ sections, those that suit the architecture on the task, its preset, the file, an
 resolved tree is saved beside the weights in the same shape, and is enough to run again.
 """
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 
 from ..config import DEFAULT_TASK, TASKS, DataConfig, OptimConfig, RunConfig, Section, TrainConfig
 from ..data.opening import read_small
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from ..models import architecture
 from ..models.hf import HfConfig
 from .defaults import defaults
@@ -70,7 +69,9 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     preset = given.get("preset")
     if preset is not None and preset not in row.presets:
         there = ", ".join(row.presets) or "none"
-        raise ConfigError(f"{name} has no preset {preset!r}; there are: {there}")
+        raise ConfigError(
+            f"{name} has no preset {preset!r}; {did_you_mean(preset, row.presets)}there are: {there}"
+        )
     kind = _kind(given)
     ground: dict[str, Any] = {"data": {}, "model": {}, "task": {"kind": kind}, "optim": {}, "train": {}}
     sizes = {"model": row.presets[preset] if preset else {}}
@@ -164,13 +165,10 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = list((kind if len(path) < 2 else root.get(path[-2], kind)).model_fields)
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
-    near = difflib.get_close_matches(path[-1], known, n=1)
     if elsewhere:
         hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
-    elif near:
-        hint = f"did you mean {near[0]}?"
     else:
-        hint = f"there are {', '.join(known)}"
+        hint = did_you_mean(path[-1], known).rstrip() or f"there are {', '.join(known)}"
     return f"{where}: unknown key; {hint}"
 
 

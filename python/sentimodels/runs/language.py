@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import LANGUAGE_TASKS, CorpusConfig, LanguageConfig, OptimConfig, PretrainConfig, Section
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from ..layers.backbone import Backbone
 from ..models import ARCHITECTURES, Architecture, architecture
 from .config import checked, merge, read_toml
@@ -158,7 +158,10 @@ def _ground(
 ) -> dict[str, Any]:
     """Returns what holds unless it is set."""
     if size is not None and size not in row.presets:
-        raise ConfigError(f"{name} has no preset {size!r}; there are: {', '.join(row.presets) or 'none'}")
+        there = ", ".join(row.presets) or "none"
+        raise ConfigError(
+            f"{name} has no preset {size!r}; {did_you_mean(size, row.presets)}there are: {there}"
+        )
     suits = {key: value for key, value in _MODEL[kind].items() if key in row.config.model_fields}
     tree: dict[str, Any] = {
         "data": {},

@@ -9,7 +9,6 @@ import os
 import shlex
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -313,6 +312,8 @@ def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, 
         small = train(texts=["ab c"] * 2, **shape)
     except SentitokError:
         return  # what is wrong with the options, training says
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         small.save(Path(folder) / out.name)

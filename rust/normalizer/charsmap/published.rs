@@ -21,7 +21,7 @@ use crate::normalizer::Normalizer;
 use crate::normalizer::frozen::{CANONICAL, COMPATIBLE, jamo};
 
 /// What stands for what.
-type Rules = FxHashMap<String, String>;
+type Images = FxHashMap<String, String>;
 
 /// Rules with a name.
 struct Published {
@@ -88,7 +88,7 @@ impl Charsmap {
 }
 
 /// Rules as a map.
-fn compiled(rules: &Rules) -> Result<Charsmap> {
+fn compiled(rules: &Images) -> Result<Charsmap> {
     let mut places: BTreeMap<&str, u32> = rules.values().map(|to| (to.as_str(), 0)).collect();
     let mut replacements = Vec::new();
     for (text, place) in &mut places {
@@ -107,9 +107,9 @@ fn compiled(rules: &Rules) -> Result<Charsmap> {
 }
 
 /// Normal form KC of all characters, and of all sequences that are one when decomposed.
-fn nfkc() -> Result<Rules> {
+fn nfkc() -> Result<Images> {
     let later: FxHashMap<char, &str> = LATER.into_iter().collect();
-    let mut rules = Rules::default();
+    let mut rules = Images::default();
     // What decomposes into a single character, by that one.
     let mut spellings: FxHashMap<char, Vec<char>> = FxHashMap::default();
     let mut decomposed = Vec::new();
@@ -153,7 +153,7 @@ fn normal(text: &str) -> Result<String> {
 }
 
 /// Makes odd spaces plain, and drops control characters; the full-width tilde stays.
-fn nmt(mut rules: Rules) -> Rules {
+fn nmt(mut rules: Images) -> Images {
     let spaces =
         ['\t', '\n', '\u{C}', '\r', '\u{61C}', '\u{1680}', '\u{200B}', '\u{200C}', '\u{200E}', '\u{200F}'];
     let more = ['\u{2028}', '\u{2029}', '\u{2581}', '\u{FEFF}', '\u{FFFD}'];
@@ -166,7 +166,7 @@ fn nmt(mut rules: Rules) -> Rules {
 }
 
 /// Folds the case of what rules write, and of characters without a rule.
-fn case_folded(mut rules: Rules) -> Rules {
+fn case_folded(mut rules: Images) -> Images {
     let run = |&(first, last, step, delta): &(u32, u32, u32, i32)| {
         let points = (first..=last).step_by(step as usize);
         points.filter_map(move |point| {
@@ -184,14 +184,14 @@ fn case_folded(mut rules: Rules) -> Rules {
 }
 
 /// Rules without those that do what shorter ones would.
-fn needed(rules: Rules) -> Rules {
+fn needed(rules: Images) -> Images {
     let mut by_length: Vec<Vec<(String, String)>> = Vec::new();
     for rule in rules {
         let length = rule.0.chars().count();
         by_length.resize_with(by_length.len().max(length), Vec::new);
         by_length[length - 1].push(rule);
     }
-    let mut kept = Rules::default();
+    let mut kept = Images::default();
     for (shorter, rules) in by_length.into_iter().enumerate() {
         let new: Vec<_> = rules
             .into_iter()
@@ -203,7 +203,7 @@ fn needed(rules: Rules) -> Rules {
 }
 
 /// What rules of at most `longest` characters make of a text, the longest match first.
-fn applied(rules: &Rules, text: &str, longest: usize) -> String {
+fn applied(rules: &Images, text: &str, longest: usize) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

@@ -26,11 +26,35 @@ proptest! {
         text in "[ab cé中\n\r.]{0,40}",
     ) {
         let Ok(linear) = Linear::new(&pattern) else { return Ok(()) };
-        let whole = matches(&linear, &text, 0, Some(&Work::of(1 << 20)));
+        let whole = matches(&unaware_of_edges(&pattern), &text, 0, Some(&Work::of(1 << 20)));
         prop_assert_eq!(matches(&linear, &text, usize::MAX, None), whole.clone(), "{}", pattern);
         if linear.dfas.firsts.get().is_some_and(|firsts| !firsts.are_in(&text)) {
             prop_assert_eq!(whole, Some(vec![]), "{}", pattern);
         }
+    }
+}
+
+/// A pattern that is looked for from place to place, wherever it matches.
+fn unaware_of_edges(pattern: &str) -> Linear {
+    let mut linear = Linear::new(pattern).unwrap();
+    Arc::get_mut(&mut linear.dfas).unwrap().at_edges = false;
+    linear
+}
+
+proptest! {
+    #[test]
+    fn at_the_edges_the_same_is_found_as_from_place_to_place(
+        first in "(\\\\A)?(a|b\\*|a\\*\\?|[ab]\\+|\\[\\^ \\]\\+é|\\(a\\|ab\\)|)",
+        last in "(\\[a \\]\\+|b\\*|b\\*\\?|é|\\(b\\|ab\\)|\\.\\*a|)\\\\z",
+        order in any::<bool>(),
+        text in "[ab é]{0,9}",
+    ) {
+        let pattern = if order { format!(r"\A{first}|{last}") } else { format!(r"{last}|\A{first}") };
+        let Ok(linear) = Linear::new(&pattern) else { return Ok(()) };
+        prop_assert!(linear.dfas.at_edges, "{}", pattern);
+        let expected = matches(&unaware_of_edges(&pattern), &text, 0, Some(&Work::of(1 << 20)));
+        prop_assert_eq!(matches(&linear, &text, usize::MAX, None), expected.clone(), "{} {}", pattern, text);
+        prop_assert_eq!(matches(&linear, &text, 0, Some(&Work::of(1 << 20))), expected, "{}", pattern);
     }
 }
 

@@ -96,7 +96,7 @@ impl PyTokenizer {
     /// The ids of a chat, by the chat template; the text of a message never becomes
     /// special tokens, unless `specials="all"`. Needs jinja2.
     #[pyo3(signature = (messages, *, tools = None, documents = None, chat_template = None, add_generation_prompt = false, continue_final_message = false, specials = "none", tokenize = true, **variables))]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn apply_chat_template<'py>(
         this: &Bound<'py, Self>,
         messages: &Bound<'py, PyAny>,

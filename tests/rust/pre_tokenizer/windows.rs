@@ -1,13 +1,14 @@
 //! The vectorised splitters against the scalar rules, in every form this
 //! machine runs: at all places of a window, and over its edges.
 
-use sentitok::PreTokenizer;
 use sentitok::simd::Level;
+use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Tokenizer, WordCounts};
 
-use super::{FULL, REPRESENTATIVES, Random, split_by, splitters};
+use super::nameless::nameless;
+use super::{FULL, REPRESENTATIVES, Random, split_by};
 
 /// Stretches of running text, and what is hard about each script.
-const STRETCHES: [&str; 24] = [
+const STRETCHES: [&str; 26] = [
     " the quick brown fox",
     " don't we'LL they'Re I'm",
     "It's the cat's, isn't it?",
@@ -32,7 +33,14 @@ const STRETCHES: [&str; 24] = [
     "\u{3000}\u{A0}\u{2028}\u{85} \u{3000}\n\u{3000}",
     "'s'S'ſ'll''' 're'",
     "▁▁a▁b_c▁",
+    "カ・カ゛ー  5 中5  中(é(a",
+    "\u{1}\u{2}a\u{7F}b \u{200B}c\u{1}",
 ];
+
+/// One pre-tokenizer for each way of splitting, those without a name among them.
+fn splitters() -> Vec<(&'static str, PreTokenizer)> {
+    super::splitters().into_iter().chain(nameless()).collect()
+}
 
 /// That all forms split alike, and as the scalar rule does.
 fn all_agree(levels: &[Level], splitters: &[(&'static str, PreTokenizer)], text: &str) {
@@ -120,6 +128,39 @@ fn every_tail() {
     for (end, _) in text.char_indices() {
         if FULL || end < 200 || end % 3 == 0 {
             all_agree(&levels, &splitters, &text[..end]);
+        }
+    }
+}
+
+/// A character that is cut short ends a text, wherever in a window, and the next one begins behind it.
+#[test]
+fn parts_of_characters_at_every_place_of_a_window() {
+    let rewriting = |name: &str| name.starts_with("metaspace");
+    for (name, pre_tokenizer) in splitters().into_iter().filter(|(name, _)| !rewriting(name)) {
+        let counts = WordCounts::from_texts(&Pipeline::new(pre_tokenizer), STRETCHES).unwrap();
+        let trainer = BpeTrainer { vocab_size: 400, ..BpeTrainer::default() };
+        let tokenizer = Tokenizer::train_bpe(&trainer, &counts, &mut Progress::silent()).unwrap();
+        let ids = |bytes: &[u8]| tokenizer.encode(bytes, EncodeOptions::default()).unwrap().ids;
+        for character in ["é", "中", "😀"] {
+            for part in (1..character.len()).map(|len| &character.as_bytes()[..len]) {
+                let of_part = ids(part);
+                assert!(!of_part.is_empty(), "{name} on {part:?}");
+                for before in 0..=if FULL { 130 } else { 66 } {
+                    let fills =
+                        if FULL || before % 16 > 13 { &["x", " ", "中", "ab. "][..] } else { &["x"] };
+                    for fill in fills {
+                        for after in ["", " tail of more than sixty-four bytes, with a 中 in it, and an end."]
+                        {
+                            let text = fill.repeat(before);
+                            // No byte behind the last one is ours to read.
+                            let bytes = [text.as_bytes(), part, after.as_bytes()].concat().into_boxed_slice();
+                            let expected =
+                                [ids(text.as_bytes()), of_part.clone(), ids(after.as_bytes())].concat();
+                            assert_eq!(ids(&bytes), expected, "{name} on {bytes:?}");
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -1,0 +1,98 @@
+//! Replaces a literal string wherever it stands, as Hugging Face's `Replace` does with a string.
+//!
+//! Not for patterns: see [`super::Matches`].
+
+use super::Rewrite;
+use crate::simd::{Level, Room};
+
+/// Replaces every occurrence of `pattern`; `false` when there is none.
+pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
+    match pattern.as_bytes() {
+        [] => false,
+        b" " if content == "▁" && !R::KEEPS_WAY_BACK => spell_spaces(text, out),
+        [byte] => at_each(memchr::memchr_iter(*byte, text.as_bytes()), text, pattern, content, out),
+        bytes => at_each(memchr::memmem::find_iter(text.as_bytes(), bytes), text, pattern, content, out),
+    }
+}
+
+/// Replaces `pattern` at these places.
+fn at_each<R: Rewrite>(
+    places: impl Iterator<Item = usize>,
+    text: &str,
+    pattern: &str,
+    content: &str,
+    out: &mut R,
+) -> bool {
+    // One byte for another leaves every boundary where it is.
+    let substitutes = pattern.len() == 1 && content.len() == 1;
+    let mut end = 0;
+    for at in places {
+        out.copy(&text[end..at]);
+        if substitutes {
+            out.substitute(content);
+        } else {
+            out.replace_match(pattern, content);
+        }
+        end = at + pattern.len();
+    }
+    if end == 0 {
+        return false;
+    }
+    out.copy(&text[end..]);
+    true
+}
+
+/// Writes each space as `▁`: those between words of ASCII many at a time, the others one by one.
+fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
+    let bytes = text.as_bytes();
+    let mut room: Room = [0; size_of::<Room>()];
+    let (mut at, mut changed) = (0, false);
+    while at < bytes.len() {
+        let (read, written) = Level::best().spell_spaces(&bytes[at..], &mut room);
+        if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
+            && read > 0
+        {
+            // Each mark is two bytes longer than its space.
+            changed |= written > read;
+            out.replace(read, words);
+            at += read;
+        }
+        let Some(space) = memchr::memchr(b' ', &bytes[at..]) else {
+            out.copy(&text[at..]);
+            return changed;
+        };
+        out.copy(&text[at..at + space]);
+        out.replace(1, "▁");
+        (at, changed) = (at + space + 1, true);
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Aligned, Plain};
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_occurrence_is_replaced(
+            words in prop::collection::vec("[a-z.]{1,9}| {1,3}|[\n\té▁中]|[!-~]{40,90}", 0..90),
+            pattern in " |a|b |  |é|",
+            content in "▁|x|| |ab",
+        ) {
+            let text = words.join(" ");
+            let expected = text.contains(&pattern) && !pattern.is_empty();
+            let mut plain = Plain::default();
+            prop_assert_eq!(replace(&text, &pattern, &content, &mut plain), expected);
+            let mut aligned = Aligned::default();
+            prop_assert_eq!(replace(&text, &pattern, &content, &mut aligned), expected);
+            if expected {
+                let by_std = text.replace(&pattern, &content);
+                prop_assert_eq!(plain.text().unwrap(), &by_std);
+                prop_assert_eq!(&aligned.text, &by_std);
+            }
+        }
+    }
+}

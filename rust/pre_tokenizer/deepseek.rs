@@ -1,0 +1,265 @@
+//! The three patterns of DeepSeek-V3 and R1, in one pass.
+//!
+//! ```text
+//! \p{N}{1,3}
+//! [一-龥぀-ゟ゠-ヿ]+
+//! [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+//! | ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+//! ```
+//! Each is isolated in what the one before leaves, so a text falls into numbers, runs of CJK and
+//! runs of all else, and the last pattern runs in each of these by itself: nothing is looked at
+//! past its end. What it does not match, control characters for the most part, is a piece, too.
+//!
+//! Not a pre-tokenizer of its own: a file has the patterns, which an engine runs that knows nothing
+//! of this, and which is the oracle. Pieces of the same length come from windows where there is
+//! nothing but printed ASCII and white space.
+
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::cl100k::{end_of_numbers, number_places};
+use super::{PreTokenizer, blanks};
+use crate::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
+use crate::unicode::{flag::*, flags_at, point_of_long};
+
+const NUMBERS: &str = r"\p{N}{1,3}";
+const CJK: &str = "[一-龥぀-ゟ゠-ヿ]+";
+/// As the published file spells it, with a carriage return and a line feed, and as people do.
+const WORDS: [&str; 2] = [
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+    r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##,
+];
+/// The numbers of a piece.
+const DIGITS: usize = 3;
+
+/// The splitter.
+pub(super) struct DeepSeek;
+
+impl DeepSeek {
+    /// Whether splitters one after the other are these.
+    pub(super) fn is(steps: &[PreTokenizer]) -> bool {
+        let is = |step: &PreTokenizer, known: &str| matches!(step, PreTokenizer::Regex(pattern) if pattern.pattern() == known);
+        matches!(steps, [numbers, cjk, words]
+            if WORDS.iter().any(|known| is(words, known)) && is(cjk, CJK) && is(numbers, NUMBERS))
+    }
+}
+
+impl Tiles for DeepSeek {
+    /// As those of cl100k, but that white space before a number stays together, and that nothing
+    /// is decided from the first byte on that is neither printed ASCII nor white space.
+    #[inline(always)]
+    fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
+        let block = &window.block;
+        let letters = block.letters();
+        let numbers = block.range(b'0', b'9');
+        let space = block.eq(b' ');
+        let spaces = space | block.range(b'\t', b'\r');
+        let newlines = block.either(b'\n', b'\r');
+        let symbols = block.range(b'!', b'~') & !(letters | numbers);
+        let known = (letters | numbers | spaces | symbols).trailing_ones() as usize;
+        let symbol_starts = symbols & !(symbols << 1 | space << 1);
+        let blanks = blanks::places(Shape::ASCII, spaces, newlines, symbols, newlines, numbers);
+        let led = (symbol_starts | blanks.last) << 1;
+        let places = 1
+            | blanks.starts
+            | symbol_starts
+            | letters & !(letters << 1 | led)
+            | number_places(Shape::ASCII, numbers, DIGITS);
+        let known = known.min(window.len);
+        let trailing = (spaces << (WINDOW - known).min(WINDOW - 1)).leading_ones() as usize;
+        let decided = if trailing == 0 || known == 0 { known } else { known - trailing + 1 };
+        Starts { places, decided, resume: 0 }
+    }
+
+    #[inline]
+    fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        piece_end(bytes, start)
+    }
+}
+
+/// A character of the stretch that a piece lies in.
+#[derive(Clone, Copy)]
+struct Member {
+    flags: Flags,
+    /// Behind it.
+    end: usize,
+}
+
+impl Member {
+    fn is_word(self) -> bool {
+        self.flags & (LETTER | MARK) != 0
+    }
+}
+
+/// What lies between two numbers, of CJK or of all else.
+#[derive(Clone, Copy)]
+struct Stretch<'a> {
+    bytes: &'a [u8],
+    is_cjk: bool,
+}
+
+impl Stretch<'_> {
+    /// The character at `at`; `None` behind the stretch.
+    #[inline]
+    fn at(self, at: usize) -> Option<Member> {
+        let (flags, len) = flags_at(self.bytes, at)?;
+        let is_in = flags & NUMBER == 0 && is_cjk(self.bytes, at) == self.is_cjk;
+        is_in.then_some(Member { flags, end: at + len })
+    }
+
+    /// The end of the run from `at` of characters that are in it.
+    #[inline]
+    fn end_of(self, mut at: usize, is_in: impl Fn(usize, Member) -> bool) -> usize {
+        while let Some(member) = self.at(at).filter(|member| is_in(at, *member)) {
+            at = member.end;
+        }
+        at
+    }
+
+    /// `[\p{L}\p{M}]*`
+    #[inline]
+    fn end_of_word(self, at: usize) -> usize {
+        self.end_of(at, |_, member| member.is_word())
+    }
+
+    /// `[\p{P}\p{S}]*[\r\n]*`
+    #[inline]
+    fn end_of_symbols(self, at: usize) -> usize {
+        let mut end = self.end_of(at, |at, member| is_symbol(self.bytes, at, member.flags));
+        while !self.is_cjk && blanks::is_newline(self.bytes, end) {
+            end += 1;
+        }
+        end
+    }
+
+    /// The end of what no alternative matches, from behind its first character: the last one leads
+    /// a word, if a word follows.
+    #[inline]
+    fn end_of_others(self, first: usize) -> usize {
+        let (mut last, mut end) = (first, first);
+        while let Some(member) = self.at(end) {
+            if member.is_word() {
+                return last;
+            }
+            if member.flags & SPACE != 0 || is_symbol(self.bytes, end, member.flags) {
+                break;
+            }
+            (last, end) = (end, member.end);
+        }
+        end
+    }
+}
+
+/// End of the piece that starts at `start`, which is before the end of the text.
+#[inline]
+fn piece_end(bytes: &[u8], start: usize) -> usize {
+    let Some((flags, len)) = flags_at(bytes, start) else { return start };
+    let next = start + len;
+    if flags & NUMBER != 0 {
+        return end_of_numbers(bytes, next, DIGITS - 1);
+    }
+    let stretch = Stretch { bytes, is_cjk: is_cjk(bytes, start) };
+    if flags & (LETTER | MARK) != 0 {
+        return stretch.end_of_word(next);
+    }
+    let is_symbol_here = is_symbol(bytes, start, flags);
+    let second = stretch.at(next);
+    if is_symbol_here {
+        let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+        let is_led = bytes.get(start).is_some_and(u8::is_ascii) && is_letter(next);
+        return if is_led {
+            (next..).find(|at| !is_letter(*at)).unwrap_or(next)
+        } else {
+            stretch.end_of_symbols(next)
+        };
+    }
+    if let Some(second) = second
+        && second.is_word()
+        && !blanks::is_newline(bytes, start)
+    {
+        return stretch.end_of_word(second.end);
+    }
+    if flags & SPACE == 0 {
+        return stretch.end_of_others(next);
+    }
+    match second {
+        Some(second) if bytes.get(start) == Some(&b' ') && is_symbol(bytes, next, second.flags) => {
+            stretch.end_of_symbols(second.end)
+        }
+        _ => blanks::end_of_lines_before(bytes, start, |end| stretch.at(end).is_none()),
+    }
+}
+
+/// Whether the character at `at` is one of `[一-龥぀-ゟ゠-ヿ]`, all of three bytes, whose order is that
+/// of characters.
+#[inline]
+fn is_cjk(bytes: &[u8], at: usize) -> bool {
+    let Some(&character) = bytes.get(at..).and_then(<[u8]>::first_chunk::<3>) else { return false };
+    matches!(character, [0xE3..=0xE9, ..])
+        && (([0xE4, 0xB8, 0x80]..=[0xE9, 0xBE, 0xA5]).contains(&character)
+            || ([0xE3, 0x81, 0x80]..=[0xE3, 0x83, 0xBF]).contains(&character))
+}
+
+/// `[\p{P}\p{S}]`, of the character at `at` with these flags.
+#[inline]
+fn is_symbol(bytes: &[u8], at: usize, flags: Flags) -> bool {
+    match bytes.get(at) {
+        Some(byte) if byte.is_ascii() => byte.is_ascii_punctuation(),
+        Some(_) => flags & (LETTER | MARK | NUMBER | SPACE) == 0 && is_long_symbol(point_of_long(bytes, at)),
+        None => false,
+    }
+}
+
+/// The same, of a character that is not ASCII.
+fn is_long_symbol(point: u32) -> bool {
+    static RANGES: LazyLock<Vec<(u32, u32)>> =
+        LazyLock::new(|| match regex_syntax::parse(r"[\p{P}\p{S}]").map(Hir::into_kind) {
+            Ok(HirKind::Class(Class::Unicode(class))) => {
+                class.ranges().iter().map(|range| (range.start().into(), range.end().into())).collect()
+            }
+            _ => Vec::new(),
+        });
+    let behind = RANGES.partition_point(|(first, _)| *first <= point);
+    behind.checked_sub(1).and_then(|at| RANGES.get(at)).is_some_and(|(_, last)| point <= *last)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{SplitPattern, tile};
+    use super::*;
+
+    /// As a file has them.
+    fn steps(words: &str) -> Vec<PreTokenizer> {
+        [NUMBERS, CJK, words]
+            .map(|pattern| PreTokenizer::Regex(SplitPattern::new(pattern, true).unwrap()))
+            .into()
+    }
+
+    #[test]
+    fn these_steps_are_known_and_no_others() {
+        for words in WORDS {
+            let mut steps = steps(words);
+            assert!(DeepSeek::is(&steps));
+            steps.swap(0, 1);
+            assert!(!DeepSeek::is(&steps) && !DeepSeek::is(&steps[1..]));
+        }
+    }
+
+    proptest! {
+        /// Windows decide nearly all of ASCII, so the rule for a character at a time is asked alone.
+        #[test]
+        fn the_scalar_rule_is_that_of_the_patterns(
+            text in "([a-z]{1,3}| {1,3}|[\\n\\t]{1,2}|[0-9]{1,7}|[!-/]{1,3}|[カ中・゛\u{3097}]{1,3}|[é\u{301}。€\u{1}\u{200D}٣]{1,2}){0,14}",
+        ) {
+            let mut expected = Vec::new();
+            let sequence = PreTokenizer::sequence(steps(WORDS[0])).unwrap();
+            sequence.for_each_piece_by(None, &text, |piece| { expected.push(piece); Ok(()) }).unwrap();
+            let mut found = Vec::new();
+            let done: Result<(), ()> = tile(&text, piece_end, |piece| { found.push(piece); Ok(()) });
+            prop_assert_eq!((done, found), (Ok(()), expected), "{:?}", text);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""Runs of the command `sentitok`, and a folder with what the examples of its help name."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import sentitok
+from commands import environment
+
+CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
+
+
+@dataclass
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*args: str | Path, cwd: Path, stdin: bytes = b"", **more: str) -> Done:
+    done = subprocess.run(
+        [sys.executable, "-m", "sentitok.cli", *map(str, args)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        env=environment(**more),
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_json(*args: str | Path, cwd: Path, stdin: bytes = b"") -> dict[str, object]:
+    done = run(*args, "--json", cwd=cwd, stdin=stdin)
+    assert done.code == 0, done.err
+    assert len(done.out.splitlines()) == 1
+    found: dict[str, object] = json.loads(done.out)
+    assert str(found["schema"]).startswith(f"sentitok.{args[0]}/")
+    return found
+
+
+@pytest.fixture(scope="session")
+def named_by_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples of `--help` name."""
+    folder = tmp_path_factory.mktemp("cli")
+    lines = (CORPUS / "pride-and-prejudice.txt").read_text("utf-8").splitlines(keepends=True)
+    corpus = folder / "corpus.txt"
+    corpus.write_text("".join(lines[200:500]), encoding="utf-8", newline="")
+    records = [json.dumps({"text": line.strip()}) for line in lines[500:600]]
+    (folder / "reviews.jsonl").write_text("\n".join(records), encoding="utf-8")
+    tokenizer = sentitok.train_bpe(corpus, vocab_size=1000)
+    tokenizer.save(folder / "tokenizer.json")
+    shutil.copy(folder / "tokenizer.json", folder / "theirs.json")
+    sentitok.train_bpe(corpus, vocab_size=600).save(folder / "merged.json")
+    with pytest.warns(UserWarning, match="pattern"):
+        tokenizer.save(folder / "ranks.tiktoken")
+    sentitok.count(corpus, out=folder / "all.counts")
+    for part in (0, 1):
+        sentitok.count(corpus, shard=(part, 2), out=folder / f"part-{part}.counts")
+    sentitok.merge_counts([folder / "part-0.counts", folder / "part-1.counts"], folder / "merged.counts")
+    with contextlib.chdir(folder):
+        # A data set knows its sources by the names they were given.
+        sentitok.encode_files("corpus.txt", "tokens", tokenizer)
+    return folder
+
+
+@pytest.fixture
+def prepared(named_by_examples: Path, tmp_path: Path) -> Path:
+    """A copy of it, so that tests do not see each other."""
+    shutil.copytree(named_by_examples, tmp_path, dirs_exist_ok=True)
+    return tmp_path
