@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import claims
+import distilled_page
 import language_page
 import translations
 from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
@@ -316,6 +317,8 @@ def page(found: Results, chosen: str | None) -> str:
             "## Which claims hold",
             CLAIMS,
             claims.claims(found),
+            "## Distillation",
+            distilled_page.part(),
             "## Translation",
             translations.part(),
             "## Language models",

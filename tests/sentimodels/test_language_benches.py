@@ -170,3 +170,21 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):
         assert line in page
+
+
+def test_a_taught_student_becomes_its_section(bench: Any, tmp_path: Path) -> None:
+    distilled = importlib.import_module("distilled_page")
+    assert distilled.part(tmp_path).startswith("Not measured; type `python benches/models/distill.py --test`")
+    seeds = {"alone": [{"accuracy": 0.5}, {"accuracy": 0.6}], "taught": [{"accuracy": 0.56}] * 2}
+    result = {
+        "format": "sentimodels.evidence/1", "bar": 0.005, "unlabelled": 1500, "members": {"bow": 3, "gru": 1},
+        "scores": {"dev": seeds, "sealed": seeds}, "gain": {"dev": LESS, "sealed": {**LESS, "value": 0.004}},
+        "stamp": {"commit": "0" * 40, "date": "2000-01-01 00:00", "versions": {"torch": "2"}, "command": "it"},
+    }  # fmt: skip
+    (tmp_path / "distillation.json").write_text(json.dumps(result), "utf-8")
+    section = distilled.part(tmp_path)
+    assert "| dev | 0.5500 | 0.5600 | +0.50 (-0.25 to +1.25) | +0.5: met |" in section
+    assert "| sealed, judged once | 0.5500 | 0.5600 | +0.40 (-0.25 to +1.25) | +0.5: missed |" in section
+    assert "Means of 2 seeds" in section
+    assert "among runs (3 of bow; 1 of gru)" in section
+    assert "1,500 phrases" in section

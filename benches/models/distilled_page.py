@@ -1,0 +1,40 @@
+"""The section of docs/results.md about a student that a mixture teaches, from its result file alone.
+
+Not for measuring (`distill.py`), nor for which mixtures the page of results judges (`mixtures.py`).
+"""
+
+from pathlib import Path
+from statistics import fmean
+
+from markdown import MET, MISSED, missing, table
+from result import RESULTS, read
+
+# What the command needs.
+BEFORE = "after the same without --test: two hours of one core"
+PARTS = {"dev": "dev", "sealed": "sealed, judged once"}
+
+
+def part(folder: Path = RESULTS) -> str:
+    """Returns the table of one BiLSTM alone and taught, or what to type for it."""
+    path = folder / "distillation.json"
+    if not path.is_file():
+        return missing("python benches/models/distill.py --test", BEFORE)
+    result = read(path)
+    bar, stamp = result["bar"], result["stamp"]
+    rows = []
+    for name, title in PARTS.items():
+        scores, gain = result["scores"][name], result["gain"][name]
+        reached = [fmean(one["accuracy"] for one in scores[kind]) for kind in ("alone", "taught")]
+        ends = f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+        word = MET if gain["value"] >= bar else MISSED
+        rows.append([title, *(f"{one:.4f}" for one in reached), ends, f"{100 * bar:+.1f}: {word}"])
+    head = ["Kaggle phrases", "BiLSTM alone", "taught", "points more, 95 %", "bar"]
+    members = "; ".join(f"{seeds} of {name}" for name, seeds in result["members"].items())
+    return (
+        f"{table(head, rows)}\n\n"
+        f"Means of {len(result['scores']['dev']['alone'])} seeds of the row `lstm`. The teacher is a mixture "
+        f"that dev chose among runs ({members}). It learned the training part, and answers that and "
+        f"{result['unlabelled']:,} phrases of IMDB's reviews, none of them a phrase of dev or of the sealed "
+        f"part. {stamp['date']}, commit {stamp['commit'][:9]}, torch {stamp['versions']['torch']}: "
+        f"`{stamp['command']}`."
+    )
