@@ -179,7 +179,7 @@ def test_a_taught_student_becomes_its_section(bench: Any, tmp_path: Path) -> Non
     result = {
         "format": "sentimodels.evidence/1", "bar": 0.005, "unlabelled": 1500, "members": {"bow": 3, "gru": 1},
         "scores": {"dev": seeds, "sealed": seeds}, "gain": {"dev": LESS, "sealed": {**LESS, "value": 0.004}},
-        "stamp": {"commit": "0" * 40, "date": "2000-01-01 00:00", "versions": {"torch": "2"}, "command": "it"},
+        "stamp": {**OCCASION, "commit": "0" * 40},
     }  # fmt: skip
     (tmp_path / "distillation.json").write_text(json.dumps(result), "utf-8")
     section = distilled.part(tmp_path)
