@@ -31,7 +31,14 @@ pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<()
             let reason = error.to_string();
             // serde_json counts lines inside this one line.
             let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
-            Err(format!("{reason}, at column {}", error.column()))
+            let place = if error.is_eof() {
+                "at its end".to_owned()
+            } else {
+                format!("at column {}", error.column())
+            };
+            Err(format!(
+                "{reason}, {place}; a line holds one JSON object or string: mend the line, or leave it out"
+            ))
         }
     }
 }
@@ -160,7 +167,7 @@ mod tests {
             (br#"["text"]"#, Err("a JSON array, where a line holds one object or one string; write")),
             (b" [\n", Err("jq -c '.[]' FILE > NEW.jsonl")),
             (br#"{"text":"a"} x"#, Err("trailing characters, at column 14")),
-            (br#"{"text":"a"#, Err("EOF")),
+            (br#"{"text":"a"#, Err("EOF while parsing a string, at its end; a line holds one JSON object")),
             (br#"not json"#, Err("at column")),
         ];
         for (line, expected) in cases {

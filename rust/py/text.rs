@@ -323,8 +323,8 @@ pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> 
         Ok(Some(text)) => Ok(text),
         Ok(None) if item.is_instance_of::<PyTuple>() || item.is_instance_of::<PyList>() => {
             Err(PyTypeError::new_err(format!(
-                "row {row} is a {}, not a text; encode_batch takes a tuple of two texts as a pair, and words that \
-                 are split already with is_split_into_words=True",
+                "row {row} is a {}, not a text; join what it holds to one text; pairs of texts, and words that are \
+                 split already with is_split_into_words=True, are for encode_batch",
                 item.get_type().name()?
             )))
         }

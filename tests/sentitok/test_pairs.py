@@ -253,7 +253,7 @@ BAD: list[tuple[Callable[[Tokenizer], object], type[Exception], str]] = [
     (lambda t: t.encode_batch([["a", "b"]]), TypeError, "row 0 is a list, not a text.*is_split_into_words"),
     (lambda t: t.encode_batch(["a b"], is_split_into_words=True), TypeError, "row 0 of texts is one text"),
     (lambda t: t.encode_batch([["a", 3]], is_split_into_words=True), TypeError, "row 0 is int"),  # type: ignore[list-item]  # 2026-11-24: refused
-    (lambda t: t.count_batch([("a", "b")]), TypeError, "row 0 is a tuple, not a text; encode_batch takes"),  # type: ignore[list-item]  # 2026-11-24: refused
+    (lambda t: t.count_batch([("a", "b")]), TypeError, "row 0 is a tuple, not a text; join what it holds"),  # type: ignore[list-item]  # 2026-11-24: refused
     (lambda t: t.encode("a", "b", truncation="first"), ValueError, 'truncation=.*first.*: it is'),  # type: ignore[arg-type]  # 2026-11-24: refused
     (lambda t: t.encode("a", max_tokens=3, truncation_side="start"), ValueError,  # type: ignore[arg-type]  # 2026-11-24: refused
      "truncation_side=.*start.*: it is 'right' or 'left'"),
