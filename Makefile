@@ -145,8 +145,7 @@ docs: $(STAMP)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # sdist, wheel and crate into dist/, checked and tried; uploads nothing.
-dist: $(STAMP)/maturin
-	$(PIP) install twine
+dist: $(STAMP)/dev
 	$(BIN)/python scripts/dist.py
 
 clean:

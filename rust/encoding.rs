@@ -13,6 +13,8 @@ pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
 pub use self::parts::{RowParts, TextPart};
 pub use self::surfaces::Surfaces;
 pub use self::trim::{Blanks, trim_spans};
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::vocab::TokenId;
@@ -99,7 +101,7 @@ pub struct EncodingBatch {
 }
 
 /// On which side of a row padding stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// Before the ids.
     Left,

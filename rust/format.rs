@@ -35,7 +35,7 @@ use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::users::is_vocabulary;
 use crate::spelling::did_you_mean;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::TokenId;
 
 /// The largest file read; the largest known tokenizer has 40 MB.
@@ -215,16 +215,18 @@ impl Tokenizer {
     /// [`Error::NotRepresentable`] for tokens of characters that are no UTF-8.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let _held = self.model().vocab().hold()?;
-        container::write(self)
+        container::write(self, self.call_defaults())
     }
 
-    /// SHA-256 of [`Tokenizer::to_bytes`], in hexadecimal. What a format cannot say, such as sums in
+    /// SHA-256 of [`Tokenizer::to_bytes`] without [`Tokenizer::call_defaults`], in hexadecimal: of all
+    /// that decides ids and text. What a format cannot say, such as sums in
     /// 64 bits in SentencePiece's, changes it: docs/formats.md names the parts.
     ///
     /// # Errors
     /// As [`Tokenizer::to_bytes`].
     pub fn fingerprint(&self) -> Result<String> {
-        Ok(hex(&Sha256::digest(self.to_bytes()?)))
+        let _held = self.model().vocab().hold()?;
+        Ok(hex(&Sha256::digest(container::write(self, &CallDefaults::default())?)))
     }
 
     /// Writes a tokenizer; without a format the path decides. Directories are
@@ -283,6 +285,10 @@ impl Tokenizer {
                 ]
             }
         };
+        let says_it = matches!(format, Format::TokenizerJson | Format::HuggingFace | Format::Sentitok);
+        if !says_it && !self.call_defaults().is_empty() {
+            left_out.push("truncation and padding are left out: give them to each call".into());
+        }
         for (file, bytes) in &files {
             if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
                 fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;

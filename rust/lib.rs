@@ -91,7 +91,7 @@ pub use model::Model;
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
-pub use tokenizer::{EncodeOptions, Input, Shortening, TextRow, Tokenizer, Truncation};
+pub use tokenizer::{CallDefaults, EncodeOptions, Input, Shortening, TextRow, Tokenizer, Truncation};
 pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;

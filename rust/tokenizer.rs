@@ -5,6 +5,7 @@
 
 mod batch;
 mod blanks;
+mod call_defaults;
 mod chain;
 mod decode;
 mod doctor;
@@ -35,6 +36,7 @@ mod windows;
 mod words;
 mod workers;
 
+pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, PaddingLength};
 pub use doctor::Diagnosis;
 pub use input::Input;
 pub use joined::{Joined, TextRow};
@@ -110,6 +112,8 @@ pub struct Parts {
     pub template: Template,
     /// How ids become text again.
     pub decoder: Decoder,
+    /// What the file asks of calls.
+    pub defaults: CallDefaults,
 }
 
 /// A tokenizer. Safe to share among threads.
@@ -130,6 +134,7 @@ pub struct Tokenizer {
     added: AddedTokens,
     template: Template,
     decoder: Decoder,
+    defaults: CallDefaults,
     choices: finder::Choices,
     /// Where the tokens of a text, one after the other, are nearly the text.
     sums: OnceLock<Option<sums::Sums>>,
@@ -146,7 +151,7 @@ impl Tokenizer {
     /// [`Error::Format`] for a bad template, an added token whose id is another
     /// token's, or one so large that more than [`Vocab::MAX_GAPS`] ids have no token.
     pub fn new(parts: Parts) -> Result<Self> {
-        let Parts { pipeline, model, added, template, decoder } = parts;
+        let Parts { pipeline, model, added, template, decoder, defaults } = parts;
         template.check()?;
         let _held = model.vocab().hold()?;
         let n_added: usize = added.iter().map(|token| ADDED_TOKEN + token.content.len()).sum();
@@ -155,7 +160,7 @@ impl Tokenizer {
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
         let sums = OnceLock::new();
-        let tokenizer = Self { pipeline, model, added, template, decoder, choices, sums, tables };
+        let tokenizer = Self { pipeline, model, added, template, decoder, defaults, choices, sums, tables };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part
@@ -213,6 +218,12 @@ impl Tokenizer {
     /// How ids become text.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+
+    /// The truncation and the padding that the file asks for; calls take them where they are given
+    /// them.
+    pub fn call_defaults(&self) -> &CallDefaults {
+        &self.defaults
     }
 
     /// The size that an embedding needs: one more than the greatest id.
@@ -338,6 +349,7 @@ impl Tokenizer {
             added,
             template: self.template.clone(),
             decoder: self.decoder.clone(),
+            defaults: self.defaults.clone(),
         })
     }
 }

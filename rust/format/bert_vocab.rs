@@ -16,7 +16,7 @@ use crate::normalizer::{Bert, GoogleBert, Normalizer};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::template::{Part, Template};
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{WordPiece, WordPieceOptions};
 
@@ -138,7 +138,7 @@ impl BertVocab {
     pub fn into_parts(self) -> Result<Parts> {
         let Self { vocab, options, pipeline, added, template, decoder } = self;
         let model = Arc::new(WordPiece::new(vocab, options)?.into());
-        Ok(Parts { pipeline, model, added, template, decoder })
+        Ok(Parts { pipeline, model, added, template, decoder, defaults: CallDefaults::default() })
     }
 }
 

@@ -3,7 +3,7 @@
 //! A header line, then tokenizer.json without line breaks. The header holds
 //! what tokenizer.json has no words for: rank order, the exact pre-tokenizer
 //! (of hand-written splitters, and options of patterns) and decoder. Equal
-//! tokenizers have equal bytes, so their SHA-256 is the fingerprint.
+//! tokenizers have equal bytes, so their SHA-256, without what a file asks of calls, is the fingerprint.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::pipeline::Pipeline;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::unigram::{Kind, Precision};
 use crate::vocab::TokenId;
 
@@ -99,8 +99,8 @@ struct WrittenHeader {
     decoder: Decoder,
 }
 
-/// The bytes of a tokenizer.
-pub(super) fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
+/// The bytes of a tokenizer that asks of calls what `defaults` says.
+pub(super) fn write(tokenizer: &Tokenizer, defaults: &CallDefaults) -> Result<Vec<u8>> {
     let model = tokenizer.model();
     let header = WrittenHeader {
         model: Beside::of(model),
@@ -113,7 +113,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     };
     let header = serde_json::to_string(&header).map_err(|error| Error::Internal(error.to_string()))?;
     let mut bytes = format!("{MAGIC}{VERSION} {header}\n").into_bytes();
-    tokenizer_json::write_compact(tokenizer, &mut bytes)?;
+    tokenizer_json::write_compact(tokenizer, defaults, &mut bytes)?;
     Ok(bytes)
 }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::template::Template;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 
 /// The format's name in messages.
 const NAME: &str = "vocab.json and merges.txt";
@@ -59,6 +59,7 @@ pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
         added: end_of_text.into_iter().collect(),
         template: Template::default(),
         decoder: Decoder::Bytes,
+        defaults: CallDefaults::default(),
     })
 }
 

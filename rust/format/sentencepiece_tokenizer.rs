@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::normalizer::{Normalizer, SentencePieceOptions};
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::template::Template;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::unigram::{Kind, Precision, Unigram};
 use crate::vocab::TokenId;
 
@@ -40,6 +40,7 @@ pub(super) fn parts(file: &SpModel) -> Result<Parts> {
         added: file.added_tokens(),
         template: Template::default(),
         decoder: file.decoder(),
+        defaults: CallDefaults::default(),
     })
 }
 

@@ -19,7 +19,7 @@ use crate::parallel;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 use crate::template::Template;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::{TokenId, Vocab};
 
 /// The format's name in messages.
@@ -91,6 +91,7 @@ pub fn read(
         added: special_tokens.iter().map(|(content, id)| AddedToken::special(content, *id)).collect(),
         template: Template::default(),
         decoder: Decoder::Bytes,
+        defaults: CallDefaults::default(),
     })
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Read as that library reads it, written as that library writes it, byte for
 //! byte. What this crate does not run is refused by its path and name; nothing
-//! is read half. Truncation and padding are arguments of calls here: they are
-//! checked on reading and written as `null`.
+//! is read half. Truncation and padding are arguments of calls here: those of the
+//! file are kept for callers that ask for them, and written again.
 
 mod added;
 mod decoders;
@@ -22,7 +22,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::Deserialize as _;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 
 use self::entries::{Place, TextSeed};
@@ -38,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::memory::{Written, missing};
 use crate::pipeline::Pipeline;
 use crate::template::Template;
-use crate::tokenizer::{Parts, Tokenizer};
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 
 /// The format's name in messages.
 pub(super) const NAME: &str = "tokenizer.json";
@@ -65,15 +66,15 @@ pub fn read(text: &str) -> Result<Parts> {
 /// # Errors
 /// [`Error::NotRepresentable`] naming what tokenizers has no equal for.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
-    let document = write::document(tokenizer, Reader::HuggingFace)?;
+    let document = write::document(tokenizer, tokenizer.call_defaults(), Reader::HuggingFace)?;
     let mut out = Vec::new();
     serde_json::to_writer_pretty(Written(&mut out), &document).map_err(unwritten)?;
     Ok(out)
 }
 
 /// Appends what [`read_with`] reads beside a header.
-pub(super) fn write_compact(tokenizer: &Tokenizer, out: &mut Vec<u8>) -> Result<()> {
-    let document = write::document(tokenizer, Reader::Sentitok)?;
+pub(super) fn write_compact(tokenizer: &Tokenizer, defaults: &CallDefaults, out: &mut Vec<u8>) -> Result<()> {
+    let document = write::document(tokenizer, defaults, Reader::Sentitok)?;
     serde_json::to_writer(Written(out), &document).map_err(unwritten)
 }
 
@@ -161,7 +162,6 @@ impl Document<'_> {
 
     fn into_parts(mut self, header: Option<Header>) -> Result<Parts> {
         self.check_version()?;
-        self.check_call_arguments()?;
         let Some(mut model) = self.model.take() else {
             return Err(Error::format("$", "the field \"model\" is missing: not a tokenizer.json"));
         };
@@ -194,6 +194,10 @@ impl Document<'_> {
                 added::check_spelled(&node, &added)?;
             }
         }
+        let defaults = CallDefaults {
+            truncation: self.call_default("truncation")?,
+            padding: self.call_default("padding")?,
+        };
         let beside = (!from_file).then_some(header.model);
         let model = model.build(tokens.vocab, header.unit, beside)?;
         Ok(Parts {
@@ -202,6 +206,7 @@ impl Document<'_> {
             added,
             template,
             decoder: header.decoder,
+            defaults,
         })
     }
 
@@ -219,18 +224,14 @@ impl Document<'_> {
         }
     }
 
-    /// Truncation and padding are not used, but a file is read whole or not at all.
-    fn check_call_arguments(&self) -> Result<()> {
-        if let Some(truncation) = self.part("truncation") {
-            truncation.require("max_length")?.u32()?;
-            truncation.require("stride")?.u32()?;
-            truncation.require("strategy")?.str()?;
-        }
-        if let Some(padding) = self.part("padding") {
-            padding.require("pad_id")?.u32()?;
-            padding.require("pad_token")?.str()?;
-            padding.require("strategy")?;
-        }
-        Ok(())
+    /// What the file asks of calls; of two the last counts.
+    fn call_default<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+        let Some((key, value)) = self.parts.iter().rfind(|(known, _)| *known == key) else { return Ok(None) };
+        Option::deserialize(value).map_err(|error| {
+            Error::format(
+                format!("$.{key}"),
+                format!("{error}; mend it, or write null: calls have arguments for it"),
+            )
+        })
     }
 }

@@ -317,6 +317,13 @@ pub(super) fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, Py
     PyString::from_bytes(py, text.as_bytes())
 }
 
+/// Whether a value stands for one that is missing, as pandas has them: `None`, NaN, NA.
+fn is_missing(item: &Bound<'_, PyAny>) -> bool {
+    let is_nan = || item.extract::<f64>().is_ok_and(f64::is_nan);
+    let is_na = || item.get_type().name().is_ok_and(|name| name.to_string().starts_with("NA"));
+    item.is_none() || is_nan() || is_na()
+}
+
 /// Takes the text of a row, which an error names.
 pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Text> {
     match Text::take(item, errors) {
@@ -332,8 +339,13 @@ pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> 
             "row {row} is a dict, not a text; give one column of it, as in dataset[\"text\"]"
         ))),
         Ok(None) => Err(PyTypeError::new_err(format!(
-            "row {row} is {}, not a text; drop or fill missing values first",
-            item.get_type().name()?
+            "row {row} is {}, not a text; {}",
+            item.get_type().name()?,
+            if is_missing(item) {
+                "drop or fill missing values first"
+            } else {
+                "make a text of it, as in str(row)"
+            }
         ))),
         Err(error) => {
             let _ = error.add_note(item.py(), format!("in row {row}"));

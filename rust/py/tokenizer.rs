@@ -1,6 +1,7 @@
 //! `Tokenizer`: the class, and encoding. Each method takes its arguments apart,
 //! calls the core without the interpreter, and wraps what comes back.
 
+mod call_defaults;
 mod decode;
 mod files;
 mod hugging_face;

@@ -95,6 +95,7 @@ impl Tokenizer {
                 }
                 other => other.clone(),
             },
+            defaults: self.defaults.renumbered(new_id),
         })?;
         Ok((tokenizer, map))
     }

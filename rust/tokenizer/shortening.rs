@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::encoding::Side;
 use crate::error::{Error, Result};
 
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 const MOST_PRODUCTS: usize = 1 << 16;
 
 /// From which text of a pair ids are taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Truncation {
     /// From the longer one, until both are as long.
     #[default]

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Parts, Tokenizer};
+use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::bpe::trainer::{Base, BpeTrainer, Stop, Trained};
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
@@ -81,6 +81,7 @@ impl Tokenizer {
             added: added.collect(),
             template: base.map_or_else(Template::default, |base| base.template.clone()),
             decoder,
+            defaults: CallDefaults::default(),
         })
     }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Parts, Tokenizer};
+use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
@@ -132,6 +132,7 @@ impl Tokenizer {
             added,
             template: Template::default(),
             decoder,
+            defaults: CallDefaults::default(),
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Parts, Tokenizer};
+use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::Result;
@@ -53,7 +53,14 @@ impl Tokenizer {
         let decoder =
             Decoder::WordPiece { prefix: options.continuing_subword_prefix.clone(), cleanup: false };
         let model = WordPiece::new(Vocab::from_tokens(tokens)?, options)?;
-        Self::new(Parts { pipeline, model: Arc::new(model.into()), added, template, decoder })
+        Self::new(Parts {
+            pipeline,
+            model: Arc::new(model.into()),
+            added,
+            template,
+            decoder,
+            defaults: CallDefaults::default(),
+        })
     }
 }
 

@@ -206,7 +206,12 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/added_tokens", json!([{"id": 3}])), &["$.added_tokens[0]", "is missing"]),
         (set("/added_tokens", json!([added("x", 5)])), &["$.added_tokens", "\"x\"", "takes it as id 3"]),
         (set("/added_tokens", json!([added("a", 1)])), &["$.added_tokens", "takes it as id 0"]),
-        (set("/padding", json!({"pad_id": "x"})), &["$.padding.pad_id", "expected a whole number"]),
+        (set("/padding", json!({"strategy": "Longest"})), &["$.padding", "`Longest`", "`BatchLongest`"]),
+        (
+            set("/padding", json!({"strategy": "BatchLongest", "pad_id": -1})),
+            &["$.padding", "`-1`", "expected u32", "write null"],
+        ),
+        (set("/truncation", json!({"max_length": 3})), &["$.truncation", "missing field `strategy`"]),
     ];
     for (change, expected) in cases {
         let error = Tokenizer::from_bytes(changed(change).as_bytes()).err().unwrap();

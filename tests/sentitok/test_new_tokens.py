@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tokenizers
 
+import shared_data
 from sentitok import (
     AddedToken,
     DecodeError,
@@ -104,6 +105,9 @@ def test_long_steps_are_shown_in_short() -> None:
     assert shown.startswith('<Normalizer {"type":"Sequence"')
     assert len(shown) < 400
     assert shown.endswith("characters>")
+    t5 = Tokenizer.from_sentencepiece(shared_data.folder() / "vocabs" / "t5" / "spiece.model")
+    assert len(repr(t5.normalizer)) < 400
+    assert len(repr(t5)) < 400
 
 
 def test_reports_name_what_was_learnt() -> None:

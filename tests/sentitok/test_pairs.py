@@ -178,6 +178,8 @@ def test_arrays() -> None:
     for key, tensor in made.items():
         assert tensor.dtype == torch.int64
         assert torch.equal(tensor, found[key])
+        # The memory of an array: PyTorch cannot make it larger.
+        assert not tensor.untyped_storage().resizable()
     assert set(batch.to_torch()) == {"input_ids", "attention_mask"}
     ids, mask = batch.pad()
     assert ids.dtype == np.int64
@@ -253,6 +255,9 @@ BAD: list[tuple[Callable[[Tokenizer], object], type[Exception], str]] = [
     (lambda t: t.encode_batch([["a", "b"]]), TypeError, "row 0 is a list, not a text.*is_split_into_words"),
     (lambda t: t.encode_batch(["a b"], is_split_into_words=True), TypeError, "row 0 of texts is one text"),
     (lambda t: t.encode_batch([["a", 3]], is_split_into_words=True), TypeError, "row 0 is int"),  # type: ignore[list-item]  # 2026-11-24: refused
+    (lambda t: t.count_batch(["a", 3]), TypeError, r"row 1 is int, not a text; make .* str\(row\)"),  # type: ignore[list-item]  # 2026-11-24: refused
+    (lambda t: t.count_batch(["a", None]), TypeError, "row 1 is NoneType, .*; drop or fill missing"),  # type: ignore[list-item]  # 2026-11-24: refused
+    (lambda t: t.count_batch([float("nan")]), TypeError, "row 0 is float, .*; drop or fill missing"),  # type: ignore[list-item]  # 2026-11-24: refused
     (lambda t: t.count_batch([("a", "b")]), TypeError, "row 0 is a tuple, not a text; join what it holds"),  # type: ignore[list-item]  # 2026-11-24: refused
     (lambda t: t.encode("a", "b", truncation="first"), ValueError, 'truncation=.*first.*: it is'),  # type: ignore[arg-type]  # 2026-11-24: refused
     (lambda t: t.encode("a", max_tokens=3, truncation_side="start"), ValueError,  # type: ignore[arg-type]  # 2026-11-24: refused

@@ -157,6 +157,10 @@ def test_settings_go_along(tmp_path: Path) -> None:
     ours = Tokenizer.from_pretrained(tmp_path)
     changed = ours.with_settings(ours.settings.replace(chat_template="x", pad_token="<|endoftext|>"))
     assert ours.settings.chat_template == TEMPLATE
+    assert ours.settings.replace(eos_token="<|endoftext|>").chat_template == TEMPLATE
+    without = changed.settings.replace(chat_template=None, pad_token=None)
+    assert without.chat_template is None
+    assert "pad_token" not in without.special_tokens
     assert changed == ours
     for made in (
         changed,

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
+from types import EllipsisType, MappingProxyType
 from typing import Any
 
 from .._sentitok import AddedToken, FormatError
@@ -64,8 +64,10 @@ class Settings:
         """The template that is taken where a call names none."""
         return self.chat_templates.get("default")
 
-    def replace(self, *, chat_template: str | None = None, **special_tokens: str) -> "Settings":
-        """Returns settings with another chat template or other special tokens.
+    def replace(
+        self, *, chat_template: str | EllipsisType | None = ..., **special_tokens: str | None
+    ) -> "Settings":
+        """Returns settings with another chat template or other special tokens; None takes one away.
 
         Args:
             chat_template: the template that is taken where a call names none.
@@ -81,10 +83,13 @@ class Settings:
                     "replaced are chat_template and those"
                 )
         templates = dict(self.chat_templates)
-        if chat_template is not None:
+        if chat_template is None:
+            templates.pop("default", None)
+        elif not isinstance(chat_template, EllipsisType):
             templates["default"] = chat_template
         tokens = {**self.special_tokens, **special_tokens}
-        return replace(self, special_tokens=tokens, chat_templates=templates)
+        named = {name: content for name, content in tokens.items() if content is not None}
+        return replace(self, special_tokens=named, chat_templates=templates)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Settings, (dict(self.special_tokens), dict(self.chat_templates), dict(self.config))

@@ -20,7 +20,7 @@ use crate::bpe::{Bpe, BpeOptions, MergeOrder};
 use crate::error::{Error, Result};
 use crate::format::spelled::{id_of, spell};
 use crate::model::Model;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{CallDefaults, DefaultPadding, DefaultTruncation, Tokenizer};
 use crate::vocab::TokenId;
 
 /// For whom a file is written.
@@ -36,8 +36,8 @@ pub(in crate::format) enum Reader {
 #[derive(serde::Serialize)]
 pub(super) struct Document<'a> {
     version: &'static str,
-    truncation: Value,
-    padding: Value,
+    truncation: &'a Option<DefaultTruncation>,
+    padding: &'a Option<DefaultPadding>,
     added_tokens: Vec<Value>,
     normalizer: Value,
     pre_tokenizer: Value,
@@ -121,7 +121,11 @@ pub(super) fn not_representable(reason: impl Into<String>) -> Error {
 }
 
 /// Makes the file's contents.
-pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document<'_>> {
+pub(super) fn document<'a>(
+    tokenizer: &'a Tokenizer,
+    defaults: &'a CallDefaults,
+    reader: Reader,
+) -> Result<Document<'a>> {
     let model = tokenizer.model();
     let unit = model.unit();
     let pipeline = tokenizer.pipeline();
@@ -143,8 +147,8 @@ pub(super) fn document(tokenizer: &Tokenizer, reader: Reader) -> Result<Document
         |id| spelling(tokenizer, id).map(Cow::into_owned).ok_or_else(|| not_representable(no_token(id)));
     Ok(Document {
         version: "1.0",
-        truncation: Value::Null,
-        padding: Value::Null,
+        truncation: &defaults.truncation,
+        padding: &defaults.padding,
         added_tokens: tokenizer.added_tokens().iter().map(token_json).collect(),
         normalizer,
         pre_tokenizer,

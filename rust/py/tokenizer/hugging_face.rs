@@ -32,7 +32,7 @@ impl PyTokenizer {
 
     /// Takes a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
     ///
-    /// Truncation and padding that it has set are left out: here they are
+    /// Truncation and padding that it has set are in `call_defaults`: here they are
     /// arguments of a call. What is not run here is refused with its name.
     #[staticmethod]
     fn from_hf(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Self> {

@@ -1,0 +1,61 @@
+//! `Tokenizer.call_defaults`: the truncation and the padding of a file as arguments of calls.
+
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
+
+use super::super::error::entry;
+use super::PyTokenizer;
+use crate::encoding::Side;
+use crate::tokenizer::{PaddingLength, Truncation};
+
+#[pymethods]
+impl PyTokenizer {
+    /// The truncation and the padding that a tokenizer.json asks for, as arguments: no call applies
+    /// them by itself.
+    ///
+    /// `"encode"` goes to `encode` and `encode_batch`, `"windows"` to `windows_batch`, `"pad"` to
+    /// `pad` and `to_torch`; each is empty where the file asks for nothing. Files that are written
+    /// ask for the same. The fingerprint does not change with them.
+    #[getter]
+    fn call_defaults<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        entry(|| {
+            let defaults = self.tokenizer.call_defaults();
+            let (encode, windows, pad) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+            if let Some(cut) = &defaults.truncation {
+                encode.set_item("max_tokens", cut.max_length)?;
+                windows.set_item("size", cut.max_length)?;
+                windows.set_item("stride", cut.stride)?;
+                for arguments in [&encode, &windows] {
+                    arguments.set_item("truncation", name_of(cut.strategy))?;
+                    arguments.set_item("truncation_side", side(cut.direction))?;
+                }
+            }
+            if let Some(fill) = &defaults.padding {
+                let length = match fill.strategy {
+                    PaddingLength::BatchLongest => None,
+                    PaddingLength::Fixed(length) => Some(length),
+                };
+                pad.set_item("length", length)?;
+                pad.set_item("pad_id", fill.pad_id)?;
+                pad.set_item("side", side(fill.direction))?;
+                pad.set_item("multiple_of", fill.pad_to_multiple_of.filter(|&multiple| multiple > 0))?;
+            }
+            [("encode", encode), ("windows", windows), ("pad", pad)].into_py_dict(py)
+        })
+    }
+}
+
+fn name_of(strategy: Truncation) -> &'static str {
+    match strategy {
+        Truncation::LongestFirst => "longest_first",
+        Truncation::OnlyFirst => "only_first",
+        Truncation::OnlySecond => "only_second",
+    }
+}
+
+fn side(direction: Side) -> &'static str {
+    match direction {
+        Side::Left => "left",
+        Side::Right => "right",
+    }
+}
