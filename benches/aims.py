@@ -186,6 +186,16 @@ def _training(text: str, column: str) -> Callable[[str], list[float | None]]:
     return found
 
 
+def _serving(*calls: str) -> Callable[[str], list[float | None]]:
+    """How many times as fast transformers' calls are, of rows whose call begins so."""
+
+    def found(page: str) -> list[float | None]:
+        rows = [row for row in _rows(page, "Serving") if row["call"].startswith(calls)]
+        return [number(row["ratio"]) for row in rows] or [None]
+
+    return found
+
+
 CALLS = "Other calls"
 AIMS = (
     Aim("GPT-2, cl100k, o200k: first pass, English and code", 1.5, _best((ENGLISH, CODE), BYTES, FIRST)),
@@ -219,6 +229,10 @@ AIMS = (
     Aim("the least memory of a rival in training, by ours, English", 1, _training(ENGLISH, "peak memory")),
     Aim("the same, Chinese", 1, _training(CHINESE, "peak memory")),
     Aim("counting pieces, by gigatoken's repeated pass", 1, _column(CALLS, "Counting", "ours / this")),
+    Aim("transformers' calls accelerated: a prompt of 28,000 tokens", 40, _serving("prompt of 28,000")),
+    Aim("the same, a prompt of 200 tokens", 5, _serving("prompt of 200")),
+    Aim("the same, windows of 10 ids decoded", 5, _serving("1,000 windows", "a window")),
+    Aim("10,000 pairs of SQuAD's size in windows, by transformers", 10, _serving("10,000 pairs")),
     Aim("100,000 added tokens: load, s", 1, _column(CALLS, "100,000 added", "load s"), False),
     Aim("100,000 added tokens: a pass, by one without", 1.05, _column(CALLS, "100,000 added", "pass"), False),
 )

@@ -1,10 +1,11 @@
 """transformers' own tokenization tests, run untouched and then with every fast tokenizer accelerated.
 
-    python scripts/transformers_cases.py CHECKOUT       # sources of transformers; writes docs/transformers-cases.md
+    python benches/transformers_cases.py CHECKOUT       # writes docs/transformers-cases.md
 
-Both runs use the installed transformers; CHECKOUT gives the tests of a version near it. What they load from
-the hub is replaced by a tokenizer of the same class with a small vocabulary, so many cases fail in both runs:
-the page counts those that end otherwise. The tests need `parameterized`, which is installed by hand.
+Both runs use the installed transformers; CHECKOUT, its sources, gives the tests of a version near it. What
+they load from the hub is replaced by a tokenizer of the same class with a small vocabulary, so many cases
+fail in both runs: the page counts those that end otherwise. The tests need `parameterized`, which is
+installed by hand.
 
 Not a test of ours: `tests/sentitok/test_acceleration.py` is. As a plugin of pytest, this module replaces the
 hub, and accelerates.
@@ -20,11 +21,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import page as pages
+from measure import markdown
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "transformers-cases.md"
+HEAD = (
+    "# transformers' own tests\n\nWritten by `python benches/transformers_cases.py CHECKOUT`, not by hand. "
+    "What `sentitok.accelerate` does is in [switching.md](switching.md#one-line-for-serving)."
+)
 RUNS = ("untouched", "accelerated")
 _MODE, _FOLDER = "TRANSFORMERS_CASES_MODE", "TRANSFORMERS_CASES_FOLDER"
 
@@ -54,15 +63,27 @@ def files(checkout: Path) -> list[str]:
     found = sorted(checkout.glob("tests/models/*/test_tokenization_*.py"))
     found += sorted(checkout.glob("tests/tokenization/test_*.py"))
     if not found:
-        raise SystemExit(f"{checkout} has no tests/models/*/test_tokenization_*.py: give sources of transformers")
+        raise SystemExit(
+            f"{checkout} has no tests/models/*/test_tokenization_*.py: give sources of transformers"
+        )
     return [str(path.relative_to(checkout)) for path in found]
 
 
 def run(checkout: Path, mode: str, folder: Path) -> dict[str, Any]:
     """The outcome of each case, and what became of the tokenizers."""
-    places = [str(checkout), *(str(ROOT / name) for name in ("scripts", "tests", "python"))]
+    places = [str(checkout), *(str(ROOT / name) for name in ("benches", "tests", "python"))]
     path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "transformers_cases", "-p", "no:cacheprovider", "--noconftest"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "transformers_cases",
+        "-p",
+        "no:cacheprovider",
+        "--noconftest",
+    ]
     subprocess.run(
         [*command, "--tb=no", "--continue-on-collection-errors", "-W", "ignore", *files(checkout)],
         cwd=checkout,
@@ -73,44 +94,39 @@ def run(checkout: Path, mode: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def page(checkout: Path, first: dict[str, Any], second: dict[str, Any]) -> str:
+def page(first: dict[str, Any], second: dict[str, Any], conditions: str) -> str:
     """The page of two runs."""
-    import page as pages
-    import tokenizers
-    import transformers
-
-    import sentitok
-
-    said = (checkout / "src" / "transformers" / "__init__.py").read_text("utf-8")
-    version = re.search(r'__version__ = "([^"]+)"', said)
     cases = sorted(set(first["results"]) | set(second["results"]))
     pairs = {case: (first["results"].get(case), second["results"].get(case)) for case in cases}
     differ = [case for case, (one, other) in pairs.items() if one != other]
-    n = collections.Counter(str(one) for one, other in pairs.values() if one == other)
-    made = second["made"]
-    stays = sorted(made["stays"].items())
-    lines = [
-        "# transformers' own tests, accelerated", "",
-        "Written by `python scripts/transformers_cases.py CHECKOUT`, not by hand.", "",
-        "The tokenization tests of transformers are run twice: with every fast tokenizer untouched, and with each "
-        "one accelerated as soon as it is made. What they load from the hub is replaced by a tokenizer of the same "
-        "class with a small vocabulary, so cases that need the published one fail both times.", "",
-        "| outcome | cases |", "|---|---:|",
-        *(f"| {outcome} both times | {n[outcome]:,} |" for outcome in ("passed", "failed", "skipped") if n[outcome]),
-        f"| ends otherwise | {len(differ):,} |", "",
-        f"Of the fast tokenizers that these cases made, {made['runs here']:,} ran here and {sum(made['stays'].values()):,} "
-        "stayed on the original path, where nothing can differ.", "",
-        *(["| stays | tokenizers | reason |", "|---|---:|---|"] if stays else []),
-        *(f"| {name} | {count} | {reason} |" for (name, reason), count in ((key.split(": ", 1), count) for key, count in stays)),
-        *([""] if stays else []),
-        *(["Cases that end otherwise:", ""] if differ else []),
-        *(f"- `{case}`: {pairs[case][0]} untouched, {pairs[case][1]} accelerated" for case in differ),
+    alike = collections.Counter(one for one, other in pairs.values() if one == other)
+    here, stays = second["made"]["runs here"], second["made"]["stays"]
+    outcomes = [
+        [f"{outcome} both times", f"{alike[outcome]:,}"] for outcome in ("passed", "failed", "skipped")
+    ]
+    parts = [
+        "## Cases",
+        "The tokenization tests of transformers, run with every fast tokenizer untouched, and then with each "
+        "one accelerated as soon as it is made. What they load from the hub is replaced by a tokenizer of "
+        "the same class with a small vocabulary: cases that need the published one fail both times.",
+        markdown(["outcome", "cases"], [*outcomes, ["ends otherwise", f"{len(differ):,}"]]),
+        *(f"- `{case}`: {pairs[case][0]}, accelerated {pairs[case][1]}" for case in differ),
+        "## Tokenizers",
+        f"Of the fast tokenizers that these cases made, {here:,} ran here and {sum(stays.values()):,} stayed "
+        "on the original path, where nothing can differ.",
     ]  # fmt: skip
-    conditions = (
-        f"sentitok {sentitok.__version__}, transformers {transformers.__version__}, tokenizers "
-        f"{tokenizers.__version__}; tests of transformers {version[1] if version else 'of an unknown version'}."
-    )
-    return pages.dated("\n".join(lines).rstrip() + "\n", ROOT, conditions)
+    if stays:
+        rows = [[*said.split(": ", 1), str(count)] for said, count in sorted(stays.items())]
+        parts.append(markdown(["class", "reason", "stayed"], rows))
+    return f"{HEAD}\n\n" + pages.stamped("\n\n".join(parts), conditions, ROOT) + "\n"
+
+
+def versions(checkout: Path) -> str:
+    """What was run."""
+    said = (checkout / "src" / "transformers" / "__init__.py").read_text("utf-8")
+    found = re.search(r'__version__ = "([^"]+)"', said)
+    installed = ", ".join(f"{name} {version(name)}" for name in ("sentitok", "transformers", "tokenizers"))
+    return f"{installed}; tests of transformers {found[1] if found else 'of an unknown version'}."
 
 
 def main() -> None:
@@ -119,10 +135,9 @@ def main() -> None:
         raise SystemExit(f"usage: {sys.argv[0]} CHECKOUT, a folder with the sources of transformers")
     checkout = Path(sys.argv[1]).resolve()
     files(checkout)
-    sys.path.insert(0, str(ROOT / "benches"))
     folder = Path(tempfile.mkdtemp(prefix="transformers-cases-"))
     first, second = (run(checkout, mode, folder) for mode in RUNS)
-    PAGE.write_text(page(checkout, first, second), encoding="utf-8")
+    PAGE.write_text(page(first, second, versions(checkout)), encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}; results are in {folder}")
 
 
@@ -140,26 +155,28 @@ def vocabulary(kind: str) -> tuple[Any, Any]:
     from oracles.families import file_of
 
     model = json.loads(file_of(VOCABULARIES[kind]))["model"]
-    tokens, merges = model["vocab"], model.get("merges")
+    tokens = model["vocab"]
+    merges = [merge.split(" ") if isinstance(merge, str) else merge for merge in model.get("merges") or []]
     if kind == "bytes":
         for token in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"):
             tokens.setdefault(token, len(tokens))
     if isinstance(tokens, list):
         tokens = [tuple(pair) for pair in tokens]
-    as_pair = lambda merge: tuple(merge.split(" ") if isinstance(merge, str) else merge)  # noqa: E731  # 2026-11-24: one place
-    return tokens, None if merges is None else [as_pair(merge) for merge in merges]
+    return tokens, [tuple(merge) for merge in merges]
 
 
 def build(kind: Any, folder: Path) -> None:
     """Saves a tokenizer of a class, with a small vocabulary."""
     import tokenizers
     import transformers
+
     from oracles.families import file_of
 
     model = getattr(getattr(kind, "model", None), "__name__", None)
     name = kind.__name__
-    if model is None or kind is transformers.PreTrainedTokenizerFast:
-        made = transformers.PreTrainedTokenizerFast(
+    fast: Any = transformers.PreTrainedTokenizerFast
+    if model is None or kind is fast:
+        made = fast(
             tokenizer_object=tokenizers.Tokenizer.from_str(file_of(VOCABULARIES["other"])),
             bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
         )  # fmt: skip
@@ -194,7 +211,9 @@ def local(name: Any) -> Any:
         _building.append(name)
         try:
             build(_class_of[name], folder)
-        except Exception as error:  # 2026-11-24: a class that cannot be built is told of, and its cases fail twice
+        except (
+            Exception
+        ) as error:  # 2026-11-24: a class that cannot be built is told of, and its cases fail twice
             print(f"cannot build {name}: {error!r}", file=sys.stderr)
         finally:
             _building.pop()
@@ -203,15 +222,16 @@ def local(name: Any) -> Any:
 
 def finished(tokenizer: Any) -> Any:
     """A tokenizer as the run has it."""
-    import sentitok
     from transformers import PreTrainedTokenizerFast
+
+    import sentitok
 
     is_new = isinstance(tokenizer, PreTrainedTokenizerFast) and "_sentitok_running" not in vars(tokenizer)
     if os.environ[_MODE] == RUNS[0] or _building or not is_new:
         return tokenizer
     sentitok.accelerate(tokenizer)
     running = vars(tokenizer)["_sentitok_running"]
-    if running.tokenizer is not None:
+    if running._known is not None and running._known.tokenizer is not None:
         _made["runs here"] += 1
     else:
         _made["stays"][f"{type(tokenizer).__name__}: {'; '.join(running._said)}"] += 1
@@ -261,6 +281,7 @@ def subclasses(kind: Any) -> Iterator[Any]:
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Keeps the cases of fast tokenizers, and learns which class each name on the hub has."""
     import transformers
+
     from sentitok.acceleration.tokenizer import Accelerated
 
     fast = transformers.PreTrainedTokenizerFast
