@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,6 +44,10 @@ LONGEST = (
     "test_cli_texts.py",
     "test_tour.py",
 )
+
+# Shells have what they run behind `&` ignore Ctrl-C, and so what that starts: commands under test get it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A sanitised or loaded machine is slow; a slow example is no failure.
 settings.register_profile(

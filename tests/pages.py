@@ -136,7 +136,11 @@ def server(command: str, output: list[str], folder: Path) -> Iterator[Client]:
             yield Client(port)
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
     assert process.returncode == 130
 
 

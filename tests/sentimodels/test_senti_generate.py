@@ -165,16 +165,11 @@ def test_a_reader_that_leaves_is_no_error(folder: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a child here")
 def test_ctrl_c_ends_a_text(folder: Path) -> None:
     line = "generate runs/endless the --window --max-new-tokens 1000000"
-    # Where the tests run in the background SIGINT is ignored, and children inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with commands.start(line, program="senti", cwd=folder) as process:
-            assert process.stdout is not None
-            process.stdout.read(20)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with commands.start(line, program="senti", cwd=folder) as process:
+        assert process.stdout is not None
+        process.stdout.read(20)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.decode().endswith("senti: stopped by Ctrl-C\n")
 

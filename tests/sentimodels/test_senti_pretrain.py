@@ -176,8 +176,6 @@ def test_a_signal_leaves_a_run_that_resumes(sent: signal.Signals, code: int, fol
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1"},
-        # A shell in the background has its children ignore SIGINT.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
