@@ -57,6 +57,8 @@ def loaded(job: Row) -> Any:
 
 def beside_ids(job: Row, texts: list[str]) -> Row:
     """Times what a batch can give more than ids, or less."""
+    from sentitok.evaluate import evaluate
+
     tokenizer = loaded(job)
     whole = "".join(texts)
     # A matrix is as wide as its longest row: these texts are alike.
@@ -73,6 +75,7 @@ def beside_ids(job: Row, texts: list[str]) -> Row:
             "ids alike": lambda: encode(alike),
             "pad": lambda: encode(alike).pad(pad_id=0),
             "count": lambda: tokenizer.count_batch(texts, threads=1, add_special_tokens=False),
+            "eval": lambda: evaluate(tokenizer, texts, threads=1),
         }
     )
 
@@ -194,7 +197,7 @@ def section(folder: Path) -> str:
         for text in texts:
             found = rows(with_text(name, text), "beside_ids")
             ids = median(found, "ids")
-            base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids"}
+            base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids", "eval": "ids"}
             cells = [f"{median(found, key) / median(found, below):.2f}" for key, below in base.items()]
             over_ids.append([name, text.name, f"{text.n_bytes / 1e6 / ids:.0f}", *cells])
         found = rows(with_text(name, english), "threads")
@@ -208,9 +211,11 @@ def section(folder: Path) -> str:
             f"Repeated passes, medians of {TURNS} in each of {ROUNDS} processes.",
             f"### Beside ids, one thread, {megabytes(TEXT_BYTES)} or what there is\n\n"
             f"Ids in MB/s, then the time of a call by that of ids alone; `pad` with texts of {ALIKE:,} "
-            "characters.\n\n"
+            "characters, `eval` with all its measures."
+            "\n\n"
             + markdown(
-                ["tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count"], over_ids
+                ["tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count", "eval"],
+                over_ids,
             ),
             f"### Two threads, {english.name}, {megabytes(english.n_bytes)}\n\n"
             "How many times as fast as one.\n\n"

@@ -50,6 +50,7 @@ pub mod decoder;
 pub mod encoding;
 pub mod error;
 mod extents;
+pub mod fertility;
 pub mod format;
 #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
 mod large_blocks;

@@ -20,6 +20,7 @@ mod document_reader;
 mod encoding;
 mod error;
 mod feeding;
+mod fertility;
 mod file_kind;
 mod html;
 mod ids;
@@ -65,6 +66,8 @@ mod _sentitok {
     use super::document_reader::PyDocumentReader;
     #[pymodule_export]
     use super::encoding::PyEncoding;
+    #[pymodule_export]
+    use super::fertility::{PyDistinctWords, PyFertility};
     #[pymodule_export]
     use super::file_kind::file_kind;
     #[pymodule_export]

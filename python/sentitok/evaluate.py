@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sentitok import EncodingBatch, Tokenizer
+from ._sentitok import DistinctWords, EncodingBatch, Fertility, Tokenizer
 from .messages import shown
 from .numbers import real, whole
 
@@ -25,9 +25,8 @@ RENYI_ALPHA = 2.5
 _BATCH = 4096
 _BATCH_CHARS = 1 << 22
 
-# A word is what stands between white space, in any script: whether a code point is that, by `str.isspace`.
-# The last such is U+3000.
-_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
+# Gets a batch of texts and its encoding.
+_Listener = Callable[[list[str], EncodingBatch], None]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def evaluate(
     *,
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-    seen: Callable[[list[str], EncodingBatch], None] | None = None,
+    seen: _Listener | None = None,
 ) -> Evaluation:
     """Measures a tokenizer on texts.
 
@@ -79,7 +78,7 @@ def evaluate_all(
     *,
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-    seen: Sequence[Callable[[list[str], EncodingBatch], None]] = (),
+    seen: Sequence[_Listener] = (),
 ) -> list[Evaluation]:
     """Measures several tokenizers on the same texts, which are read once.
 
@@ -93,79 +92,53 @@ def evaluate_all(
     Returns:
         What `evaluate` gives for each.
     """
-    measures = [_Measure(tokenizer, threads) for tokenizer in tokenizers]
-    listeners = seen or [_nobody] * len(measures)
-    vocabulary: set[str] = set()
+    counted = [Fertility(tokenizer) for tokenizer in tokenizers]
+    listeners: Sequence[_Listener | None] = seen or [None] * len(counted)
+    distinct = DistinctWords()
     documents = n_bytes = 0
     for batch in _batches(texts):
-        words = _Words(batch)
-        vocabulary.update(words.joined.split())
+        batch_bytes = distinct.add(batch, threads)
         documents += len(batch)
-        batch_bytes = sum(len(text.encode("utf-8", "replace")) for text in batch)
-        for number, (measure, listener) in enumerate(zip(measures, listeners, strict=True), 1):
-            listener(batch, measure.add(words))
+        for number, (sums, tokenizer, listener) in enumerate(
+            zip(counted, tokenizers, listeners, strict=True), 1
+        ):
+            sums.add(batch, threads)
+            if listener is not None:
+                listener(batch, _encoded(tokenizer, batch, threads))
             if progress is not None:
-                progress("encode", n_bytes * len(measures) + batch_bytes * number, 0)
+                progress("encode", n_bytes * len(counted) + batch_bytes * number, 0)
         n_bytes += batch_bytes
-    distinct = sorted(vocabulary)
-    return [measure.result(documents, n_bytes, distinct) for measure in measures]
+    return [
+        _evaluation(tokenizer, sums, distinct.fertility(tokenizer, threads), documents, n_bytes)
+        for tokenizer, sums in zip(tokenizers, counted, strict=True)
+    ]
 
 
-def _nobody(texts: list[str], encoded: EncodingBatch) -> None:
-    """Listens to no batch."""
-    del texts, encoded
+def _encoded(tokenizer: Tokenizer, texts: list[str], threads: int | None) -> EncodingBatch:
+    return tokenizer.encode_batch(texts, threads=threads, add_special_tokens=False, offsets=True)
 
 
-class _Measure:
-    """What one tokenizer makes of the batches so far."""
-
-    def __init__(self, tokenizer: Tokenizer, threads: int | None) -> None:
-        self.tokenizer = tokenizer
-        self.threads = threads
-        self.frequency = np.zeros(tokenizer.vocab_size, dtype=np.int64)
-        self.words = self.word_tokens = self.continued = 0
-
-    def encode(self, texts: list[str]) -> EncodingBatch:
-        return self.tokenizer.encode_batch(
-            texts, threads=self.threads, add_special_tokens=False, offsets=True
-        )
-
-    def add(self, words: "_Words") -> EncodingBatch:
-        encoded = self.encode(words.texts)
-        self.frequency += np.bincount(encoded.ids, minlength=len(self.frequency))
-        per_word = words.tokens_per_word(encoded)
-        self.words += len(per_word)
-        self.word_tokens += int(per_word.sum())
-        self.continued += int((per_word > 1).sum())
-        return encoded
-
-    def retention(self, distinct: list[str]) -> float:
-        """Share of distinct words that are one token inside running text."""
-        if not distinct:
-            return float("nan")
-        # As in running text: behind a space, which may or may not join the word.
-        spaced = [f" {word}" for word in distinct]
-        per_word = _Words(spaced).tokens_per_word(self.encode(spaced))
-        return float((per_word == 1).mean())
-
-    def result(self, documents: int, n_bytes: int, distinct: list[str]) -> Evaluation:
-        tokenizer, frequency = self.tokenizer, self.frequency
-        tokens = int(frequency.sum())
-        unknown = unknown_id(tokenizer)
-        return Evaluation(
-            documents=documents,
-            bytes=n_bytes,
-            tokens=tokens,
-            words=self.words,
-            bytes_per_token=_ratio(n_bytes, tokens),
-            tokens_per_word=_ratio(self.word_tokens, self.words),
-            continued_words=_ratio(self.continued, self.words),
-            single_token_retention=self.retention(distinct),
-            unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
-            renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
-            vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
-            vocab_size=tokenizer.vocab_size,
-        )
+def _evaluation(
+    tokenizer: Tokenizer, sums: Fertility, distinct: Fertility, documents: int, n_bytes: int
+) -> Evaluation:
+    """The measures that sums over words come to; those of distinct words are behind a space each."""
+    frequency = sums.frequency.astype(np.int64)
+    tokens = int(frequency.sum())
+    unknown = unknown_id(tokenizer)
+    return Evaluation(
+        documents=documents,
+        bytes=n_bytes,
+        tokens=tokens,
+        words=sums.words,
+        bytes_per_token=_ratio(n_bytes, tokens),
+        tokens_per_word=_ratio(sums.tokens, sums.words),
+        continued_words=_ratio(sums.continued, sums.words),
+        single_token_retention=_ratio(distinct.single, distinct.words),
+        unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
+        renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
+        vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
+        vocab_size=tokenizer.vocab_size,
+    )
 
 
 def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float = RENYI_ALPHA) -> float:
@@ -199,32 +172,6 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
             batch, n_chars = [], 0
     if batch:
         yield batch
-
-
-class _Words:
-    """Where the words of texts are; texts are joined by line feeds."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-        self.joined = "\n".join(texts)
-        codes = np.frombuffer(self.joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        is_space = np.ones(len(codes) + 2, dtype=bool)
-        is_space[1:-1] = _IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)]
-        self.starts = np.flatnonzero(is_space[:-1] & ~is_space[1:])
-        self.ends = np.flatnonzero(~is_space[:-1] & is_space[1:])
-        self.text_starts = np.zeros(len(texts), dtype=np.int64)  # in characters of what is joined
-        self.text_starts[1:] = np.cumsum([len(text) + 1 for text in texts[:-1]])
-
-    def tokens_per_word(self, encoded: EncodingBatch) -> NDArray[np.int64]:
-        """Counts, for each word of the texts in order, the tokens that touch it."""
-        tokens = encoded.offsets("chars", trim=False)
-        tokens = tokens + np.repeat(self.text_starts, np.diff(encoded.row_offsets))[:, None]
-        # Spans stand in order, so the tokens that touch a word stand side by side:
-        # from the first that ends behind its start to the last that begins before its end.
-        first = np.searchsorted(tokens[:, 1], self.starts, side="right")
-        behind = np.searchsorted(tokens[:, 0], self.ends, side="left")
-        per_word: NDArray[np.int64] = np.maximum(behind - first, 0).astype(np.int64)
-        return per_word
 
 
 def unknown_id(tokenizer: Tokenizer) -> int | None:

@@ -112,6 +112,15 @@ def test_texts(family: str) -> None:
         same(first, second, asked(*given, **options))
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_of_many_ids(family: str) -> None:
+    first, second = pair_of(family, pad_token="</s>")
+    text = "\n".join(TEXTS) * (1 + 5000 // len(first("\n".join(TEXTS))["input_ids"]))
+    for given in ((text,), ([text, TEXTS[0]],), (text, text)):
+        for options in ({}, {"padding": True}, {"return_tensors": "np", "padding": True}):
+            same(first, second, asked(*given, **options))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_text_with_each_option(family: str) -> None:

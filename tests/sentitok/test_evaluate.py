@@ -16,6 +16,13 @@ TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍�
 
 TOKENIZER = sentitok.train_bpe(texts=[TEXT], vocab_size=300)
 
+# Tokenizers whose spans are sums of the sizes of tokens, and those that rewrite the text.
+TOKENIZERS = {
+    "bpe": TOKENIZER,
+    "unigram": sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
+    "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
+}
+
 
 def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
     """Every definition of docs/eval.md, one loop each."""
@@ -23,7 +30,7 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
     per_word: list[int] = []
     distinct: set[str] = set()
     for text in texts:
-        encoding = tokenizer.encode(text)
+        encoding = tokenizer.encode(text, add_special_tokens=False)
         ids += encoding.ids.tolist()
         spans = encoding.offsets("chars").tolist()
         at = 0
@@ -32,10 +39,8 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
             at = start + len(word)
             per_word.append(sum(1 for a, b in spans if a < at and b > start))
             distinct.add(word)
-    retained = [
-        sum(1 for _, end in tokenizer.encode(f" {word}").offsets("chars").tolist() if end > 1) == 1
-        for word in distinct
-    ]
+    behind = [tokenizer.encode(f" {word}", add_special_tokens=False) for word in distinct]
+    retained = [sum(end > 1 for _, end in word.offsets("chars").tolist()) == 1 for word in behind]
     shares = [count / len(ids) for count in Counter(ids).values()] if ids else []
     nan = float("nan")
     return {
@@ -53,18 +58,34 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5)
 
 
+@pytest.mark.parametrize("name", TOKENIZERS)
 @given(texts)
-def test_equals_the_definitions(texts: list[str]) -> None:
-    measured = evaluate(TOKENIZER, texts).as_dict()
-    for name, value in slow(TOKENIZER, texts).items():
-        assert measured[name] == pytest.approx(value, nan_ok=True), name
+def test_equals_the_definitions(name: str, texts: list[str]) -> None:
+    tokenizer = TOKENIZERS[name]
+    measured = evaluate(tokenizer, texts).as_dict()
+    for measure, value in slow(tokenizer, texts).items():
+        assert measured[measure] == pytest.approx(value, nan_ok=True), measure
 
 
-def test_threads_and_order_do_not_matter() -> None:
-    lines = TEXT.splitlines(keepends=True)
-    one = evaluate(TOKENIZER, lines, threads=1)
-    assert evaluate(TOKENIZER, lines, threads=3) == one
-    assert evaluate(TOKENIZER, lines[::-1]) == one
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_running_text_equals_the_definitions(name: str) -> None:
+    tokenizer = TOKENIZERS[name]
+    texts = [TEXT, "\x1cthe\x85mat\u3000café  ", "x" * 40 + " " + "sat" * 30]
+    measured = evaluate(tokenizer, texts).as_dict()
+    for measure, value in slow(tokenizer, texts).items():
+        assert measured[measure] == pytest.approx(value), measure
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_threads_and_order_do_not_matter(name: str) -> None:
+    lines = (TEXT * 40).splitlines(keepends=True)
+    one = evaluate(TOKENIZERS[name], lines, threads=1)
+    assert evaluate(TOKENIZERS[name], lines, threads=3) == one
+    assert evaluate(TOKENIZERS[name], lines[::-1]) == one
+
+
+def test_a_lone_surrogate_counts_as_u_fffd() -> None:
+    assert evaluate(TOKENIZER, ["cat \ud800 mat"]) == evaluate(TOKENIZER, ["cat \ufffd mat"])
 
 
 def test_progress_ends_with_all_bytes() -> None:

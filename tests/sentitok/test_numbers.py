@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sentitok
-from sentitok._sentitok import DocumentReader
+from sentitok._sentitok import DistinctWords, DocumentReader, Fertility
 
 STUB = Path(sentitok.__file__).with_name("_sentitok.pyi")
 TEXTS = ["low lower lowest", "new newer newest low"]
@@ -24,6 +24,11 @@ BPE = sentitok.train_bpe(texts=TEXTS, vocab_size=260, threads=1)
 UNIGRAM = sentitok.train_unigram(texts=TEXTS, vocab_size=16, threads=1)
 ENCODING, BATCH = BPE.encode(TEXTS[0]), BPE.encode_batch(TEXTS)
 RANKS = b"".join(b"%s %d\n" % (b64encode(bytes([byte])), byte) for byte in range(256))
+
+
+def added(sums: Any, **options: Any) -> Any:
+    sums.add(TEXTS, **options)
+    return sums
 
 
 def trained(**options: Any) -> Any:
@@ -73,6 +78,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "EncodingBatch.to_torch": (
         lambda _, **n: BATCH.to_torch(**n)["input_ids"].tolist(),
         {"length": 40, "pad_id": 3, "multiple_of": 8},
+    ),
+    "Fertility.add": (lambda _, **n: added(Fertility(BPE), **n).words, {"threads": 2}),
+    "DistinctWords.add": (lambda _, **n: len(added(DistinctWords(), **n)), {"threads": 2}),
+    "DistinctWords.fertility": (
+        lambda _, **n: added(DistinctWords()).fertility(BPE, **n).tokens,
+        {"threads": 2},
     ),
     "Tokenizer.encode": (lambda _, **n: BPE.encode(TEXTS[0], **n), {"max_tokens": 3, "seed": 7}),
     "Tokenizer.encode_batch": (

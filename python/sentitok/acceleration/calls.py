@@ -9,6 +9,7 @@ and tokenizers 0.23, `utils/padding.rs`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from logging import INFO
 from typing import Any, Literal, TypeVar, cast
 
@@ -34,6 +35,10 @@ _NAMES = {
     "return_offsets_mapping", "return_length", "verbose", "split_special_tokens",
 }  # fmt: skip
 _Truncation = Literal["longest_first", "only_first", "only_second"]
+# As many ids, and more, become a list by way of ints that are kept: making an int takes longer.
+_MANY_IDS = 4096
+# Ints below this are kept, 20 MB in all where a vocabulary has as many.
+_KEPT_INTS = 1 << 19
 _Rows = list[Any]
 _T = TypeVar("_T")
 
@@ -256,9 +261,12 @@ def _data(
     def field(values: npt.NDArray[Any], filler: int) -> Any:
         if tensors:
             return _matrix(values, lengths, target, padded, filler)
-        return _lists(values, lengths, padded, filler)
+        return _rows_of(values.tolist(), lengths, padded, filler)
 
-    data: dict[str, Any] = {"input_ids": field(rows.ids, 0 if padded is None else padded.id)}
+    ids: npt.NDArray[Any] = rows.ids
+    if tensors is None and len(ids) >= _MANY_IDS and (greatest := int(ids.max())) < _KEPT_INTS:
+        ids = _ints(1 << greatest.bit_length())[ids]
+    data: dict[str, Any] = {"input_ids": field(ids, 0 if padded is None else padded.id)}
     if with_types:
         is_0 = given.pairs is None and known.is_of_type_0
         types = np.zeros(sum(lengths), np.uint32) if is_0 else rows.type_ids
@@ -303,10 +311,10 @@ class _Padded:
         self.type_id: int = tokenizer.pad_token_type_id
 
 
-def _lists(
-    values: npt.NDArray[Any], lengths: list[int], padded: _Padded | None, filler: int
-) -> list[list[int]]:
-    return _rows_of(values.tolist(), lengths, padded, filler)
+@cache
+def _ints(n: int) -> npt.NDArray[Any]:
+    """The ints below `n`, a power of two, as objects: some 40 bytes each."""
+    return np.arange(n).astype(object)
 
 
 def _lists_of_pairs(
