@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "transformers-cases.md"
 HEAD = (
     "# transformers' own tests\n\nWritten by `python benches/transformers_cases.py CHECKOUT`, not by hand. "
-    "What `sentitok.accelerate` does is in [switching.md](switching.md#one-line-for-serving)."
+    "What `sentitok.accelerate` does is in [from-transformers.md](from-transformers.md#one-line-for-serving)."
 )
 RUNS = ("untouched", "accelerated")
 _MODE, _FOLDER = "TRANSFORMERS_CASES_MODE", "TRANSFORMERS_CASES_FOLDER"

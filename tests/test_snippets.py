@@ -27,7 +27,16 @@ RUN_BY = {
     "docs/senti-lm.md#Translating": "sentimodels/test_translating_page.py",
     "docs/senti-lm.md#Style transfer": "sentimodels/test_continuation.py",
     "docs/senti-lm.md#Aligning": "sentimodels/test_aligning_page.py",
-    "docs/switching.md": "test_switching.py",
+    **{
+        f"docs/{page}.md": "test_switching.py"
+        for page in (
+            "switching",
+            "from-tiktoken",
+            "from-tokenizers",
+            "from-sentencepiece",
+            "from-transformers",
+        )
+    },
     "docs/switching-classifiers.md": "test_docs.py",
     "docs/tour.md": "test_tour.py",
     "docs/tutorial.md": "test_docs.py",
