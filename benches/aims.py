@@ -22,7 +22,7 @@ ENGLISH, CHINESE, CODE, SCRIPTS = (
     "code (Python's library)",
     "many scripts (UDHR)",
 )
-UNIGRAM = ("t5 .model", "t5 .json", "xlnet .model", "xlnet .json")
+UNIGRAM = ("t5 .model", "t5 .json", "t5 hub .json", "xlnet .model", "xlnet .json")
 MISTRAL = ("mistral .model", "mistral .json")
 FIRST, REPEAT = 0, 1
 

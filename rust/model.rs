@@ -11,6 +11,7 @@ use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
+use crate::pretoken_cache::PretokenCache;
 use crate::unigram::{self, Draft, Unigram};
 use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{self, RawWords, WordPiece};
@@ -270,6 +271,25 @@ impl Worker<'_> {
             Self::Bpe(worker) => worker.encode_chunk(text, pieces, ids),
             Self::WordPiece(worker) => worker.encode_chunk(text, pieces, ids),
             Self::Unigram(worker) => worker.encode_chunk(text, pieces, ids),
+        }
+    }
+
+    /// Encodes where ids are only counted: the caches do not put out the ids that they know;
+    /// returns how many these are, beside those that are appended.
+    #[inline]
+    pub(crate) fn counting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, usize) {
+        if let Some(cache) = self.cache() {
+            cache.begin_counting();
+        }
+        let done = work(self);
+        (done, self.cache().map_or(0, PretokenCache::end_counting))
+    }
+
+    fn cache(&mut self) -> Option<&mut PretokenCache> {
+        match self {
+            Self::Bpe(worker) => Some(worker.cache()),
+            Self::WordPiece(worker) => Some(worker.cache()),
+            Self::Unigram(_) => None,
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct PretokenCache {
     new: Vec<TokenId>,
     /// That there was no memory for ids, which are missing then.
     missing: Option<Error>,
+    /// Where ids are only counted: how many those are that were not appended.
+    counted: Option<usize>,
     chunk: Box<Chunk>,
 }
 
@@ -77,6 +79,7 @@ impl Default for PretokenCache {
             n_long: 0,
             new: Vec::new(),
             missing: None,
+            counted: None,
             chunk: Box::new(chunk),
         }
     }
@@ -267,10 +270,24 @@ impl PretokenCache {
         self.chunk.values[number] = self.keep(key, ids);
     }
 
-    /// Appends the ids of those from number `start` to `end`, which are known.
+    /// Counts the ids of what is known from here on, and appends none of them.
+    pub(crate) fn begin_counting(&mut self) {
+        self.counted = Some(0);
+    }
+
+    /// Appends ids again; returns how many were counted.
+    pub(crate) fn end_counting(&mut self) -> usize {
+        self.counted.take().unwrap_or(0)
+    }
+
+    /// Appends the ids of those from number `start` to `end`, which are known, or counts them.
     #[inline]
     fn emit(&mut self, start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let Chunk { values, ids: new, .. } = &mut *self.chunk;
+        if let Some(counted) = &mut self.counted {
+            *counted += values[start..end].iter().map(|value| value[IN_ENTRY] as usize).sum::<usize>();
+            return;
+        }
         // Side by side in a buffer, then all at once behind the others.
         let mut n_new = 0;
         for value in &values[start..end] {

@@ -11,6 +11,7 @@
 
 mod draft;
 mod lattice;
+mod memo;
 mod n_best;
 mod output;
 mod pieces;

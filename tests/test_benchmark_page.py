@@ -1,5 +1,6 @@
 """The page of benchmarks, whose sections take the places of their former selves, and the README's figures."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,14 @@ def test_the_page_is_made_of_sections() -> None:
     path = Path(__file__).parents[1] / "docs" / "benchmarks.md"
     text = path.read_text(encoding="utf-8")
     assert page.updated(text, "") == text
+
+
+def test_each_section_has_a_script_that_writes_it() -> None:
+    """A section that nothing measures any more grows old on the page."""
+    root = Path(__file__).parents[1]
+    scripts = "".join(path.read_text("utf-8") for path in sorted((root / "benches").rglob("*.py")))
+    titles = [line for line in front_page.PAGE.read_text("utf-8").splitlines() if line.startswith("## ")]
+    assert [title for title in titles if not re.search(rf"{re.escape(title)}(?=[\\\"])", scripts)] == []
 
 
 def test_the_readme_has_the_figures_of_the_page() -> None:

@@ -43,7 +43,7 @@ fn at_each<R: Rewrite>(
 }
 
 /// Writes each space as `▁`: those between words of ASCII many at a time, the others one by one.
-fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
+pub(crate) fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
     let bytes = text.as_bytes();
     let mut room: Room = [0; size_of::<Room>()];
     let (mut at, mut changed) = (0, false);

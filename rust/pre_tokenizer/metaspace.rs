@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::normalizer::Rewrite;
-use crate::simd::{Block, Starts, Tiles, WINDOW, Window};
+use crate::normalizer::{Rewrite, spell_spaces};
+use crate::simd::{Block, Level, Room, Starts, Tiles, WINDOW, Window};
 use crate::steps::step;
 
 /// What stands for a space.
@@ -48,6 +48,10 @@ pub(super) fn rewrite<R: Rewrite + Default>(
     if prepends {
         out.insert(replacement);
     }
+    if mark == REPLACEMENT && !R::KEEPS_WAY_BACK {
+        spell_spaces(section, &mut out);
+        return Some(out);
+    }
     let mut end = 0;
     for at in memchr::memchr_iter(b' ', section.as_bytes()) {
         out.copy(&section[end..at]);
@@ -66,20 +70,33 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
     let mut buffer = [0; 4];
     let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
     let mut out = R::default();
-    let mut end = 0;
-    for word in section.split_whitespace() {
-        let start = word.as_ptr() as usize - section.as_ptr() as usize;
-        if start > end {
-            out.replace(start - end, "");
+    let mut room: Room = [0; size_of::<Room>()];
+    let (mut at, mut in_word) = (0, false);
+    while let Some(first) = section[at..].chars().next() {
+        if first.is_whitespace() {
+            let next = section[at..].find(|c: char| !c.is_whitespace()).map_or(section.len(), |n| at + n);
+            out.replace(next - at, "");
+            (at, in_word) = (next, false);
+            continue;
         }
-        if !word.starts_with(REPLACEMENT) {
+        if !in_word && first != REPLACEMENT {
             out.insert(replacement);
         }
-        out.copy(word);
-        end = start + word.len();
-    }
-    if section.len() > end {
-        out.replace(section.len() - end, "");
+        in_word = true;
+        // Words of ASCII with single spaces between them, many at a time.
+        if first.is_ascii_graphic() && !R::KEEPS_WAY_BACK {
+            let (read, written) = Level::best().spell_spaces(&section.as_bytes()[at..], &mut room);
+            if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
+                && read > 0
+            {
+                out.replace(read, words);
+                at += read;
+                continue;
+            }
+        }
+        let next = section[at..].find(char::is_whitespace).map_or(section.len(), |n| at + n);
+        out.copy(&section[at..next]);
+        at = next;
     }
     out
 }
@@ -118,4 +135,46 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
 /// Whether a text may be cut between these two characters: a piece starts at each U+2581.
 pub(super) fn cut_between(_before: char, after: char) -> bool {
     after == REPLACEMENT
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::normalizer::{Aligned, Plain};
+
+    proptest! {
+        /// The quick way and the one that keeps the way back write what the words say.
+        #[test]
+        fn words_are_written_with_marks(
+            parts in prop::collection::vec("[a-z.]{1,9}|[ ]{1,3}|[\n\t\u{a0}\u{3000}é▁中\u{1c}]|[!-~]{40,90}", 0..90),
+            joined in prop::bool::ANY,
+        ) {
+            let text = parts.join(if joined { "" } else { " " });
+            let words = text.split_whitespace();
+            let expected: String =
+                words.map(|word| if word.starts_with('▁') { word.to_owned() } else { format!("▁{word}") }).collect();
+            let plain = rewrite_words::<Plain>(&text);
+            prop_assert_eq!(plain.text().unwrap(), &expected);
+            prop_assert_eq!(&rewrite_words::<Aligned>(&text).text, &expected);
+        }
+
+        #[test]
+        fn spaces_are_written_as_marks(
+            parts in prop::collection::vec("[a-z.]{1,9}|[ ]{1,3}|[\né▁中]|[!-~]{40,90}", 0..90),
+            at_start in prop::bool::ANY,
+        ) {
+            let text = parts.join(" ");
+            for prepend in [Prepend::Always, Prepend::First, Prepend::Never] {
+                let wants = prepend == Prepend::Always || prepend == Prepend::First && at_start;
+                let first = if wants && !text.is_empty() && !text.starts_with([' ', '▁']) { "▁" } else { "" };
+                let expected = format!("{first}{}", text.replace(' ', "▁"));
+                let plain = rewrite::<Plain>(&text, at_start, prepend, '▁');
+                prop_assert_eq!(plain.as_ref().map_or(&*text, |new| new.text().unwrap()), &expected);
+                let aligned = rewrite::<Aligned>(&text, at_start, prepend, '▁');
+                prop_assert_eq!(aligned.as_ref().map_or(&*text, |new| &new.text), &expected);
+            }
+        }
+    }
 }

@@ -86,6 +86,15 @@ fn chunks_give_what_pieces_give() {
             cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
         }
         assert_eq!(ids[1..], expected, "round {round}");
+        // Counted, most are not put out: the others are.
+        cache.begin_counting();
+        ids.clear();
+        for chunk in pieces.chunks(LONG_CHUNK) {
+            cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
+        }
+        let n_counted = cache.end_counting();
+        assert_eq!(n_counted + ids.len(), expected.len(), "round {round}");
+        assert!(n_counted > expected.len() / 2);
         assert!(round == 0 || misses.n_missed < words.len() / 3, "{}", misses.n_missed);
     }
 }

@@ -10,6 +10,7 @@ use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::model::Worker;
 use crate::pattern::Work;
 use crate::vocab::TokenId;
 
@@ -164,6 +165,24 @@ impl<'a> Output<'a> {
         }
         memory::reserve(&mut self.ids, n_bytes)?;
         self.spans.as_mut().map_or(Ok(()), |spans| memory::reserve(spans, n_bytes))
+    }
+
+    /// Encodes something that has no spans; where ids are counted, most are never put out.
+    #[inline]
+    pub(super) fn count_or_keep<T>(
+        &mut self,
+        worker: &mut Worker<'_>,
+        encode: impl FnOnce(&mut Worker<'_>, &mut Vec<TokenId>) -> T,
+    ) -> T {
+        let Self { ids, counted, .. } = self;
+        match counted {
+            Some(counted) => {
+                let (done, n) = worker.counting(|worker| encode(worker, ids));
+                *counted += n;
+                done
+            }
+            None => encode(worker, ids),
+        }
     }
 
     /// Ends the walk at the limit, or when the caller wants to stop.

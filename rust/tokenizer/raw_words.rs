@@ -46,7 +46,9 @@ impl Output<'_> {
             let new = self.ids.len();
             if self.known.is_none() {
                 self.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
-                worker.encode_raw_words(raw_words, section, pieces, &mut self.ids)?;
+                self.count_or_keep(worker, |worker, ids| {
+                    worker.encode_raw_words(raw_words, section, pieces, ids)
+                })?;
             }
             if self.spans.is_some() {
                 let chunk = Chunk { section, base, pieces, new };

@@ -118,7 +118,7 @@ impl Output<'_> {
     ) -> Walk {
         let Self { ids, spans, surfaces, known, words, piece: of_piece, keeps, .. } = self;
         let Some(spans) = spans else {
-            worker.encode_chunk(text, pieces, ids);
+            self.count_or_keep(worker, |worker, ids| worker.encode_chunk(text, pieces, ids));
             return Ok(worker.check()?);
         };
         let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());

@@ -7,9 +7,10 @@
 //! is not certain, or holds unknown characters, is searched then. So the ids are those
 //! of the whole piece in one thread. The units are those that a worker finds.
 
+use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_path, total_after};
 use super::output::Output;
 use super::viterbi::{Margin, or_reset};
-use super::worker::{COUNT, LIMIT, Scratch, WITH_UNKNOWN, Worker, kept_path, key, total_after};
+use super::worker::{Scratch, Worker, key};
 use super::{Precision, Unigram};
 use crate::error::Result;
 use crate::memory;

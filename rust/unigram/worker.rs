@@ -3,40 +3,29 @@
 //! A text is cut into units, each from one `▁` to the next, where no piece can
 //! reach over the cut; the search runs in each, its sums going on from the one
 //! before. A unit's path is kept when it is the best whatever was before it up
-//! to a bound ([`Margin`]), so the memo never decides an id. It is bounded, two
+//! to a bound ([`super::memo`]), so the memo never decides an id. It is bounded, two
 //! places a unit: with one, a fifth of a running text's units drove each other
 //! out (4 MB of reviews: 99,000 searches in the first pass, 49,000 in the next).
 //! Of a unit that holds unknown characters each step of the path is kept with its length.
 
+use std::iter;
+use std::ops::Range;
+
 use super::draft::Draft;
+use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_path, kept_score, total_after};
 use super::output::Output;
-use super::viterbi::{Margin, Viterbi, kept, or_reset};
+use super::viterbi::{Viterbi, kept, or_reset};
 use super::{MARK, Precision, Unigram};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, Value, hash};
+use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::vocab::TokenId;
 
 /// 8 MiB: a miss costs ten times what a look into slow memory does.
 const MOST_SETS: usize = 1 << 17;
-/// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
-const MAX_LONG: usize = 1 << 20;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
-/// The bits of an entry's limit that hold the number of ids.
-pub(super) const COUNT: u32 = 15;
-/// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
-/// the lengths of its steps.
-pub(super) const WITH_UNKNOWN: u32 = 0;
-
-/// Where in a value the limit is: the greatest total before the unit, as `f32`, but
-/// for the four lowest bits, which are the number of ids. Before it are one id and its
-/// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
-pub(super) const LIMIT: usize = 3;
-/// Where in a value of a path with unknown characters the number of its steps is.
-const STEPS: usize = 1;
-
 /// So many units are known by their ends and keys before the first is looked up.
 const WAITING: usize = 64;
 
@@ -46,7 +35,15 @@ struct WaitingUnit {
     /// [`NO_KEY`] if it is too long for one.
     key: Key,
     hash: u64,
+    start: usize,
     end: usize,
+    ends_piece: bool,
+}
+
+/// The units of pieces: those of the rest of one, then of those that follow.
+struct Units<P> {
+    pieces: P,
+    piece: Range<usize>,
 }
 
 /// The buffers and the memo of one thread, good for one model alone: what a
@@ -115,8 +112,7 @@ impl Worker<'_> {
 
     /// Appends the ids of the piece `text[start..end]`.
     pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
-        let output = Output::of(ids);
-        self.scratch.run(self.model, text, start, end, output);
+        self.scratch.run(self.model, text, iter::once(start..end), Output::of(ids));
     }
 
     /// Whether there was memory for all that was encoded since the last look;
@@ -131,25 +127,30 @@ impl Worker<'_> {
 
     /// Appends the ids of pieces of a text, in order.
     pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
-        for piece in pieces {
-            self.encode(text, piece.start as usize, piece.end as usize, ids);
-        }
+        self.scratch.run(self.model, text, pieces.iter().map(|piece| piece.range()), Output::of(ids));
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
     pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         let output = Output { ids, lens: Some(lens), unknown: None, uncovered: 0 };
-        self.scratch.run(self.model, piece, 0, piece.len(), output);
+        self.scratch.run(self.model, piece, iter::once(0..piece.len()), output);
     }
 }
 
 impl Scratch {
-    fn run(&mut self, model: &Unigram, text: &[u8], start: usize, end: usize, output: Output<'_>) {
+    /// Appends the ids of pieces, whose sums begin at nothing each.
+    fn run(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        pieces: impl Iterator<Item = Range<usize>>,
+        output: Output<'_>,
+    ) {
         match (model.options().precision, output.lens.is_some()) {
-            (Precision::F32, false) => self.encode_units::<true, false>(model, text, start, end, output),
-            (Precision::F32, true) => self.encode_units::<true, true>(model, text, start, end, output),
-            (Precision::F64, false) => self.encode_units::<false, false>(model, text, start, end, output),
-            (Precision::F64, true) => self.encode_units::<false, true>(model, text, start, end, output),
+            (Precision::F32, false) => self.encode_units::<true, false>(model, text, pieces, output),
+            (Precision::F32, true) => self.encode_units::<true, true>(model, text, pieces, output),
+            (Precision::F64, false) => self.encode_units::<false, false>(model, text, pieces, output),
+            (Precision::F64, true) => self.encode_units::<false, true>(model, text, pieces, output),
         }
     }
 
@@ -158,81 +159,104 @@ impl Scratch {
         &mut self,
         model: &Unigram,
         text: &[u8],
-        start: usize,
-        end: usize,
+        pieces: impl Iterator<Item = Range<usize>>,
         mut output: Output<'_>,
     ) {
+        let mut units = Units { pieces, piece: 0..0 };
         let mut total = 0.0;
-        let mut at = start;
-        let (mut n_waiting, mut next) = (0, 0);
-        while at < end {
-            if next == n_waiting {
-                (n_waiting, next) = (self.wait(model, text, at, end), 0);
-            }
-            total = or_reset::<SINGLE>(total);
-            let WaitingUnit { key, hash, end: unit_end } = self.waiting[next];
-            next += 1;
-            if key == NO_KEY {
-                total = self.search::<SINGLE>(model, text, at, unit_end, total, None, &mut output);
-                at = unit_end;
-                continue;
-            }
-            match self.memo.get(key, hash) {
-                Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => {
-                    if value[LIMIT] & COUNT == WITH_UNKNOWN {
-                        let path = kept_path(&self.long, value);
-                        total = total_after::<SINGLE>(model, total, path.clone());
-                        output.follow(model, text, at, path);
-                        at = unit_end;
-                        continue;
-                    }
-                    let n = (value[LIMIT] & COUNT) as usize;
-                    if output.unknown.is_some() {
-                        output.end_unknown(model, text, at);
-                    }
-                    if n == 1 && !LENS {
-                        // Most words are one piece, whose score stands beside it.
-                        let [id, score, ..] = *value;
-                        output.ids.push(id);
-                        total = kept::<SINGLE>(total + kept_score::<SINGLE>(model, id, score));
-                    } else {
-                        let ids = match value[..LIMIT].get(..n) {
-                            Some(ids) => ids,
-                            None => &self.long[value[0] as usize..value[0] as usize + n],
-                        };
-                        for &id in ids {
-                            if LENS {
-                                output.push(id, model.vocab().bytes(id).map_or(0, <[u8]>::len) as u32);
-                            } else {
-                                output.ids.push(id);
-                            }
-                            total = kept::<SINGLE>(total + model.scores_in_search().by_id[id as usize]);
-                        }
-                    }
-                }
-                _ => {
-                    total = self.search::<SINGLE>(model, text, at, unit_end, total, Some(key), &mut output);
+        loop {
+            let n_waiting = self.wait(model, text, &mut units);
+            for next in 0..n_waiting {
+                let unit = self.waiting[next];
+                total = self.encode_unit::<SINGLE, LENS>(
+                    model,
+                    text,
+                    unit,
+                    or_reset::<SINGLE>(total),
+                    &mut output,
+                );
+                if unit.ends_piece {
+                    output.end_unknown(model, text, unit.end);
+                    total = 0.0;
                 }
             }
-            at = unit_end;
+            if n_waiting < WAITING {
+                return;
+            }
         }
-        output.end_unknown(model, text, end);
     }
 
-    /// Lets the units from `at` on wait that there is room for, with a hint to the
-    /// processor that they are going to be looked up; returns how many.
+    /// Appends the ids of a unit behind what has the sum `total`; returns that of both.
+    #[inline(always)]
+    fn encode_unit<const SINGLE: bool, const LENS: bool>(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        unit: WaitingUnit,
+        mut total: f64,
+        output: &mut Output<'_>,
+    ) -> f64 {
+        let WaitingUnit { key, hash, start, end, .. } = unit;
+        if key == NO_KEY {
+            return self.search::<SINGLE>(model, text, start, end, total, None, output);
+        }
+        let value = match self.memo.get(key, hash) {
+            Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => value,
+            _ => return self.search::<SINGLE>(model, text, start, end, total, Some(key), output),
+        };
+        if value[LIMIT] & COUNT == WITH_UNKNOWN {
+            let path = kept_path(&self.long, value);
+            output.follow(model, text, start, path.clone());
+            return total_after::<SINGLE>(model, total, path);
+        }
+        let n = (value[LIMIT] & COUNT) as usize;
+        if output.unknown.is_some() {
+            output.end_unknown(model, text, start);
+        }
+        if n == 1 && !LENS {
+            // Most words are one piece, whose score stands beside it.
+            let [id, score, ..] = *value;
+            output.ids.push(id);
+            return kept::<SINGLE>(total + kept_score::<SINGLE>(model, id, score));
+        }
+        let ids = match value[..LIMIT].get(..n) {
+            Some(ids) => ids,
+            None => &self.long[value[0] as usize..value[0] as usize + n],
+        };
+        for &id in ids {
+            if LENS {
+                output.push(id, model.vocab().bytes(id).map_or(0, <[u8]>::len) as u32);
+            } else {
+                output.ids.push(id);
+            }
+            total = kept::<SINGLE>(total + model.scores_in_search().by_id[id as usize]);
+        }
+        total
+    }
+
+    /// Lets the next units wait that there is room for, with a hint to the processor
+    /// that they are going to be looked up; returns how many.
     #[inline]
-    fn wait(&mut self, model: &Unigram, text: &[u8], mut at: usize, end: usize) -> usize {
+    fn wait(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        units: &mut Units<impl Iterator<Item = Range<usize>>>,
+    ) -> usize {
         let mut n = 0;
         for unit in self.waiting.iter_mut() {
-            if at == end {
-                break;
+            if units.piece.is_empty() {
+                let Some(piece) = units.pieces.find(|piece| !piece.is_empty()) else { break };
+                units.piece = piece;
             }
-            unit.end = model.unit_end(text, at, end);
-            unit.key = if self.learns { key(text, at, unit.end).unwrap_or(NO_KEY) } else { NO_KEY };
+            let Range { start, end } = units.piece;
+            unit.start = start;
+            unit.end = model.unit_end(text, start, end);
+            unit.ends_piece = unit.end == end;
+            unit.key = if self.learns { key(text, start, unit.end).unwrap_or(NO_KEY) } else { NO_KEY };
             unit.hash = hash(unit.key);
             self.memo.prefetch(unit.hash);
-            at = unit.end;
+            units.piece.start = unit.end;
             n += 1;
         }
         n
@@ -268,87 +292,6 @@ impl Scratch {
         memory::reserve(output.ids, len)?;
         output.lens.as_mut().map_or(Ok(()), |lens| memory::reserve(lens, len))
     }
-
-    pub(super) fn keep<const SINGLE: bool>(
-        &mut self,
-        model: &Unigram,
-        unit: &[u8],
-        key: Key,
-        gap: f64,
-        total: f64,
-    ) {
-        let path = &self.viterbi.path;
-        let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total);
-        // From a total of 0 the same sums are made again, certain or not.
-        if path.len() > COUNT as usize || !(limit > 0.0 || total == 0.0) {
-            return;
-        }
-        let has_unknown = path.iter().any(|(id, _)| *id == model.unknown_mark());
-        if has_unknown && holds_unknown_token(model, unit) {
-            return;
-        }
-        if self.long.len() + 2 * path.len() > MAX_LONG {
-            self.long.clear();
-            self.memo.clear();
-        }
-        // What there is no memory to keep is not kept.
-        if memory::reserve(&mut self.long, 2 * path.len()).is_err() {
-            return;
-        }
-        // Rounded down, as are the bits that are cut off.
-        let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
-        let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };
-        let mut value: Value = [0; 4];
-        value[LIMIT] = limit.to_bits() & !COUNT | count;
-        if has_unknown {
-            value[0] = self.long.len() as u32;
-            value[STEPS] = path.len() as u32;
-            self.long.extend(path.iter().flat_map(|&(id, len)| [id, len]));
-        } else if path.len() <= LIMIT {
-            value.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
-            if let [(id, _)] = path[..] {
-                value[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
-            }
-        } else {
-            value[0] = self.long.len() as u32;
-            self.long.extend(path.iter().map(|(id, _)| id));
-        }
-        self.memo.insert(key, value);
-    }
-}
-
-/// The steps of a path with unknown characters: ids and lengths.
-pub(super) fn kept_path<'a>(
-    long: &'a [TokenId],
-    value: &Value,
-) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
-    let start = value[0] as usize;
-    long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
-}
-
-/// Whether a unit holds the text of the unknown token, which has a score of its own where it
-/// is found as a piece, and in a path looks like an unknown character.
-fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
-    let token = model.vocab().bytes(model.unknown_mark()).filter(|token| !token.is_empty());
-    token.is_some_and(|token| unit.windows(token.len()).any(|part| part == token))
-}
-
-/// The score after a path, summed as the search sums it.
-pub(super) fn total_after<const SINGLE: bool>(
-    model: &Unigram,
-    total: f64,
-    path: impl Iterator<Item = (TokenId, u32)>,
-) -> f64 {
-    let (scores, unknown) = (model.scores_in_search(), model.unknown_mark());
-    path.fold(total, |total, (id, _)| {
-        kept::<SINGLE>(total + if id == unknown { scores.unknown } else { scores.by_id[id as usize] })
-    })
-}
-
-/// The score of a piece, or what an entry has of it.
-#[inline]
-fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f64 {
-    if SINGLE { f64::from(f32::from_bits(kept)) } else { model.scores_in_search().by_id[id as usize] }
 }
 
 /// A unit as a number that is not 0; `None` if it is too long.
@@ -362,5 +305,47 @@ pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
         0 => Some(mark),
         len if len > MAX_KEY => None,
         len => Some(piece_table::key(text, start, len) | mark),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Random, UnigramOptions};
+    use super::*;
+    use crate::vocab::Vocab;
+
+    /// Pieces of a chunk wait together; each is what it is by itself.
+    #[test]
+    fn chunks_give_what_pieces_give() {
+        let pieces =
+            ["<unk>", "▁", "a", "b", "ab", "▁ab", "ba", "▁b", "bb", "aab", "a▁", "abababababababababab"];
+        for (precision, fuse_unk) in [(Precision::F32, true), (Precision::F64, true), (Precision::F64, false)]
+        {
+            let options =
+                UnigramOptions { unk_id: Some(0), precision, fuse_unk, ..UnigramOptions::default() };
+            let scores = (0..pieces.len()).map(|n| f64::from(-1.1 - n as f32 * 0.7)).collect();
+            let model = Unigram::new(Vocab::from_tokens(pieces).unwrap(), scores, options).unwrap();
+            let mut random = Random::new(11);
+            let mut below = |n: usize| (random.next_f64() * n as f64) as usize % n;
+            let letters = ["a", "b", "a", "b", "▁", "é", "x"];
+            let (mut text, mut chunk, mut expected) = (String::new(), Vec::new(), Vec::new());
+            for n in 0..3000 {
+                // Some begin where the one before ends, others do not; some are empty, some long.
+                text.push_str(["", " ", "éa"][n % 3]);
+                let start = text.len();
+                let most = [0, 3, 9, 40][below(4)];
+                text.extend((0..below(most + 1)).map(|_| letters[below(letters.len())]));
+                chunk.push(Piece { start: start as u32, end: text.len() as u32 });
+                expected.extend(model.encode(text[start..].as_bytes()));
+            }
+            let mut worker = model.worker();
+            for _ in 0..2 {
+                let mut ids = Vec::new();
+                for some in chunk.chunks(512) {
+                    worker.encode_chunk(text.as_bytes(), some, &mut ids);
+                }
+                assert_eq!(ids, expected, "{precision:?} {fuse_unk}");
+            }
+        }
     }
 }

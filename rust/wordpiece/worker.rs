@@ -44,6 +44,11 @@ impl WordPiece {
 }
 
 impl Worker<'_> {
+    /// The ids of pieces seen before.
+    pub(crate) fn cache(&mut self) -> &mut PretokenCache {
+        &mut self.scratch.cache
+    }
+
     /// What can be kept for another worker of the same model: without what long
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {

@@ -1,0 +1,110 @@
+//! What the memo keeps of a unit: the ids of its path, and up to which sum before it they are these.
+//!
+//! Not the memo itself, which is a [`PieceTable`](crate::piece_table::PieceTable), nor when it is
+//! asked: see [`super::worker`].
+
+use super::Unigram;
+use super::viterbi::{Margin, kept};
+use super::worker::Scratch;
+use crate::memory;
+use crate::piece_table::{Key, Value};
+use crate::vocab::TokenId;
+
+/// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
+const MAX_LONG: usize = 1 << 20;
+/// The bits of an entry's limit that hold the number of ids.
+pub(super) const COUNT: u32 = 15;
+/// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
+/// the lengths of its steps.
+pub(super) const WITH_UNKNOWN: u32 = 0;
+
+/// Where in a value the limit is: the greatest total before the unit, as `f32`, but
+/// for the four lowest bits, which are the number of ids. Before it are one id and its
+/// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
+pub(super) const LIMIT: usize = 3;
+/// Where in a value of a path with unknown characters the number of its steps is.
+const STEPS: usize = 1;
+
+impl Scratch {
+    /// Keeps the path that was found last, with what is certain of it.
+    pub(super) fn keep<const SINGLE: bool>(
+        &mut self,
+        model: &Unigram,
+        unit: &[u8],
+        key: Key,
+        gap: f64,
+        total: f64,
+    ) {
+        let path = &self.viterbi.path;
+        let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total);
+        // From a total of 0 the same sums are made again, certain or not.
+        if path.len() > COUNT as usize || !(limit > 0.0 || total == 0.0) {
+            return;
+        }
+        let has_unknown = path.iter().any(|(id, _)| *id == model.unknown_mark());
+        if has_unknown && holds_unknown_token(model, unit) {
+            return;
+        }
+        if self.long.len() + 2 * path.len() > MAX_LONG {
+            self.long.clear();
+            self.memo.clear();
+        }
+        // What there is no memory to keep is not kept.
+        if memory::reserve(&mut self.long, 2 * path.len()).is_err() {
+            return;
+        }
+        // Rounded down, as are the bits that are cut off.
+        let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
+        let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };
+        let mut value: Value = [0; 4];
+        value[LIMIT] = limit.to_bits() & !COUNT | count;
+        if has_unknown {
+            value[0] = self.long.len() as u32;
+            value[STEPS] = path.len() as u32;
+            self.long.extend(path.iter().flat_map(|&(id, len)| [id, len]));
+        } else if path.len() <= LIMIT {
+            value.iter_mut().zip(path).for_each(|(slot, (id, _))| *slot = *id);
+            if let [(id, _)] = path[..] {
+                value[1] = (model.scores_in_search().by_id[id as usize] as f32).to_bits();
+            }
+        } else {
+            value[0] = self.long.len() as u32;
+            self.long.extend(path.iter().map(|(id, _)| id));
+        }
+        self.memo.insert(key, value);
+    }
+}
+
+/// The steps of a path with unknown characters: ids and lengths.
+pub(super) fn kept_path<'a>(
+    long: &'a [TokenId],
+    value: &Value,
+) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
+    let start = value[0] as usize;
+    long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
+}
+
+/// Whether a unit holds the text of the unknown token, which has a score of its own where it
+/// is found as a piece, and in a path looks like an unknown character.
+fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
+    let token = model.vocab().bytes(model.unknown_mark()).filter(|token| !token.is_empty());
+    token.is_some_and(|token| unit.windows(token.len()).any(|part| part == token))
+}
+
+/// The score after a path, summed as the search sums it.
+pub(super) fn total_after<const SINGLE: bool>(
+    model: &Unigram,
+    total: f64,
+    path: impl Iterator<Item = (TokenId, u32)>,
+) -> f64 {
+    let (scores, unknown) = (model.scores_in_search(), model.unknown_mark());
+    path.fold(total, |total, (id, _)| {
+        kept::<SINGLE>(total + if id == unknown { scores.unknown } else { scores.by_id[id as usize] })
+    })
+}
+
+/// The score of a piece, or what an entry has of it.
+#[inline]
+pub(super) fn kept_score<const SINGLE: bool>(model: &Unigram, id: TokenId, kept: u32) -> f64 {
+    if SINGLE { f64::from(f32::from_bits(kept)) } else { model.scores_in_search().by_id[id as usize] }
+}
