@@ -33,8 +33,8 @@ ENCODING = {
     "o200k, English": "o200k, English (IMDB reviews), 16 MB",
     "o200k, code": "o200k, code (Python's library), 16 MB",
     "BERT, English": "bert, English (IMDB reviews), 16 MB",
-    "T5, English": "t5 .model, English (IMDB reviews), 16 MB",
-    "Mistral, English": "mistral .model, English (IMDB reviews), 16 MB",
+    "T5 (.model), English": "t5 .model, English (IMDB reviews), 16 MB",
+    "Mistral (.model), English": "mistral .model, English (IMDB reviews), 16 MB",
 }
 
 

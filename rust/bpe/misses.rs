@@ -1,7 +1,8 @@
 //! `Misses`: what encodes the pieces that a worker's cache does not know.
 //!
-//! Short pieces are asked for together: memory is waited for once, not once a piece. Long pieces are cut into runs, which have keys of their own, as
-//! they are merged, never taken whole. Not for what is kept (`crate::pretoken_cache`).
+//! Short pieces are asked for together: memory is waited for once, not once a piece. Long
+//! pieces are cut into runs, which have keys of their own, as they are merged, never taken
+//! whole. Not for what is kept (`crate::pretoken_cache`).
 
 use std::ops::Range;
 
