@@ -89,6 +89,16 @@ def test_predict_imports_only_what_answers(tmp_path: Path) -> None:
     assert not imported.intersection(SLOW_TO_IMPORT)
 
 
+def test_help_imports_no_library_for_numbers() -> None:
+    """Help is there within 0.3 s; on a terminal rich draws its boxes."""
+    call = [sys.executable, "-c", NAME_MODULES, "--help"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert "Usage: senti" in done.stdout
+    imported = set(done.stderr.split())
+    assert "sentimodels.cli.train" in imported
+    assert not imported.intersection([*SLOW_TO_IMPORT, "torch", "numpy", "safetensors", "starlette"])
+
+
 def test_a_dry_run_of_pretrain_does_not_import_torchs_compiler(tmp_path: Path) -> None:
     write(tmp_path / "reviews.csv", 120)
     small = "--vocab 300 --context 16 --set model.d_model=16 --set model.n_layers=2"
