@@ -6,7 +6,7 @@
 Bars: `senti predict` begins within 1.5 s, and answers 10,000 short texts with `bow` within 2 s; the page
 of a tiny `gpt` answers within 50 ms of a keystroke and its server within 10 ms in the median, answers
 1,000 requests of 100 clients without an error while memory stays, and has at most 60 kB; what
-`sentitok serve` imports takes 0.3 s. Whole processes; the least of several rounds is what the program
+`sentitok serve` imports takes 0.3 s, and so does `--help` of both programs. Whole processes; the least of several rounds is what the program
 takes, the median what one waits for on this machine. Not for the speed of training.
 """
 
@@ -33,6 +33,9 @@ from sentitok.web.server import bind
 sys.path.insert(0, str(result.ROOT / "benches"))
 import page
 from measure import markdown
+
+sys.path.insert(0, str(result.ROOT / "tests"))
+from terminal import on_terminal
 
 PAGE = result.ROOT / "docs" / "benchmarks.md"
 REVIEWS = result.ROOT / "tests" / "data" / "sentences" / "yelp_labelled.txt"
@@ -137,7 +140,6 @@ def keystrokes(url: str) -> list[float]:
     """Milliseconds from a keystroke until the bars of its text are drawn, in the system's browser."""
     from playwright.sync_api import sync_playwright
 
-    sys.path.insert(0, str(result.ROOT / "tests"))
     from browser import FLAGS, chromium
 
     # Pressed in the page, so that what drives the browser is not in the figure.
@@ -209,7 +211,24 @@ def the_page(folder: Path) -> str:
     return "## The page\n\nA `gpt` of the preset `tiny`, `senti serve`.\n\n" + markdown(HEAD, rows)
 
 
-SECTIONS: dict[str, Callable[[Path], str]] = {"predict": predict, "page": the_page}
+def the_help(folder: Path) -> str:
+    """Section: the help of both programs."""
+    # An installed package has its bytecode; the first round writes it, where nothing else is.
+    variables = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
+    rows = []
+    for program in ("sentitok", "senti"):
+        taken = []
+        for _ in range(1 + ROUNDS):
+            began = time.perf_counter()
+            code, _ = on_terminal("--help", program=program, variables=variables)
+            taken.append(time.perf_counter() - began)
+            assert code == 0
+        rows.append(row(f"`{program} --help`", taken[1:], 0.3, "s"))
+    rows.append(row("Python's start alone", [seconds_of("pass") for _ in range(ROUNDS)], None, "s"))
+    return f"## Help\n\nOn a terminal; whole processes, {ROUNDS} rounds.\n\n" + markdown(HEAD, rows)
+
+
+SECTIONS: dict[str, Callable[[Path], str]] = {"predict": predict, "help": the_help, "page": the_page}
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.errors import ExportError
 from sentimodels.onnx.folder import TOLERANCE, export_onnx
+from sentimodels.onnx.graph import HOLDS
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
 
@@ -32,7 +33,6 @@ sys.path.insert(0, str(result.ROOT / "benches"))
 import page
 from measure import markdown
 
-ARCHS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt")
 TARGET = result.RESULTS / "onnx.json"
 PAGE = result.ROOT / "docs" / "benchmarks.md"
 COMMAND = "python benches/models/onnx_equal.py"
@@ -70,7 +70,7 @@ def measured(arch: str, rows: Table, asked: list[str]) -> dict[str, Any]:
 def section(found: dict[str, Any]) -> str:
     """Returns the section of the page, from the result file alone."""
     rows = []
-    for arch in ARCHS:
+    for arch in HOLDS:
         one = found["archs"].get(arch)
         if one is None or "failed" in one:
             rows.append([f"`{arch}`", "-", "-", "-", "not measured" if one is None else "**missed**"])
@@ -101,13 +101,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("archs", nargs="*", choices=[*ARCHS, []], help="architectures; all without it")
+    parser.add_argument("archs", nargs="*", choices=[*HOLDS, []], help="architectures; all without it")
     parser.add_argument("--again", action="store_true", help="measure those that are there already")
     parser.add_argument("--pages", action="store_true", help="measure nothing")
     given = parser.parse_args()
     found = result.read(TARGET) if TARGET.is_file() else {"archs": {}}
     torch.set_num_threads(1)
-    wanted = [] if given.pages else list(given.archs or ARCHS)
+    wanted = [] if given.pages else list(given.archs or HOLDS)
     wanted = [one for one in wanted if given.again or one not in found["archs"]]
     if wanted:
         rows, asked = texts(Path(os.environ["SENTITOK_DATA"]))

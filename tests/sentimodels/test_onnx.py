@@ -21,7 +21,7 @@ from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError, ConfigError, ExportError
 from sentimodels.onnx import OnnxReader
 from sentimodels.onnx import folder as onnx_folder
-from sentimodels.onnx.graph import portable, refuse
+from sentimodels.onnx.graph import HOLDS, portable, refuse
 from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train
@@ -139,6 +139,13 @@ def test_every_architecture_that_onnx_holds(name: str, tmp_path: Path) -> None:
         found, expected = answers(tmp_path / "out", some), classifier.predict_proba(some)
         np.testing.assert_allclose(found, expected, atol=1e-4)
         assert (found.argmax(1) == expected.argmax(1)).all()
+
+
+def test_all_that_onnx_holds_is_compared() -> None:
+    """Here, and on the ten thousand real texts of docs/benchmarks.md."""
+    assert {arch for arch, _ in (RUNS | MORE).values()} == set(HOLDS)
+    measured = json.loads((ROOT / "benches" / "models" / "results" / "onnx.json").read_text("utf-8"))
+    assert set(measured["archs"]) == set(HOLDS)
 
 
 @pytest.mark.parametrize(("arch", "sections", "said"), REFUSED, ids=[said for _, _, said in REFUSED])

@@ -169,16 +169,16 @@ def test_effects_are_asked_for_on_demand(page: Watched) -> None:
     assert float(tokens["great"].replace("−", "-")) * other > 0
     assert float(tokens["dull"].replace("−", "-")) * other < 0
     page.page.get_by_label("Label whose probability is explained").select_option("pos")
-    page.panel("tfidf").get_by_role("heading", name="Effect of each token on “pos”").wait_for()
+    page.panel("tfidf").get_by_role("heading", name=": effect of each on “pos”").wait_for()
     check_look(page)
     page.keep("effects")
     page.page.get_by_label("Method of explaining").select_option("integrated-gradients")
-    page.panel("tfidf").get_by_role("heading", name="Part of each token in the score of “pos”").wait_for()
+    page.panel("tfidf").get_by_role("heading", name=": part of each in the score of “pos”").wait_for()
     parts = page.panel("tfidf").locator(".token u").all_text_contents()
     told = page.panel("tfidf").get_by_text(" the parts miss ").inner_text()
     total = float(told.split("In all ")[1].split(":")[0].replace("−", "-"))
     assert sum(float(part.replace("−", "-")) for part in parts) == pytest.approx(total, abs=5e-3)
-    page.panel("lstm").get_by_role("heading", name="Part of each token in the score of “pos”").wait_for()
+    page.panel("lstm").get_by_role("heading", name=": part of each in the score of “pos”").wait_for()
     check_look(page)
     page.keep("parts")
     page.text.press_sequentially(" or fun")
@@ -187,6 +187,34 @@ def test_effects_are_asked_for_on_demand(page: Watched) -> None:
     assert "effects=1" in page.page.url
     page.page.get_by_label("effect of each token").uncheck()
     page.page.wait_for_function("() => !document.querySelector('.token u')")
+
+
+def test_a_late_answer_leaves_effects_where_they_are(page: Watched) -> None:
+    page.page.get_by_label("effect of each token").check()
+    page.text.fill("dull")
+    page.panel("lstm").locator(".token u").wait_for()
+    page.panel("lstm").get_by_role("heading", name="1 token: effect of each on ").wait_for()
+    page.page.wait_for_timeout(500)
+    assert page.panel("lstm").locator(".token u").count() == 1
+
+
+def test_what_was_chosen_is_there_again(page: Watched) -> None:
+    chosen = {
+        "Label whose probability is explained": "neg", "tokens": "9", "temperature": "0", "top-p": "0.5",
+        "seed": "7",
+    }  # fmt: skip
+    for label, value in chosen.items():
+        control = page.page.get_by_label(label, exact=True).and_(page.page.locator("select, [type=number]"))
+        control.select_option(value) if value == "neg" else control.fill(value)
+    page.page.wait_for_url("**seed=7*")
+    page.page.reload()
+    page.page.locator("#panels .panel").first.wait_for()
+    for label, value in chosen.items():
+        control = page.page.get_by_label(label, exact=True).and_(page.page.locator("select, [type=number]"))
+        assert control.input_value() == value, label
+    page.page.goto(page.url + "#label=of-another-run")
+    page.page.wait_for_function("() => document.querySelector('#max-new-tokens').value === '64'")
+    assert page.page.get_by_label("Label whose probability is explained").input_value() == ""
 
 
 def test_a_language_model_goes_on_with_the_text(page: Watched, client: Client) -> None:

@@ -123,28 +123,34 @@ def test_ids_are_read_however_they_are_written(typed: str, ids: list[int] | None
     assert run("print(decoding.numbers(typed))", typed=typed) == ids
 
 
+BEGINNING = {
+    "text": None, "view": "text", "effects": "", "method": "leave-one-out", "label": "", "tokens": "64",
+    "temperature": "0.8", "top_p": "0.95", "seed": "",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("text", "view", "effects", "method"),
+    "chosen",
     [
-        ("", "text", False, "leave-one-out"),
-        ("a & b = #1 %", "ids", True, "integrated-gradients"),
-        ("👍🏽 日本\n", "none", False, "integrated-gradients"),
-        (" <b>", "both", True, "leave-one-out"),
+        {},
+        {"text": "a & b = #1 %", "view": "ids", "effects": "1", "method": "integrated-gradients"},
+        {"text": "👍🏽 日本\n", "view": "none", "label": "a & <b>", "effects": "1"},
+        {"text": " <b>", "view": "both", "tokens": "128", "temperature": "0", "top_p": ".5", "seed": "7"},
+        {"tokens": "", "temperature": "", "top_p": ""},
     ],
 )
-def test_the_address_keeps_what_was_typed(text: str, view: str, effects: bool, method: str) -> None:
-    state = {"text": text, "view": view, "effects": effects, "method": method}
+def test_the_address_keeps_what_was_typed_and_chosen(chosen: dict[str, str]) -> None:
     code = "const w = state.write(given); print([w, state.read(w)])"
-    fragment, found = run(code, given=state)
-    assert found == {**state, "text": text or None}
-    assert fragment == "" or fragment.startswith("#")
+    fragment, found = run(code, given=BEGINNING | chosen)
+    assert found == BEGINNING | chosen
+    assert fragment.count("=") == len(chosen)
     assert not set(fragment) & set(' <>"')
 
 
-def test_a_long_text_is_no_address() -> None:
-    assert run("print(state.write({text: 'x'.repeat(5000), view: 'text'}))") == ""
-    assert run("print(state.read('#view=<script>'))")["view"] == "text"
-    assert run("print(state.read('#method=guess'))")["method"] == "leave-one-out"
+def test_an_address_that_nobody_wrote_changes_nothing() -> None:
+    assert run("print(state.write({...state.read(''), text: 'x'.repeat(5000)}))") == ""
+    fragment = "#view=<script>&effects=2&method=guess&tokens=many&temperature=-1&top_p=0.1.2&seed=x&other=1"
+    assert run("print(state.read(given))", given=fragment) == BEGINNING
 
 
 def test_colours_go_from_red_to_green() -> None:

@@ -29,6 +29,7 @@ from ..runs.directory import METRICS, STATE, finish_run, read_json, refuse_run
 from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
+from ..runs.torch_settings import set_torch
 from ..training.device import device_of
 from ..training.progress import Fit
 from ..training.trackers import check_tracker, tracking
@@ -140,9 +141,7 @@ def _loaded(config: AlignConfig) -> LoadedModel:
 
 
 def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[str, Any]:
-    if config.train.threads is not None:
-        torch.set_num_threads(config.train.threads)
-    torch.use_deterministic_algorithms(config.train.deterministic)
+    set_torch(config.train)
     torch.manual_seed(config.train.seed)
     loaded = _loaded(config)
     policy = loaded.module

@@ -33,8 +33,10 @@ def main() -> None:
             _leave(end.code)
         raise
     finally:
-        # Nor are the objects of its modules looked through when Python is taken down.
-        gc.freeze()
+        # Nor are the objects of its modules looked through when Python is taken down. Triton's must be:
+        # what is left of them is counted at the end, and called leaked in thirty lines.
+        if "triton" not in sys.modules:
+            gc.freeze()
 
 
 def _leave(code: object) -> None:

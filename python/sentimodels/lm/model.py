@@ -5,8 +5,12 @@ a language model's backbone without a map of names. Losses are the tasks' (`next
 which read the head, so that logits of a whole row never exist in training.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import ConfigError
@@ -18,7 +22,7 @@ from ..layers.transformer import Block
 from ..models import build_backbone
 from ..text.inputs import Inputs
 
-__all__ = ["CausalModel", "LanguageModule", "MaskedModel", "build_language_model"]
+__all__ = ["CausalModel", "LanguageModule", "MaskedModel", "build_language_model", "language_model_shape"]
 
 # Standard deviation that tables and maps start with, as GPT-2's and BERT's.
 _STD = 0.02
@@ -123,6 +127,29 @@ def build_language_model(config: LanguageConfig, vocab_size: int) -> LanguageMod
     except ValueError as error:
         raise ConfigError(f"task.tied: {error}") from None
     return CausalModel(backbone, head)
+
+
+# What draws weights, as such a mode sees it.
+_DRAW = (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_)
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Leaves out what draws weights: of tensors without values it would only import torch's compiler."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        given = kwargs or {}
+        return (args[0] if args else given["tensor"]) if func in _DRAW else func(*args, **given)
+
+
+def language_model_shape(config: LanguageConfig, vocab_size: int) -> LanguageModule:
+    """Builds a language model whose weights have shapes and no values, so it takes no memory.
+
+    The arguments and errors are those of `build_language_model`.
+    """
+    with torch.device("meta"), _NothingDrawn():
+        return build_language_model(config, vocab_size)
 
 
 def _start(backbone: Backbone) -> None:

@@ -17,9 +17,10 @@ from ..config import LanguageConfig, MaskedConfig
 from ..heads.cross_entropy import IGNORED
 from ..layers.recompute import set_recompute
 from ..runs.needs import kept_bytes, state_bytes
+from ..runs.torch_settings import set_torch
 from ..training.device import device_of
 from ..training.throughput import working_parameters
-from .model import CausalModel, LanguageModule, build_language_model
+from .model import CausalModel, LanguageModule, build_language_model, language_model_shape
 from .next_token import rows_at_once
 
 __all__ = ["plan"]
@@ -40,8 +41,7 @@ def plan(config: LanguageConfig) -> dict[str, Any]:
     vocab_size = config.data.vocab_size
     if config.data.tokenizer is not None:
         vocab_size = Tokenizer.from_file(config.data.tokenizer).vocab_size
-    with torch.device("meta"):
-        module = build_language_model(config, vocab_size)
+    module = language_model_shape(config, vocab_size)
     train = config.train
     a_step = (train.batch_size or 1) * train.accumulate * config.data.context
     found: dict[str, Any] = {
@@ -81,8 +81,7 @@ def _memory() -> float:
 def _tried(config: LanguageConfig, vocab_size: int, most_rows: int) -> tuple[float, int]:
     """Returns the seconds of a token of training, and the bytes that rows at once keep for the way back."""
     device, context = device_of(config.train.device), config.data.context
-    if config.train.threads is not None:
-        torch.set_num_threads(config.train.threads)
+    set_torch(config.train)
     module = build_language_model(config, vocab_size).to(device).train()
     set_recompute(module, config.train.recompute)
     wanted = rows_at_once(config.train.batch_size or 1, context, device)

@@ -29,6 +29,7 @@ from ..layers.recompute import set_recompute
 from ..runs.directory import finish_run, read_json, refuse_run
 from ..runs.language import is_alignment, load_language_config
 from ..runs.start import start_from
+from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.task import Task
@@ -40,7 +41,7 @@ from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
 from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished
 from .masked import MaskedToken
-from .model import LanguageModule, build_language_model
+from .model import LanguageModule, build_language_model, language_model_shape
 from .next_token import NextToken
 from .special import masked_tokens
 
@@ -179,8 +180,7 @@ def _refuse_impossible(config: LanguageConfig, world: int) -> None:
         from .sharded import check_sharded
 
         check_sharded(config, world)
-    with torch.device("meta"):
-        module = build_language_model(config, 8)
+    module = language_model_shape(config, 8)
     check_possible(module, config.optim)
     if config.train.recompute and not set_recompute(module, True):
         raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
@@ -246,9 +246,7 @@ def _go(
     should_stop: Callable[[], bool] | None,
 ) -> dict[str, Any]:
     say = on_note if on_note is not None and processes.main else (lambda _: None)
-    if config.train.threads is not None:
-        torch.set_num_threads(config.train.threads)
-    torch.use_deterministic_algorithms(config.train.deterministic)
+    set_torch(config.train)
     corpus, tokenizer = open_corpus(out / TOKENS), load_tokenizer(out)
     _say_corpus(corpus, tokenizer, say)
     torch.manual_seed(config.train.seed)

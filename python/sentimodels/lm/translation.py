@@ -30,6 +30,7 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError, DataError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
+from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
@@ -189,9 +190,7 @@ def _train(
     *,
     resumed: bool,
 ) -> dict[str, Any]:
-    if config.train.threads is not None:
-        torch.set_num_threads(config.train.threads)
-    torch.use_deterministic_algorithms(config.train.deterministic)
+    set_torch(config.train)
     seed = config.train.seed
     random.seed(seed)
     np.random.seed(seed % (1 << 32))

@@ -24,9 +24,10 @@ from ..layers.recurrent import Recurrent
 from ..models.bert import Bert
 from ..models.sequence_classifier import SequenceClassifier
 
-__all__ = ["portable", "refuse"]
+__all__ = ["HOLDS", "portable", "refuse"]
 
-_HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
+# Architectures that ONNX can hold.
+HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
 
 
 def refuse(config: RunConfig) -> None:
@@ -35,14 +36,14 @@ def refuse(config: RunConfig) -> None:
     Raises:
         ConfigError: naming the setting.
     """
-    if config.arch not in _HOLDS:
+    if config.arch not in HOLDS:
         why = {
             "mamba": "its scan is cut into pieces by the length of the text",
             "tfidf": "a bag of n-grams has no tensors of tokens",
             "nb": "a bag of n-grams has no tensors of tokens",
             "bow": "a bag of n-grams has no tensors of tokens",
         }.get(config.arch, "models of transformers have an exporter of their own, optimum")
-        raise ConfigError(f"arch {config.arch}: ONNX cannot hold it: {why}; it holds {', '.join(_HOLDS)}")
+        raise ConfigError(f"arch {config.arch}: ONNX cannot hold it: {why}; it holds {', '.join(HOLDS)}")
     attention = getattr(config.model, "attention", "softmax")
     causal = getattr(config.model, "causal", False)
     if attention == "nystrom" or (causal and attention not in ("softmax", "plain")):

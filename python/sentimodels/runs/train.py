@@ -51,6 +51,7 @@ from .start import encoder_of_start, start_from
 from .tables import Tables, check_files, read_tables
 from .tasks import settled_task, task_of
 from .taught import check_taught, compared
+from .torch_settings import set_torch
 
 __all__ = ["Tables", "read_tables", "resume", "train"]
 
@@ -193,9 +194,7 @@ def _train(
     say = on_note if on_note is not None and processes.main else (lambda _: None)
     for note in tables.notes:
         say(note)
-    if config.train.threads is not None:
-        torch.set_num_threads(config.train.threads)
-    torch.use_deterministic_algorithms(config.train.deterministic)
+    set_torch(config.train)
     _seed(config.train.seed)
     began = time.perf_counter()
     n_classes, taught = len(tables.labels), tables.taught

@@ -11,6 +11,11 @@ const SETTLED = 400;
 
 const by = (id) => document.getElementById(id);
 const text = by("text");
+// What of the address each of these shows.
+const SHOWN = {
+  method: by("effect-method"), label: by("effect-label"), tokens: by("max-new-tokens"),
+  temperature: by("temperature"), top_p: by("top-p"), seed: by("seed"),
+};
 let panels = [];
 let view = "text";
 
@@ -26,12 +31,14 @@ function say(words) {
 }
 
 const keep = settled(() => {
-  const fragment = write({ text: text.value, view, effects: by("effects").checked, method: by("effect-method").value });
+  const state = { text: text.value, view, effects: by("effects").checked ? "1" : "" };
+  for (const [name, control] of Object.entries(SHOWN)) state[name] = control.value;
+  const fragment = write(state);
   history.replaceState(null, "", `${location.pathname}${fragment}`);
 }, 300);
 const explain = settled(() => {
   if (!by("effects").checked) return;
-  for (const panel of panels) panel.explain(text.value, by("effect-label").value, by("effect-method").value);
+  for (const panel of panels) panel.explain(text.value, SHOWN.label.value, SHOWN.method.value);
 }, SETTLED);
 const askAll = paced(() => {
   for (const panel of panels) panel.ask(text.value);
@@ -56,20 +63,21 @@ function setView(chosen) {
 }
 
 function settings() {
-  const value = (id) => (by(id).value === "" ? null : Number(by(id).value));
+  const value = ({ value }) => (value === "" ? null : Number(value));
   return {
-    max_new_tokens: value("max-new-tokens"),
-    temperature: value("temperature"),
-    top_p: value("top-p"),
-    seed: value("seed"),
+    max_new_tokens: value(SHOWN.tokens),
+    temperature: value(SHOWN.temperature),
+    top_p: value(SHOWN.top_p),
+    seed: value(SHOWN.seed),
   };
 }
 
 function restore() {
   const state = read(location.hash);
   if (state.text !== null) text.value = state.text;
-  by("effects").checked = state.effects;
-  by("effect-method").value = state.method;
+  by("effects").checked = state.effects === "1";
+  for (const [name, control] of Object.entries(SHOWN)) control.value = state[name];
+  if (SHOWN.label.selectedIndex < 0) SHOWN.label.value = ""; // of other runs
   setView(state.view);
   typed();
 }
@@ -93,7 +101,7 @@ function addLabels() {
     const option = document.createElement("option");
     option.value = value;
     option.textContent = words;
-    by("effect-label").append(option);
+    SHOWN.label.append(option);
   }
 }
 
@@ -112,6 +120,7 @@ async function begin() {
   by("effect-settings").hidden = !panels.some((panel) => panel.does("effects"));
   const writers = panels.filter((panel) => panel.does("generate"));
   by("writing-settings").hidden = !writers.length;
+  by("writing-settings").addEventListener("input", keep);
   for (const panel of writers) panel.go.addEventListener("click", () => panel.write(text.value, settings()));
   text.addEventListener("input", typed);
   text.addEventListener("keydown", (event) => {
@@ -125,7 +134,7 @@ async function begin() {
   for (const id of ["effects", "effect-method", "effect-label"]) {
     by(id).addEventListener("change", () => {
       if (by("effects").checked) explain();
-      else askAll();
+      else for (const panel of panels) panel.explainNoMore();
       keep();
     });
   }

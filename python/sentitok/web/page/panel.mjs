@@ -16,6 +16,11 @@ function made(tag, className, text = "") {
   return element;
 }
 
+/** Says how many tokens there are. */
+function counted(count) {
+  return `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
+}
+
 /** Says what the parts sum up to. */
 function summed({ scores, baseline, gap }, place) {
   const total = signed(scores[place] - baseline[place]);
@@ -91,7 +96,11 @@ export class Panel {
   }
 
   /** Asks for the answer to a text. */
-  async ask(text) {
+  ask(text) {
+    this.asked = this.answer(text);
+  }
+
+  async answer(text) {
     if (text !== this.text) this.explaining.cancel();
     this.text = text;
     if (!text) {
@@ -109,6 +118,8 @@ export class Panel {
   /** Asks for the effect of each token on a label; on the answer, without one. */
   async explain(text, label, method) {
     if (!this.does("effects") || !text) return;
+    await this.asked; // it would be drawn over the effects
+    if (text !== this.text) return;
     // An ensemble knows one method alone.
     const by = this.about.explains.includes(method) ? method : this.about.explains[0];
     await this.attempt(this.explaining, async (signal) =>
@@ -118,9 +129,17 @@ export class Panel {
       if (place < 0) return;
       this.tokens.show(answer.tokens, text, answer.tokens.map((token) => token.effects[place]));
       const name = `“${this.about.labels[place]}”`;
-      this.heading.textContent = answer.scores ? `Part of each token in the score of ${name}` : `Effect of each token on ${name}`;
+      const what = answer.scores ? `part of each in the score of ${name}` : `effect of each on ${name}`;
+      this.heading.textContent = `${counted(answer.n_tokens)}: ${what}`;
       this.notice.textContent = answer.scores ? summed(answer, place) : "";
+      this.all.hidden = true; // they are all there
     });
+  }
+
+  /** Shows the answer again without effects. */
+  explainNoMore() {
+    this.explaining.cancel();
+    this.ask(this.text);
   }
 
   /** Has the model go on with a text. */
@@ -179,7 +198,7 @@ export class Panel {
     const count = answer ? answer.n_tokens : 0;
     const listed = answer ? answer.tokens.length : 0;
     const bytes = answer?.n_bytes && count ? `, ${(answer.n_bytes / count).toFixed(2)} bytes each` : "";
-    this.heading.textContent = `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}${bytes}`;
+    this.heading.textContent = `${counted(count)}${bytes}`;
     const notes = [];
     if (listed < count) notes.push(`The first ${listed.toLocaleString("en")} are shown.`);
     if (answer?.cut) notes.push(this.cut(answer));

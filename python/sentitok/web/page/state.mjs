@@ -2,28 +2,37 @@
 
 // A longer text is left out: browsers limit addresses.
 export const LONGEST = 4000;
-// Ways to explain an answer, the one of the beginning first.
-const METHODS = ["leave-one-out", "integrated-gradients"];
+const NUMBER = /^\d*\.?\d*$/;
+// What can be chosen: as it is at the beginning, which no address says, and what else it may be.
+const CHOICES = {
+  view: ["text", /^(both|ids|none)$/],
+  effects: ["", /^1$/],
+  method: ["leave-one-out", /^integrated-gradients$/],
+  label: ["", /^/],
+  tokens: ["64", NUMBER],
+  temperature: ["0.8", NUMBER],
+  top_p: ["0.95", NUMBER],
+  seed: ["", NUMBER],
+};
 
 /** Reads an address's fragment. */
 export function read(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
-  const view = given.get("view");
-  return {
-    text: given.get("text"),
-    view: ["text", "both", "ids", "none"].includes(view) ? view : "text",
-    effects: given.get("effects") === "1",
-    method: given.get("method") === METHODS[1] ? METHODS[1] : METHODS[0],
-  };
+  const state = { text: given.get("text") };
+  for (const [name, [first, other]] of Object.entries(CHOICES)) {
+    const value = given.get(name);
+    state[name] = value !== null && other.test(value) ? value : first;
+  }
+  return state;
 }
 
-/** Writes the fragment; nothing for what is as at the beginning. */
-export function write({ text, view, effects, method }) {
+/** Writes the fragment. */
+export function write(state) {
   const made = new URLSearchParams();
-  if (text && text.length <= LONGEST) made.set("text", text);
-  if (view !== "text") made.set("view", view);
-  if (effects) made.set("effects", "1");
-  if (method && method !== METHODS[0]) made.set("method", method);
+  if (state.text && state.text.length <= LONGEST) made.set("text", state.text);
+  for (const [name, [first]] of Object.entries(CHOICES)) {
+    if (state[name] !== first) made.set(name, state[name]);
+  }
   const fragment = made.toString();
   return fragment ? `#${fragment}` : "";
 }
