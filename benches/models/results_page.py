@@ -191,15 +191,25 @@ def mixture_part(found: Results) -> str:
     crossed, plain = (result["scores"][place]["accuracy"] for place in ("dev_crossed", "dev"))
     return MIXED.format(
         n=len(result["among"]), rows="; ".join(rows), members=named, crossed=crossed, plain=plain,
-        gain=claims.mixture_line(found),
+        gain=claims.mixture_line(found), earlier=judged_before(result),
     )  # fmt: skip
+
+
+def judged_before(result: Result) -> str:
+    """Says which mixtures the sealed part has judged before: the figure is then no first look."""
+    said = [
+        f"among {one['among']} runs, accuracy {one['accuracy']:.4f} ({one['date']}, commit "
+        f"{str(one['commit'])[:9]})"
+        for one in result.get("earlier", [])
+    ]
+    return f" The sealed part had judged before it a mixture chosen {'; '.join(said)}." if said else ""
 
 
 MIXED = """Members, weights and temperature are chosen on dev, greedily (Caruana et al. 2004), among the {n}
 runs there are, of {rows}. Chosen: {members}.
 
 On dev the mixture has accuracy {plain:.4f} where its members were chosen, and {crossed:.4f} where each
-half of dev is answered by members that the other half chose. {gain}"""
+half of dev is answered by members that the other half chose. {gain}{earlier}"""
 
 
 def loads(found: Results) -> str:
