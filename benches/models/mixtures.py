@@ -100,8 +100,8 @@ def earlier(runs: list[Result], path: Path) -> list[Result]:
     if gone := [one for one in before["among"] if (one["row"], one["seed"]) not in there]:
         raise SystemExit(
             f"mixture: {path.name} was chosen among {len(before['among'])} runs, of which {len(gone)} have "
-            f"no result that counts now: {named(gone)}; nothing was chosen or written. To run what is missing "
-            "or stale: python benches/models/run_all.py kaggle"
+            f"no result that counts now: {named(gone)}; nothing was chosen or written. To run what is "
+            "missing or stale: python benches/models/run_all.py kaggle"
         )
     judged = {
         "date": before["stamp"]["date"], "commit": before["stamp"]["commit"], "among": len(before["among"]),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_results import FOLDER, made
+from bench_results import made
 from labelled_reviews import rows, tree
 from sentimodels.data import Table
 from sentimodels.runs.config import resolve
@@ -298,21 +298,6 @@ def test_the_recipe_for_mr_is_chosen_on_dev_of_other_sets(bench: Any) -> None:
 def test_counts_survive_packing(bench: Any) -> None:
     counts = np.random.default_rng(0).integers(0, 60_000, 500)
     assert (bench.result.unpack(bench.result.pack(counts)) == counts).all()
-
-
-def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
-    """Every number of docs/results.md and of the guide's table comes from a file that is there."""
-    found: dict[tuple[str, str], list[Any]] = {}
-    for path in sorted((FOLDER / "results").glob("*/*.json")):
-        one = bench.result.read(path)
-        found.setdefault((one["set"], one["row"]), []).append(one)
-    assert found
-    for results in found.values():
-        results.sort(key=lambda one: one["seed"])
-    chosen = bench.run_all.chosen_for_mr(found)
-    assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
-    guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
-    assert bench.results_page.between(guide, bench.results_page.guide_table(found)) == guide
 
 
 def test_translation_is_met_or_missed(bench: Any, tmp_path: Path) -> None:
