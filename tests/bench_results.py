@@ -32,6 +32,7 @@ def bench() -> Iterator[Any]:
             "result",
             "rows",
             "bars",
+            "bars_page",
             "parts",
             "claims",
             "results_page",

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import against_trainer
+import bars_page
 import results_page
-from bars import BARS, MISSED, Results, judged
+from bars import MISSED, Others, Results, all_judged, others
 from parts import Parts, fingerprints, kaggle
 from result import RESULTS, ROOT, changed, path_of, read, stale
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of
@@ -215,6 +216,14 @@ def small(names: list[str]) -> list[str]:
     return missed
 
 
+def stale_speed(beside: Others, data: Path) -> list[str]:
+    """Returns why the speed against a Trainer does not count; nothing if it does, or is not there."""
+    speed = beside.get(against_trainer.TARGET.stem)
+    if speed is None:
+        return []
+    return stale(speed, resolve({"arch": "encoder"}), fingerprints("kaggle", data))
+
+
 def pages(data: Path) -> int:
     """Writes the pages; returns the exit code."""
     found, refused = collected(data)
@@ -223,20 +232,17 @@ def pages(data: Path) -> int:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
             found["mr", CHOSEN] = [read(job.path)]
-    speed = against_trainer.TARGET
-    if speed.is_file():
-        reasons = stale(read(speed), resolve({"arch": "encoder"}), fingerprints("kaggle", data))
-        if reasons:
-            refused[str(speed.relative_to(ROOT))] = [*reasons, f"type: {against_trainer.COMMAND}"]
-        else:
-            found["speed", "encoder"] = [read(speed)]
+    beside, old = others(RESULTS), against_trainer.TARGET.stem
+    if reasons := stale_speed(beside, data):
+        del beside[old]
+        refused[f"{old}.json"] = [*reasons, f"type: {against_trainer.COMMAND}"]
     for name, reasons in refused.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
-    for path in results_page.write(found, chosen_for_mr(found)):
+    for path in results_page.write(found, chosen_for_mr(found), beside):
         print(f"written: {path}")
-    missed = [one for one in (judged(bar, found) for bar in BARS) if one.word == MISSED and one.bar.gate]
+    missed = [one for one in all_judged(found, beside) if one.word == MISSED and one.bar.gate]
     for one in missed:
-        print(f"missed: {results_page.bar_line(one)}")
+        print(f"missed: {bars_page.line(one)}")
     return 1 if missed else 0
 
 

@@ -149,7 +149,7 @@ def test_a_refused_result_says_what_to_type(
     ((name, reasons),) = refused.items()
     assert name == "kaggle/tfidf-seed-0.json"
     assert reasons[-1] == "type: python benches/models/run_all.py 'kaggle:tfidf'"
-    page = bench.results_page.page(found, None)
+    page = bench.results_page.page(found, None, {})
     assert "| kaggle: tfidf | 0 of 1 | `python benches/models/run_all.py 'kaggle:tfidf'` |" in page
 
 
@@ -206,7 +206,7 @@ def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
     def word(*accuracies: float) -> tuple[str, str]:
         results = [made(bench, "kaggle", "bow", seed, value) for seed, value in enumerate(accuracies)]
         judged = bench.bars.judged(bar, {("kaggle", "bow"): results} if results else {})
-        return judged.word, bench.results_page.bar_line(judged)
+        return judged.word, bench.bars_page.line(judged)
 
     assert word(0.63, 0.62, 0.62, 0.61, 0.62) == (
         "met", "kaggle: bow | sealed | accuracy at least 0.62 | 0.6200 | met",
@@ -227,6 +227,44 @@ def test_a_bar_relative_to_another_row(bench: Any) -> None:
         assert bench.bars.judged(bar, found).word == word
 
 
+# (reached, at least, what is shown): one digit more than would make the two look equal
+SHOWN = [
+    (0.911994, 0.912, "0.91199"),
+    (0.912, 0.912, "0.9120"),
+    (0.62, 0.6, "0.6200"),
+    (1234.4, 3.0, "1,234"),
+]
+
+
+@pytest.mark.parametrize(("reached", "least", "said"), SHOWN)
+def test_what_was_reached_is_told_from_what_was_asked(
+    bench: Any, reached: float, least: float, said: str
+) -> None:
+    bar = bench.bars.Bar("imdb", "nb", "sealed", "accuracy", least)
+    assert bench.bars_page.shown(bench.bars.Judged(bar, reached, "")) == said
+
+
+def test_bars_of_other_results_are_among_all(bench: Any) -> None:
+    """Speed, distillation, translation, language models, alignment, Chinese: met, missed or not measured."""
+    taught = {"gain": {"sealed": {"value": 0.004}}}
+    folds = {"0": {"accuracy": {"`senti train`": 0.85, "with `--refit`": 0.9, "LinearSVC": 0.854}}}
+    speed = {"sides": [{"name": bench.bars.TRAINER, "times": 3.5}, {"name": "other", "times": 1.0}]}
+    gpu = {"device": "a card", "tokens_per_second": 1e9}
+    made = {"distillation": taught, "chinese": {"folds": folds}, "trainer-speed": speed, "gpu_speed": gpu}
+    every = bench.bars.all_judged({}, made)
+    words = {one.bar.file: one.word for one in every if isinstance(one.bar, bench.bars.OtherBar)}
+    assert words == {
+        **dict.fromkeys(words, "not measured"),
+        "distillation": "missed", "chinese": "met", "trainer-speed": "met",
+    }  # fmt: skip
+    assert {"translation", "training_speed", "generation", "alignment", "pretrained-kaggle"} < set(words)
+    others = len(every) - len(bench.bars.BARS) - 3
+    assert bench.bars_page.count(every) == f"2 met, 1 missed, {len(bench.bars.BARS) + others} not measured."
+    assert "| distillation, lstm | sealed | accuracy gained at least 0.005 | 0.0040 | missed |" in (
+        bench.bars_page.part(every)
+    )
+
+
 def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
     for bar in bench.bars.BARS:
         known = {*bench.results_page.names_of(bar.of_set), bench.rows.CHOSEN}
@@ -234,7 +272,7 @@ def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
 
 
 def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.results_page, "write", lambda found, chosen: [])
+    monkeypatch.setattr(bench.results_page, "write", lambda found, chosen, beside: [])
     for level, code in ((0.63, 0), (0.55, 1)):
         name = "bow" + bench.rows.AGAIN
         results = [made(bench, "kaggle", name, seed, level) for seed in range(5)]
@@ -243,7 +281,7 @@ def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch:
             "collected",
             lambda data, results=results, name=name: ({("kaggle", name): results}, {}),
         )
-        monkeypatch.setattr(bench.run_all.against_trainer, "TARGET", tmp_path / "none.json")
+        monkeypatch.setattr(bench.run_all, "others", lambda folder: {})
         assert bench.run_all.pages(tmp_path) == code
 
 

@@ -86,7 +86,7 @@ def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
     assert found
     for results in found.values():
         results.sort(key=lambda one: one["seed"])
-    chosen = bench.run_all.chosen_for_mr(found)
-    assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
+    chosen, beside = bench.run_all.chosen_for_mr(found), bench.bars.others(FOLDER / "results")
+    assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen, beside)
     guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
-    assert bench.results_page.between(guide, bench.results_page.guide_table(found)) == guide
+    assert bench.results_page.between(guide, bench.results_page.guide_table(found, beside)) == guide
