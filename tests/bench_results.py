@@ -29,6 +29,7 @@ def bench() -> Iterator[Any]:
                 return importlib.import_module(name)
 
         names = (
+            "auto_order",
             "result",
             "rows",
             "bars",

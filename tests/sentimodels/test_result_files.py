@@ -56,6 +56,15 @@ def test_no_other_result_is_stale(bench: Any, name: str, arch: str, taught: bool
     assert bench.result.links(one["stamp"]["code"], now, bench.result.unchanged())
 
 
+def test_the_table_of_the_order_is_what_its_file_says(bench: Any) -> None:
+    cells = bench.result.read(bench.auto_order.TARGET)["cells"]
+    stale = {name for name, cell in cells.items() if not bench.auto_order.counts(cell, name.split(": ")[1])}
+    compared(list(cells.values()))
+    assert stale == set()
+    page = bench.auto_order.PAGE.read_text("utf-8")
+    assert f"{bench.auto_order.BEGIN}\n{bench.auto_order.part(cells)}\n{bench.auto_order.END}" in page
+
+
 def test_the_mixture_and_rows_with_memory_are_of_results_that_are_there(bench: Any) -> None:
     found: dict[tuple[str, str], list[Any]] = {}
     for one in map(bench.result.read, ROWS):
