@@ -136,9 +136,9 @@ def part(cells: result.Result) -> str:
     commits = ", ".join(sorted({str(one["commit"])[:9] for one in stamps}))
     sizes = " to ".join(f"{n:,}" for n in span(cell["dev_rows"] for cell in cells.values()))
     return (
-        f"Accuracy on parts held out for development, {sizes or 'no'} rows, with CPU seconds of training in brackets; one "
-        'seed, one thread. Differences of up to two points on 500 to 1,000 rows are noise. "-": takes far '
-        f"longer than the default budget.\n\n{made}\n\n{dates}, commit {commits}. `{COMMAND}`."
+        f"Accuracy on parts held out for development, {sizes or 'no'} rows, with CPU seconds of training in "
+        "brackets; one seed, one thread. Differences of up to two points on 500 to 1,000 rows are noise. "
+        f'"-": takes far longer than the default budget.\n\n{made}\n\n{dates}, commit {commits}. `{COMMAND}`.'
     )
 
 
