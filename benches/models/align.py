@@ -8,8 +8,8 @@
 The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` classifier trained on the
 same ones; openings to train on are theirs as well. A tenth of the training reviews, which neither has
 seen, judges while settings are chosen. `--test` judges on openings of the test reviews, which no choice has
-seen, and writes a result file. The bars: mean reward up by 1.5 standard deviations of the start, at less
-than 10 nats of KL, distinct-2 not under 0.8 of the start. Needs the data of `SENTITOK_DATA`.
+seen, and writes a result file. The bars are of the mean reward, of KL and of distinct-2 (`bars.py`). Needs
+the data of `SENTITOK_DATA`.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from bars import KL, asks, judged_of
 from result import RESULTS, ROOT, digest, load, occasion, write
 from steps import AGAIN, after, aligned, pretrained, trained
 
@@ -40,8 +41,6 @@ from sentimodels.runs.config import resolve, set_value
 from sentimodels.runs.language import resolve_language
 
 TARGET = RESULTS / "alignment.json"
-# The bars of the project: deviations of the start, nats, share of the start.
-GAIN, KL, DISTINCT = 1.5, 10.0, 0.8
 N_JUDGED = 512
 # Of openings of the test reviews, answers are drawn by a seed that nothing else uses.
 SEED = 20_000_000
@@ -119,22 +118,10 @@ def configured(folder: Path, asked: argparse.Namespace) -> Any:
     return resolve_alignment(recipe, more)
 
 
-def bars(found: dict[str, Any]) -> dict[str, bool]:
-    """Returns which bars are met."""
-    before, after = found["before"], found["after"]
-    return {
-        f"mean reward up by {GAIN:g} deviations of the start": (found["gain_in_std"] or 0.0) >= GAIN,
-        f"KL under {KL:g} nats": after["kl"] < KL,
-        f"distinct-2 at least {DISTINCT:g} of the start": (
-            after["distinct_2"] >= DISTINCT * before["distinct_2"]
-        ),
-    }
-
-
 def tell(found: dict[str, Any]) -> None:
     print(json.dumps(found, indent=1))
-    for bar, met in bars(found).items():
-        print(f"{'met' if met else 'missed'}: {bar}")
+    for one in judged_of("alignment", {"test": found}):
+        print(f"{one.word}: {asks(one.bar)}")
 
 
 def judged(run: Path, file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -190,7 +177,7 @@ def main() -> None:
         command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
         write(TARGET, {
             "set": "imdb-openings", "row": "ppo", "config": tree, "config_sha256": digest(tree),
-            "test": found, "dev": about[asked.name]["alignment"], "bars": bars(found), "samples": samples,
+            "test": found, "dev": about[asked.name]["alignment"], "samples": samples,
             "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
             **occasion(command, before),
         })  # fmt: skip

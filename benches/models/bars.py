@@ -1,28 +1,35 @@
-"""Every bar of the classifiers in one place: what it asks, and the part it is judged on.
+"""Every bar of docs/results.md in one place: what it asks, and the part it is judged on.
 
-Not for what was reached (`results/`). A bar is met, missed or not measured: it is judged on the mean
-over seeds, and not before all seeds of its row are there. Bars on the sealed part are gates: a missed
-one ends `run_all.py` with exit code 1. Kaggle's test, SST-5, SST-2 and the folds of MR are reported
-alone, since older versions were looked at there.
+Not for what was reached (`results/`), nor for bars of what people wait for, which stand beside their
+figures in docs/benchmarks.md (`in_use.py`). A bar is met, missed or not measured: that of a row is judged
+on the mean over seeds, and not before all seeds of the row are there. A missed gate ends `run_all.py`
+with exit code 1. Kaggle's test, SST-5, SST-2 and the folds of MR are reported alone, since older versions
+were looked at there.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from markdown import MET, MISSED
+from result import read
 from rows import AGAIN, CHOSEN, MEMORY, MIXTURE, rows_of
 
 Result = dict[str, Any]
 # Results by (set, row), one a seed.
 Results = dict[tuple[str, str], list[Result]]
+# Results of one file each, by the name of the file.
+Others = dict[str, Result]
 
-MET, MISSED, NOT_MEASURED = "met", "missed", "not measured"
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar.
+    """A bar on a row of `run_all.py`.
 
     Attributes:
         of_set: the data set.
@@ -85,12 +92,169 @@ BARS: list[Bar] = [
 
 
 @dataclass(frozen=True)
+class OtherBar:
+    """A bar on one number of a result that is no row of `run_all.py`.
+
+    Attributes:
+        file: the result file, without suffix.
+        what: what is measured.
+        part: where it is judged.
+        score: what the number is.
+        of: the number; `None` where the result has it not.
+        least: at least so much; with `most` instead, at most.
+        most: at most so much.
+        gate: whether a miss is a failure.
+    """
+
+    file: str
+    what: str
+    part: str
+    score: str
+    of: Callable[[Result], float | None]
+    least: float | None = None
+    most: float | None = None
+    gate: bool = True
+
+
+# The Trainer as it is without settings, by its name in the result, and the times that ours is as fast.
+TRAINER, TRAINER_TIMES = "transformers Trainer, defaults", 3.0
+# Times the tokens a second of others, in pre-training and in generation.
+PRETRAINING = {"plain torch": 1.3, "transformers GPT-2": 1.0}
+GENERATION = {"with_cache": 5.0, "against_transformers": 1.0}
+OVER = {"with_cache": "no cache", "against_transformers": "transformers"}
+# Tokens a second of one GPU, and which.
+GPU_TOKENS, GPU = 350_000, "H200"
+BLEU, TRANSLATION_SECONDS = 30.0, 3600.0
+# Accuracy that a teacher, and pre-training, must be worth.
+GAIN_TAUGHT, GAIN_PRETRAINED = 0.005, 0.01
+# Accuracy that Chinese reviews may be below the best recipe of scikit-learn.
+CHINESE = 0.005
+# What `senti` does there, as the result names it; all else is of scikit-learn.
+SENTI, REFIT = "`senti train`", "with `--refit`"
+# Deviations of the start, nats, share of the start.
+REWARD, KL, DISTINCT = 1.5, 10.0, 0.8
+
+
+def behind(scores: dict[str, float], ours: str = SENTI) -> float:
+    """How far ours is below the best recipe of scikit-learn on Chinese reviews."""
+    return max(score for name, score in scores.items() if name not in (SENTI, REFIT)) - scores[ours]
+
+
+def _times_trainer(result: Result) -> float:
+    return next(float(side["times"]) for side in result["sides"] if side["name"] == TRAINER)
+
+
+def _times(result: Result, other: str) -> float:
+    ours, theirs = (result["sides"][name]["tokens_per_second"] for name in ("ours", other))
+    return float(ours / theirs)
+
+
+def _slowest(result: Result, score: str) -> float:
+    return min(float(case[score]) for case in result["cases"].values())
+
+
+def _of_gpu(result: Result) -> float | None:
+    return float(result["tokens_per_second"]) if GPU in result["device"] else None
+
+
+def _of_pretrained(result: Result, kind: str) -> float | None:
+    gain = result["sealed"]["gain"].get(kind)
+    return None if gain is None else float(gain["value"])
+
+
+def _behind_in_mean(result: Result) -> float:
+    folds = [one["accuracy"] for one in result["folds"].values()]
+    return behind({name: fmean(one[name] for one in folds) for name in folds[0]})
+
+
+def _distinct(result: Result) -> float:
+    return float(result["test"]["after"]["distinct_2"] / result["test"]["before"]["distinct_2"])
+
+
+OTHER_BARS: list[OtherBar] = [
+    OtherBar("trainer-speed", "training, encoder", "cost", f"speed over {TRAINER}", _times_trainer,
+             TRAINER_TIMES),
+    OtherBar("distillation", "distillation, lstm", "sealed", "accuracy gained",
+             lambda one: float(one["gain"]["sealed"]["value"]), GAIN_TAUGHT),
+    OtherBar("chinese", "Chinese reviews, no option", "five folds", "accuracy below scikit-learn's best",
+             _behind_in_mean, most=CHINESE),
+    OtherBar("translation", "translation", "test_2016_flickr", "BLEU", lambda one: float(one["test"]["bleu"]),
+             BLEU),
+    OtherBar("translation", "translation", "cost", "seconds", lambda one: float(one["fit"]["seconds"]),
+             most=TRANSLATION_SECONDS),
+    *(
+        OtherBar("training_speed", "pre-training", "cost", f"speed over {name}", partial(_times, other=name),
+                 least)
+        for name, least in PRETRAINING.items()
+    ),
+    OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),
+    *(
+        OtherBar("generation", "generation, slowest size measured", "cost", f"speed over {OVER[name]}",
+                 partial(_slowest, score=name), least)
+        for name, least in GENERATION.items()
+    ),
+    OtherBar("alignment", "alignment", "test openings", "reward gained, in deviations of the start,",
+             lambda one: float(one["test"]["gain_in_std"] or 0.0), REWARD),
+    OtherBar("alignment", "alignment", "test openings", "KL in nats",
+             lambda one: float(one["test"]["after"]["kl"]), most=KL),
+    OtherBar("alignment", "alignment", "test openings", "distinct-2 as a share of the start", _distinct,
+             DISTINCT),
+    *(
+        OtherBar("pretrained-kaggle", f"pre-trained, then fine-tuned: {kind}", "sealed", "accuracy gained",
+                 partial(_of_pretrained, kind=kind), GAIN_PRETRAINED)
+        for kind in ("bert, masked", "bert, masked and next sentence", "gpt, next token")
+    ),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Judged:
     """A bar, what was reached, and the word for it."""
 
-    bar: Bar
+    bar: Bar | OtherBar
     reached: float | None
     word: str
+
+
+def others(folder: Path) -> Others:
+    """Returns the results of bars that are not of rows, where they are."""
+    names = dict.fromkeys(bar.file for bar in OTHER_BARS)
+    return {name: read(path) for name in names if (path := folder / f"{name}.json").is_file()}
+
+
+def all_judged(found: Results, beside: Others) -> list[Judged]:
+    """Puts every bar in a word."""
+    return [*(judged(bar, found) for bar in BARS), *(judged_other(bar, beside) for bar in OTHER_BARS)]
+
+
+def judged_other(bar: OtherBar, beside: Others) -> Judged:
+    """Puts a bar that is not of a row in a word."""
+    result = beside.get(bar.file)
+    reached = None if result is None else bar.of(result)
+    return Judged(bar, reached, word(bar, reached))
+
+
+def judged_of(file: str, result: Result) -> list[Judged]:
+    """Puts the bars of one result file in words."""
+    return [judged_other(bar, {file: result}) for bar in OTHER_BARS if bar.file == file]
+
+
+def asks(bar: Bar | OtherBar) -> str:
+    """Says what a bar asks."""
+    score = bar.score.replace("accuracy_less_macro_f1", "accuracy less macro-F1").replace("_", " ")
+    if isinstance(bar, Bar) and bar.near is not None:
+        return f"{score} at most {-(bar.least or 0):g} below {bar.near}"
+    if bar.most is not None:
+        return f"{score} at most {bar.most:,g}"
+    return f"{score} at least {bar.least:,g}"
+
+
+def word(bar: Bar | OtherBar, reached: float | None) -> str:
+    """Returns met, missed or not measured."""
+    if reached is None:
+        return NOT_MEASURED
+    within = (bar.least is None or reached >= bar.least) and (bar.most is None or reached <= bar.most)
+    return MET if within else MISSED
 
 
 def value(result: Result, part: str, score: str) -> float:
@@ -111,10 +275,7 @@ def judged(bar: Bar, found: Results) -> Judged:
     if reached is not None and bar.near is not None:
         base = _of(bar.near, bar, found, join)
         reached = None if base is None else reached - base
-    if reached is None:
-        return Judged(bar, None, NOT_MEASURED)
-    within = (bar.least is None or reached >= bar.least) and (bar.most is None or reached <= bar.most)
-    return Judged(bar, reached, MET if within else MISSED)
+    return Judged(bar, reached, word(bar, reached))
 
 
 def _of(row: str, bar: Bar, found: Results, join: Callable[[list[float]], float]) -> float | None:

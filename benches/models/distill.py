@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from bars import GAIN_TAUGHT
+from markdown import MET, MISSED
 from numpy.typing import NDArray
 from parts import Parts, fingerprints, kaggle
 from result import RESULTS, changed, digest, load, settings, stamp, unpack, write
@@ -51,8 +53,6 @@ ROW = "lstm"
 # characters, cnn, lstm, encoder and gpt made a teacher half a point above one lstm, and a student 0.33 (dev).
 MEMBERS = {"bow": 3, "tfidf, characters": 1, "cnn": 1, "gru": 3, "lstm": 5, "encoder": 1, "gpt": 2}
 SEEDS = 5
-# Points of accuracy that a teacher must be worth.
-BAR = 0.005
 # Phrases without labels that the teacher answers for the student: chosen on dev (--unlabelled).
 UNLABELLED = 120_000
 # Words of such a phrase: most phrases of the set have as many.
@@ -175,9 +175,9 @@ def tell(place: str, scores: dict[str, list[dict[str, Any]]], gain: Joint) -> bo
     for kind, of_seeds in scores.items():
         accuracies = [one["accuracy"] for one in of_seeds]
         print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
-    met = gain.value >= BAR
+    met = gain.value >= GAIN_TAUGHT
     print(f"{place}: taught less alone {100 * gain.value:+.2f} points ({100 * gain.low:+.2f} to "
-          f"{100 * gain.high:+.2f}), bar {100 * BAR:+.1f}: {'met' if met else 'missed'}")  # fmt: skip
+          f"{100 * gain.high:+.2f}), bar {100 * GAIN_TAUGHT:+.1f}: {MET if met else MISSED}")  # fmt: skip
     return met
 
 
@@ -232,7 +232,7 @@ def main() -> int:
     write(TARGET, {
         "set": "kaggle", "row": f"{ROW}, taught", "config": tree, "config_sha256": digest(tree),
         "stamp": stamp(ROW, "python benches/models/distill.py --test", before, taught=True),
-        "data": fingerprints("kaggle", data), "members": MEMBERS, "bar": BAR,
+        "data": fingerprints("kaggle", data), "members": MEMBERS,
         "unlabelled": UNLABELLED,
         "scores": {"dev": of_dev, "sealed": of_sealed},
         "gain": {"dev": asdict(gain_on_dev), "sealed": asdict(gain)},

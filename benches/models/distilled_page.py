@@ -6,6 +6,7 @@ Not for measuring (`distill.py`), nor for which mixtures the page of results jud
 from pathlib import Path
 from statistics import fmean
 
+from bars import GAIN_TAUGHT
 from markdown import MET, MISSED, missing, table
 from result import RESULTS, read
 
@@ -20,14 +21,14 @@ def part(folder: Path = RESULTS) -> str:
     if not path.is_file():
         return missing("python benches/models/distill.py --test", BEFORE)
     result = read(path)
-    bar, stamp = result["bar"], result["stamp"]
+    stamp = result["stamp"]
     rows = []
     for name, title in PARTS.items():
         scores, gain = result["scores"][name], result["gain"][name]
         reached = [fmean(one["accuracy"] for one in scores[kind]) for kind in ("alone", "taught")]
         ends = f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
-        word = MET if gain["value"] >= bar else MISSED
-        rows.append([title, *(f"{one:.4f}" for one in reached), ends, f"{100 * bar:+.1f}: {word}"])
+        word = MET if gain["value"] >= GAIN_TAUGHT else MISSED
+        rows.append([title, *(f"{one:.4f}" for one in reached), ends, f"{100 * GAIN_TAUGHT:+.1f}: {word}"])
     head = ["Kaggle phrases", "BiLSTM alone", "taught", "points more, 95 %", "bar"]
     members = "; ".join(f"{seeds} of {name}" for name, seeds in result["members"].items())
     return (

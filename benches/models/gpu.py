@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from bars import GPU, GPU_TOKENS
+from markdown import MET, MISSED
 from result import RESULTS, ROOT, load, occasion, write
 
 from sentimodels.lm.pretrain import pretrain
@@ -26,7 +28,6 @@ TARGET, COMMAND = RESULTS / "gpu_speed.json", "python benches/models/gpu.py"
 CORPUS = ROOT / "tests" / "data" / "corpus"
 NOVELS = [CORPUS / f"{name}.txt" for name in ("pride-and-prejudice", "sherlock-holmes")]
 VOCABULARY = 50_257
-DEVICE, BAR = "H200", 350_000
 
 
 def tokenizer(folder: Path, size: int) -> Path:
@@ -96,15 +97,16 @@ def main() -> None:
     found = measure(asked)
     for name, value in found.items():
         print(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
-    if DEVICE in str(found["device"]):
-        print(f"bar {BAR:,} on one {DEVICE}: {'met' if found['tokens_per_second'] >= BAR else 'missed'}")
+    if GPU in str(found["device"]):
+        word = MET if found["tokens_per_second"] >= GPU_TOKENS else MISSED
+        print(f"bar {GPU_TOKENS:,} on one {GPU}: {word}")
     else:
-        print(f"the bar is of one {DEVICE}; this is another device")
+        print(f"the bar is of one {GPU}; this is another device")
     if asked.write:
         command = (
             f"{COMMAND} --steps {asked.steps} --batch {asked.batch} --optimizer {asked.optimizer} --write"
         )
-        write(TARGET, {**found, "bar": BAR, "of": DEVICE, **occasion(command, before)})
+        write(TARGET, {**found, **occasion(command, before)})
 
 
 if __name__ == "__main__":

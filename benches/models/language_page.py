@@ -9,6 +9,7 @@ from typing import Any
 
 import lengths
 import pretrained_page
+from bars import GENERATION, GPU, GPU_TOKENS, PRETRAINING, asks, judged_of
 from markdown import MET, MISSED, from_what, missing, table
 from result import RESULTS, read
 
@@ -40,7 +41,7 @@ def training_speed(result: Result) -> str:
     ours = result["sides"]["ours"]["tokens_per_second"]
     rows = []
     for name, one in result["sides"].items():
-        bar = result["bars"].get(name)
+        bar = PRETRAINING.get(name)
         times = ours / one["tokens_per_second"]
         word = "" if bar is None else f"at least {bar:g}: {MET if times >= bar else MISSED}"
         shown = [f"{one['parameters']:,}", f"{one['tokens_per_second']:,.0f}", f"{times:.2f}"]
@@ -51,10 +52,10 @@ def training_speed(result: Result) -> str:
 
 def gpu_speed(result: Result) -> str:
     reached = result["tokens_per_second"]
-    word = "-" if result["of"] not in result["device"] else MET if reached >= result["bar"] else MISSED
+    word = "-" if GPU not in result["device"] else MET if reached >= GPU_TOKENS else MISSED
     head = [
         "one GPU, bfloat16, compiled", "parameters", "context", "tokens/s", "MFU",
-        f"at least {result['bar']:,} on one {result['of']}",
+        f"at least {GPU_TOKENS:,} on one {GPU}",
     ]  # fmt: skip
     share = f"{100 * result['mfu']:.1f} %" if "mfu" in result else "-"
     row = [result["device"], f"{result['parameters']:,}", f"{result['context']:,}", f"{reached:,.0f}", share]
@@ -63,17 +64,16 @@ def gpu_speed(result: Result) -> str:
 
 
 def generation(result: Result) -> str:
-    bars = result["bars"]
     rows = []
     for name, one in result["cases"].items():
         cells = [f"{one['new_tokens']}", f"{one['tokens_per_second']:,.0f}"]
-        for score, bar in bars.items():
+        for score, bar in GENERATION.items():
             cells.append(f"{one[score]:.2f}, {MET if one[score] >= bar else MISSED}")
         rows.append([name, *cells, f"{one['threads']}"])
     head = [
         "model", "new tokens", "tokens/s",
-        f"times without the cache (at least {bars['with_cache']:g})",
-        f"times transformers (at least {bars['against_transformers']:g})", "threads",
+        f"times without the cache (at least {GENERATION['with_cache']:g})",
+        f"times transformers (at least {GENERATION['against_transformers']:g})", "threads",
     ]  # fmt: skip
     said = " ".join(dict.fromkeys(from_what(one) for one in result["cases"].values()))
     return f"Greedy; all sides gave the same tokens.\n\n{table(head, rows)}\n\n{said}"
@@ -167,7 +167,7 @@ def alignment(result: Result) -> str:
         before, after = (test[when].get(name) for when in ("before", "after"))
         shown = ["-" if value is None else f"{value:.3f}" for value in (before, after)]
         rows.append([name.replace("_", " "), *shown])
-    bars = "; ".join(f"{bar}: {MET if met else MISSED}" for bar, met in result["bars"].items())
+    bars = "; ".join(f"{asks(one.bar)}: {one.word}" for one in judged_of("alignment", result))
     return (
         f"PPO on openings of IMDB test reviews:\n\n{table(['', 'before', 'after'], rows)}\n\n"
         f"Mean reward up by {test['gain_in_std'] or 0.0:.3f} deviations of the start. Bars: {bars}. "

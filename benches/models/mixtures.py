@@ -4,13 +4,14 @@ Members are chosen among all runs there are, greedily, on dev (`evaluation/selec
 weights, temperature. What the choice is worth is said twice: on dev, each half with members that the
 other half chose, and on the sealed part, by members that all of dev chose. The memory holds Kaggle's
 whole training file: it is scored on Kaggle's test alone, and has no score on the sealed part. Both
-need the answers that runs leave in runs/bench; a result is of the very results it names, and stale as
-soon as one of them is.
+need the answers that runs leave in runs/bench, which git does not keep: where those of one run are
+missing, nothing is chosen. A result is of the very results it names, and stale as soon as one of them is.
 """
 
 import hashlib
 import json
 from dataclasses import replace
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from sentimodels.evaluation.selection import Selection, crossed, select
 # The file is of several architectures: their code is in the hashes of the members.
 _ARCH = "bow"
 COMMAND = "python benches/models/run_all.py mixture"
+ANSWERS_ANEW = "python benches/models/run_all.py kaggle --answers"
+PLACES = ("dev", "sealed", "kaggle", "sst5")
 
 
 def answers(folder: Path, row: str, seed: int, place: str) -> Predictions:
@@ -41,17 +44,70 @@ def identity(result: Result) -> str:
     return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
+def can_be_member(row: str) -> bool:
+    """Whether runs of a row of the Kaggle phrases may be in the mixture: those that saw train alone."""
+    return not row.startswith(MIXTURE) and not row.endswith((AGAIN, MEMORY))
+
+
+def answered(result: Result, folder: Path) -> bool:
+    """Whether the answers of a run are there, and are those that its result was scored on."""
+    row, seed = result["row"], result["seed"]
+    path = path_of(folder, "kaggle", row, seed)
+    if not all(path.with_name(f"{path.stem}.{place}.npz").is_file() for place in PLACES):
+        return False
+    of_dev, said = scored(answers(folder, row, seed, "dev")), result["scores"]["dev"]
+    return all(isclose(of_dev[key], said[key], rel_tol=1e-4) for key in ("accuracy", "log_loss"))
+
+
 def library(found: Results, folder: Path) -> list[Result]:
-    """Every run on train alone whose answers are still there, in one order."""
-    there = []
-    for (of_set, row), results in sorted(found.items()):
-        if of_set != "kaggle" or row.startswith(MIXTURE) or row.endswith((AGAIN, MEMORY)):
-            continue
-        for result in results:
-            path = path_of(folder, "kaggle", row, result["seed"])
-            if path.with_name(f"{path.stem}.dev.npz").is_file():
-                there.append(result)
-    return there
+    """Every run on train alone that counts, in one order.
+
+    Raises:
+        SystemExit: if the answers of one of them are missing.
+    """
+    runs = [
+        result
+        for (of_set, row), results in sorted(found.items())
+        if of_set == "kaggle" and can_be_member(row)
+        for result in results
+    ]
+    if lacking := [run for run in runs if not answered(run, folder)]:
+        raise SystemExit(
+            f"mixture: {len(lacking)} of {len(runs)} runs have no answers in {folder}, or those of another "
+            f"run: {named(lacking)}; nothing was chosen or written. To train these again: {ANSWERS_ANEW}"
+        )
+    return runs
+
+
+def named(runs: list[Result]) -> str:
+    """Names runs by row, their seeds behind it."""
+    seeds: dict[str, list[str]] = {}
+    for run in runs:
+        seeds.setdefault(run["row"], []).append(str(run["seed"]))
+    return "; ".join(f"{row} ({', '.join(of_row)})" for row, of_row in seeds.items())
+
+
+def earlier(runs: list[Result], path: Path) -> list[Result]:
+    """Returns what the sealed part has said of mixtures before, the last of them from the file itself.
+
+    Raises:
+        SystemExit: if that was chosen among runs that are not among these.
+    """
+    if not path.is_file():
+        return []
+    before = read(path)
+    there = {(run["row"], run["seed"]) for run in runs}
+    if gone := [one for one in before["among"] if (one["row"], one["seed"]) not in there]:
+        raise SystemExit(
+            f"mixture: {path.name} was chosen among {len(before['among'])} runs, of which {len(gone)} have "
+            f"no result that counts now: {named(gone)}; nothing was chosen or written. To run what is "
+            "missing or stale: python benches/models/run_all.py kaggle"
+        )
+    judged = {
+        "date": before["stamp"]["date"], "commit": before["stamp"]["commit"], "among": len(before["among"]),
+        "accuracy": before["scores"]["sealed"]["accuracy"],
+    }  # fmt: skip
+    return [*before.get("earlier", []), judged]
 
 
 def mixed(runs: list[Result], chosen: Selection, folder: Path, place: str) -> Predictions:
@@ -110,25 +166,30 @@ def remembering(result: Result, memory: PhraseMemory, folder: Path) -> Result:
 
 
 def make(found: Results, results: Path, folder: Path, data: Path) -> None:
-    """Writes the results of all rows whose runs are there."""
+    """Writes the results of the mixture and of the rows with memory.
+
+    Raises:
+        SystemExit: if the answers of a run are missing, or the mixture that is there had more to choose from.
+    """
     train = read_table(data / "kaggle-movie-reviews" / "train.tsv.xz")
     before = load()
     runs = library(found, folder)
-    if len(runs) > 1:
-        made = mixture(runs, folder)
-        write(path_of(results, "kaggle", MIXTURE, 0), _described(MIXTURE, 0, made, before))
-        found["kaggle", MIXTURE] = [read(path_of(results, "kaggle", MIXTURE, 0))]
-        print(f"kaggle:{MIXTURE}: dev, each half chosen by the other, "
-              f"{made['scores']['dev_crossed']['accuracy']:.4f}")  # fmt: skip
+    if len(runs) < 2:
+        raise SystemExit(f"mixture: {len(runs)} runs count, and it takes two; run some rows of kaggle first")
+    target = path_of(results, "kaggle", MIXTURE, 0)
+    judged = earlier(runs, target)
+    made = mixture(runs, folder)
+    write(target, _described(MIXTURE, 0, {**made, "earlier": judged}, before))
+    found["kaggle", MIXTURE] = [read(target)]
+    print(f"kaggle:{MIXTURE}: dev, each half chosen by the other, "
+          f"{made['scores']['dev_crossed']['accuracy']:.4f}")  # fmt: skip
     for row in REMEMBERING:
         for result in found.get(("kaggle", row), []):
-            path = path_of(folder, "kaggle", row, result["seed"])
-            if path.with_name(f"{path.stem}.kaggle.npz").is_file():
-                labels = answers(folder, row, result["seed"], "kaggle").labels
-                made = remembering(result, PhraseMemory(train, labels), folder)
-                name = row + MEMORY
-                target = path_of(results, "kaggle", name, result["seed"])
-                write(target, _described(name, result["seed"], made, before))
+            labels = answers(folder, row, result["seed"], "kaggle").labels
+            made = remembering(result, PhraseMemory(train, labels), folder)
+            name = row + MEMORY
+            target = path_of(results, "kaggle", name, result["seed"])
+            write(target, _described(name, result["seed"], made, before))
 
 
 def _described(row: str, seed: int, made: Result, before: float | None) -> Result:

@@ -120,7 +120,7 @@ def git(*args: str) -> str:
 def changed(arch: str, *, taught: bool = False) -> list[str]:
     """Returns the files that matter and are not as the commit has them."""
     paths = [str(path.relative_to(ROOT)) for path in files_that_matter(arch, taught=taught)]
-    return [line[3:] for line in git("status", "--porcelain", "--", *paths).splitlines()]
+    return [line.split(maxsplit=1)[1] for line in git("status", "--porcelain", "--", *paths).splitlines()]
 
 
 def settings(config: RunConfig) -> dict[str, Any]:

@@ -8,11 +8,14 @@ import json
 from pathlib import Path
 from statistics import fmean, stdev
 
+import against_trainer
+import bars_page
 import claims
 import distilled_page
 import language_page
 import translations
-from bars import BARS, MET, NOT_MEASURED, Judged, Result, Results, judged
+from bars import Others, Result, Results, all_judged
+from markdown import from_what, missing, table
 from result import ROOT
 from rows import AGAIN, BY_STEPS, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
 
@@ -83,36 +86,6 @@ def scores_table(found: Results) -> str:
     return "\n".join(lines)
 
 
-def bar_line(one: Judged) -> str:
-    """Says what a bar asks and what was reached."""
-    bar = one.bar
-    if bar.near is not None:
-        asked = f"at most {-(bar.least or 0):g} below {bar.near}"
-    elif bar.most is not None:
-        asked = f"at most {bar.most:g}"
-    else:
-        asked = f"at least {bar.least:g}"
-    reached = (
-        "-" if one.reached is None else f"{one.reached:.4g}" if bar.part == "cost" else f"{one.reached:.4f}"
-    )
-    score = bar.score.replace("accuracy_less_macro_f1", "accuracy less macro-F1").replace("_", " ")
-    gate = "" if bar.gate else ", reported alone"
-    return f"{bar.of_set}: {bar.row} | {bar.part}{gate} | {score} {asked} | {reached} | {one.word}"
-
-
-def bars_table(found: Results) -> str:
-    lines = ["| bar | judged on | asks | reached | |", "|---|---|---|---:|---|"]
-    lines += [f"| {bar_line(judged(bar, found))} |" for bar in BARS]
-    return "\n".join(lines)
-
-
-def bars_count(found: Results) -> str:
-    words = [judged(bar, found).word for bar in BARS]
-    unmeasured = words.count(NOT_MEASURED)
-    met = words.count(MET)
-    return f"{met} met, {len(words) - met - unmeasured} missed, {unmeasured} not measured."
-
-
 def cost_table(found: Results) -> str:
     lines = [
         "| model | seconds | fitting | CPU seconds | load | tokens/s | padding | peak memory | kappa "
@@ -153,14 +126,16 @@ def other_table(found: Results) -> str:
     return "\n".join(lines)
 
 
-def speed_table(found: Results) -> str:
-    of_row = found.get(("speed", "encoder"))
-    if not of_row:
-        return "Not measured; type `python benches/models/against_trainer.py` (minutes; needs accelerate)."
-    lines = ["| trainer | tokens/s | ours, times |", "|---|---:|---:|"]
-    for side in of_row[0]["sides"]:
-        lines.append(f"| {side['name']} | {side['tokens_per_second']:,.0f} | {side['times']:.2f} |")
-    return "\n".join(lines)
+def speed_part(result: Result | None) -> str:
+    if result is None:
+        return missing(against_trainer.COMMAND, "minutes; needs accelerate")
+    rows = [
+        [side["name"], f"{side['tokens_per_second']:,.0f}", f"{side['times']:.2f}"]
+        for side in result["sides"]
+    ]
+    about = result["stamp"]
+    occasion = {**about, "git": about["commit"]}
+    return f"{table(['trainer', 'tokens/s', 'ours, times'], rows)}\n\n{from_what(occasion)}"
 
 
 def unmeasured_table(found: Results) -> str:
@@ -191,15 +166,25 @@ def mixture_part(found: Results) -> str:
     crossed, plain = (result["scores"][place]["accuracy"] for place in ("dev_crossed", "dev"))
     return MIXED.format(
         n=len(result["among"]), rows="; ".join(rows), members=named, crossed=crossed, plain=plain,
-        gain=claims.mixture_line(found),
+        gain=claims.mixture_line(found), earlier=judged_before(result),
     )  # fmt: skip
+
+
+def judged_before(result: Result) -> str:
+    """Says which mixtures the sealed part has judged before: the figure is then no first look."""
+    said = [
+        f"among {one['among']} runs, accuracy {one['accuracy']:.4f} ({one['date']}, commit "
+        f"{str(one['commit'])[:9]})"
+        for one in result.get("earlier", [])
+    ]
+    return f" The sealed part had judged before it a mixture chosen {'; '.join(said)}." if said else ""
 
 
 MIXED = """Members, weights and temperature are chosen on dev, greedily (Caruana et al. 2004), among the {n}
 runs there are, of {rows}. Chosen: {members}.
 
 On dev the mixture has accuracy {plain:.4f} where its members were chosen, and {crossed:.4f} where each
-half of dev is answered by members that the other half chose. {gain}"""
+half of dev is answered by members that the other half chose. {gain}{earlier}"""
 
 
 def loads(found: Results) -> str:
@@ -246,7 +231,7 @@ def tuning_text() -> str:
     )
 
 
-HEAD = """# Results of the classifiers
+HEAD = """# Results
 
 Written by `{command} --pages`. No number here is typed by hand.
 {stamps}
@@ -284,8 +269,9 @@ of the two rows, in points: a claim holds only where the interval leaves out zer
 reports' differences are from their own data."""
 
 
-def page(found: Results, chosen: str | None) -> str:
+def page(found: Results, chosen: str | None, beside: Others) -> str:
     """Returns docs/results.md."""
+    every = all_judged(found, beside)
     data = next((r[0]["data"] for (name, _), r in found.items() if name == "kaggle" and "data" in r[0]), None)
     parts = "not measured"
     if data is not None:
@@ -298,8 +284,7 @@ def page(found: Results, chosen: str | None) -> str:
         [
             head,
             "## Bars",
-            f"All of them, from `benches/models/bars.py`: {bars_count(found)}",
-            bars_table(found),
+            bars_page.part(every),
             "## Kaggle movie-review phrases",
             scores_table(found),
             AGAIN_TEXT.format(again=AGAIN.strip(", ")),
@@ -309,7 +294,7 @@ def page(found: Results, chosen: str | None) -> str:
             "Of one run on train alone, the quickest seed; load is that before and after it.",
             cost_table(found),
             "## Speed of training",
-            speed_table(found),
+            speed_part(beside.get("trainer-speed")),
             "## Other sets",
             OTHER,
             other_table(found),
@@ -355,7 +340,7 @@ SHOWN = (
 )
 
 
-def guide_table(found: Results) -> str:
+def guide_table(found: Results, beside: Others) -> str:
     """Returns the guide's table, and the sentences with numbers beside it."""
     lines = ["| | sealed | Kaggle | CPU seconds |", "|---|---:|---:|---:|"]
     for name in (*SHOWN, MIXTURE):
@@ -363,7 +348,7 @@ def guide_table(found: Results) -> str:
         seconds = f"{min(float(one['cost']['cpu_seconds']) for one in of_row):.0f}" if of_row else ""
         shown = f"`{name}`" if name in SHOWN else f"{name} chosen on dev"
         lines.append(f"| {shown} | {short(of_row, 'sealed')} | {short(of_row, 'kaggle')} | {seconds} |")
-    lines += ["", f"Bars ([results.md](results.md)): {bars_count(found)}"]
+    lines += ["", f"Bars ([results.md](results.md)): {bars_page.count(all_judged(found, beside))}"]
     return "\n".join(lines)
 
 
@@ -376,10 +361,10 @@ def between(text: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def write(found: Results, chosen: str | None) -> list[Path]:
+def write(found: Results, chosen: str | None, beside: Others) -> list[Path]:
     """Writes both files; returns their paths."""
     if not found:
         raise SystemExit(f"nothing that counts was run yet; type {COMMAND}")
-    PAGE.write_text(page(found, chosen), encoding="utf-8")
-    GUIDE.write_text(between(GUIDE.read_text("utf-8"), guide_table(found)), encoding="utf-8")
+    PAGE.write_text(page(found, chosen, beside), encoding="utf-8")
+    GUIDE.write_text(between(GUIDE.read_text("utf-8"), guide_table(found, beside)), encoding="utf-8")
     return [PAGE, GUIDE]

@@ -3,6 +3,7 @@
     python benches/models/run_all.py --list                 # what is measured, what is not, minutes
     python benches/models/run_all.py kaggle:bow tweets      # a row, or all rows of a set, all seeds
     python benches/models/run_all.py                        # all that is missing or stale: hours
+    python benches/models/run_all.py kaggle --answers       # and runs whose answers the mixture lacks
     python benches/models/run_all.py --pages                # docs/results.md and the table of docs/senti.md
     python benches/models/run_all.py --small                # two minutes: few rows, small sizes
 
@@ -24,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import against_trainer
+import bars_page
 import results_page
-from bars import BARS, MISSED, Results, judged
+from bars import MISSED, Others, Results, all_judged, others
 from parts import Parts, fingerprints, kaggle
 from result import RESULTS, ROOT, changed, path_of, read, stale
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of
@@ -98,12 +100,20 @@ def run(job: Job, data: Path, limits: dict[str, str]) -> None:
           f"{found['cost']['cpu_seconds']:.0f} CPU s", flush=True)  # fmt: skip
 
 
-def work(asked: list[Job], data: Path, n_jobs: int) -> None:
-    """Runs the jobs whose result is missing or stale."""
+def lacks_answers(job: Job) -> bool:
+    """Whether the mixture may have this run, and its answers are not there."""
+    import mixtures
+
+    member = job.of_set == "kaggle" and mixtures.can_be_member(job.name)
+    return member and not mixtures.answered(read(job.path), ANSWERS)
+
+
+def work(asked: list[Job], data: Path, n_jobs: int, *, answers: bool = False) -> None:
+    """Runs the jobs whose result is missing or stale; with `answers` those that lack answers as well."""
     left = []
     for job in asked:
         reasons = why_not(job, data)
-        if reasons == []:
+        if reasons == [] and not (answers and lacks_answers(job)):
             print(f"{job.of_set}:{job.name}, seed {job.seed}: there already", flush=True)
             continue
         if touched := changed(resolve(job.row.tree).arch):
@@ -206,6 +216,14 @@ def small(names: list[str]) -> list[str]:
     return missed
 
 
+def stale_speed(beside: Others, data: Path) -> list[str]:
+    """Returns why the speed against a Trainer does not count; nothing if it does, or is not there."""
+    speed = beside.get(against_trainer.TARGET.stem)
+    if speed is None:
+        return []
+    return stale(speed, resolve({"arch": "encoder"}), fingerprints("kaggle", data))
+
+
 def pages(data: Path) -> int:
     """Writes the pages; returns the exit code."""
     found, refused = collected(data)
@@ -214,20 +232,17 @@ def pages(data: Path) -> int:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
             found["mr", CHOSEN] = [read(job.path)]
-    speed = against_trainer.TARGET
-    if speed.is_file():
-        reasons = stale(read(speed), resolve({"arch": "encoder"}), fingerprints("kaggle", data))
-        if reasons:
-            refused[str(speed.relative_to(ROOT))] = [*reasons, f"type: {against_trainer.COMMAND}"]
-        else:
-            found["speed", "encoder"] = [read(speed)]
+    beside, old = others(RESULTS), against_trainer.TARGET.stem
+    if reasons := stale_speed(beside, data):
+        del beside[old]
+        refused[f"{old}.json"] = [*reasons, f"type: {against_trainer.COMMAND}"]
     for name, reasons in refused.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
-    for path in results_page.write(found, chosen_for_mr(found)):
+    for path in results_page.write(found, chosen_for_mr(found), beside):
         print(f"written: {path}")
-    missed = [one for one in (judged(bar, found) for bar in BARS) if one.word == MISSED and one.bar.gate]
+    missed = [one for one in all_judged(found, beside) if one.word == MISSED and one.bar.gate]
     for one in missed:
-        print(f"missed: {results_page.bar_line(one)}")
+        print(f"missed: {bars_page.line(one)}")
     return 1 if missed else 0
 
 
@@ -237,6 +252,9 @@ def main() -> int:
     )
     parser.add_argument("rows", nargs="*", help="SET, SET:ROW, mixture or mr; all by default")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument(
+        "--answers", action="store_true", help="run finished rows again whose answers are not in runs/bench"
+    )
     parser.add_argument("--list", action="store_true", help="only say what is there and what is not")
     parser.add_argument("--pages", action="store_true", help="only write the pages")
     parser.add_argument("--small", action="store_true", help="small sizes and few rows, against bars")
@@ -255,17 +273,17 @@ def main() -> int:
         return pages(data)
     named = [one for one in asked.rows if one not in ("mixture", "mr")]
     if named or not asked.rows:
-        work(jobs(named), data, asked.jobs)
-    if "mixture" in asked.rows or not asked.rows:
-        import mixtures
-
-        mixtures.make(collected(data)[0], RESULTS, ANSWERS, data)
+        work(jobs(named), data, asked.jobs, answers=asked.answers)
     if "mr" in asked.rows or not asked.rows:
         job = mr_job(collected(data)[0])
         if job is None:
             print(f"mr: its recipe is chosen on {', '.join(CHOOSES_FOR_MR)}; run these first")
         else:
             work([job], data, 1)
+    if "mixture" in asked.rows or not asked.rows:
+        import mixtures
+
+        mixtures.make(collected(data)[0], RESULTS, ANSWERS, data)
     return 0
 
 

@@ -19,8 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bars import BLEU
+from markdown import MET, MISSED
 from result import ROOT, digest, git, load, write
-from translations import BAR, HOUR, TARGET
+from translations import TARGET
 
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel
@@ -89,7 +91,7 @@ def speed(config: TranslationConfig, seconds: float) -> None:
     for name, spent in (("wall", last["seconds"] - first["seconds"]), ("cpu", last["cpu"] - first["cpu"])):
         found[f"tokens_per_{name}_second"] = round(tokens / spent)
         found[f"{name}_seconds_an_epoch"] = round(an_epoch * spent / steps, 1)
-        found[f"epochs_a_{name}_hour"] = round(HOUR * steps / (spent * an_epoch), 1)
+        found[f"epochs_a_{name}_hour"] = round(3600 * steps / (spent * an_epoch), 1)
     print(json.dumps(found, indent=1))
 
 
@@ -106,14 +108,12 @@ def test(run: Path, before: float | None, command: str, **given: Any) -> None:
     config = load_translation_config(run)
     scores, _ = evaluate_translation(run, read_parallel(files("test_2016_flickr")), **given)
     print(f"test_2016_flickr: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
-    print(
-        f"bar of {BAR:g}: {'met' if scores['bleu'] >= BAR else 'missed'}; signatures: {scores['signatures']}"
-    )
+    print(f"bar of {BLEU:g}: {MET if scores['bleu'] >= BLEU else MISSED}; signatures: {scores['signatures']}")
     tree = settings(config)
     write(TARGET, {
         "set": "multi30k", "row": "seq2seq", "config": tree, "config_sha256": digest(tree),
         "dev": about["valid"], "test": scores, "fit": about["fit"], "parameters": about["parameters"],
-        "seconds": about["seconds"], "bar": BAR, "git": git("rev-parse", "HEAD"), "versions": versions(),
+        "seconds": about["seconds"], "git": git("rev-parse", "HEAD"), "versions": versions(),
         "load": [before, load()], "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
     })  # fmt: skip

@@ -1,72 +1,18 @@
 """The pages of results: what is refused, what is called missed, and that no number is typed by hand."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bench_results import made
 from labelled_reviews import rows, tree
 from sentimodels.data import Table
 from sentimodels.runs.config import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "benches" / "models"
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of benches/models, by name."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-
-        class Modules:
-            def __getattr__(self, name: str) -> ModuleType:
-                return importlib.import_module(name)
-
-        names = (
-            "result",
-            "rows",
-            "bars",
-            "parts",
-            "claims",
-            "results_page",
-            "translations",
-            "run_all",
-            "train_one",
-            "mixtures",
-        )
-        for name in names:
-            importlib.import_module(name)
-        yield Modules()
-    finally:
-        sys.path.remove(str(FOLDER))
-
-
-def made(bench: Any, of_set: str, row: str, seed: int, accuracy: float, **cost: Any) -> dict[str, Any]:
-    """A result as `train_one.py` writes it, without training."""
-    rows_of = np.full(100, 10)
-    right = np.random.default_rng(seed).binomial(10, accuracy, 100)
-    place = {"rows": 1000, "accuracy": accuracy, "macro_f1": accuracy - 0.1, "quadratic_kappa": 0.5,
-             "log_loss": 1.0, "ece": 0.01, "ece_before": 0.02}  # fmt: skip
-    asked = bench.rows.rows_of(of_set)[row]
-    config = bench.result.settings(resolve(asked.tree))
-    return {
-        "set": of_set, "row": row, "seed": seed,
-        "stamp": {"commit": "0" * 40, "changed": [], "code": bench.result.code_hash(config["arch"]),
-                  "versions": {"torch": "2", "scikit-learn": "1", "sentitok": "0"}, "machine": "x",
-                  "cores": 2, "date": "2026-01-01 00:00", "load": [0.1, 0.2], "command": "c"},
-        "config": config, "config_sha256": bench.result.digest(config),
-        "data": {part: {"rows": 5, "sha256": part} for part in ("train", "dev", "sealed")},
-        "cost": {"seconds": 1.0, "cpu_seconds": 1.0, "fit_seconds": 1.0, "peak_memory_bytes": 1,
-                 "parameters": 3, "tokens_per_second": None, "padding": None, "temperature": 1.0, **cost},
-        "scores": dict.fromkeys(("dev", "sealed", "kaggle", "kaggle_unseen", "sst5", "sst2"), place),
-        "sealed": {"rows": bench.result.pack(rows_of), "right": bench.result.pack(right)},
-    }  # fmt: skip
 
 
 def parts_of(n: int, bench: Any, opened: list[str]) -> Any:
@@ -203,7 +149,7 @@ def test_a_refused_result_says_what_to_type(
     ((name, reasons),) = refused.items()
     assert name == "kaggle/tfidf-seed-0.json"
     assert reasons[-1] == "type: python benches/models/run_all.py 'kaggle:tfidf'"
-    page = bench.results_page.page(found, None)
+    page = bench.results_page.page(found, None, {})
     assert "| kaggle: tfidf | 0 of 1 | `python benches/models/run_all.py 'kaggle:tfidf'` |" in page
 
 
@@ -260,7 +206,7 @@ def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
     def word(*accuracies: float) -> tuple[str, str]:
         results = [made(bench, "kaggle", "bow", seed, value) for seed, value in enumerate(accuracies)]
         judged = bench.bars.judged(bar, {("kaggle", "bow"): results} if results else {})
-        return judged.word, bench.results_page.bar_line(judged)
+        return judged.word, bench.bars_page.line(judged)
 
     assert word(0.63, 0.62, 0.62, 0.61, 0.62) == (
         "met", "kaggle: bow | sealed | accuracy at least 0.62 | 0.6200 | met",
@@ -281,6 +227,44 @@ def test_a_bar_relative_to_another_row(bench: Any) -> None:
         assert bench.bars.judged(bar, found).word == word
 
 
+# (reached, at least, what is shown): one digit more than would make the two look equal
+SHOWN = [
+    (0.911994, 0.912, "0.91199"),
+    (0.912, 0.912, "0.9120"),
+    (0.62, 0.6, "0.6200"),
+    (1234.4, 3.0, "1,234"),
+]
+
+
+@pytest.mark.parametrize(("reached", "least", "said"), SHOWN)
+def test_what_was_reached_is_told_from_what_was_asked(
+    bench: Any, reached: float, least: float, said: str
+) -> None:
+    bar = bench.bars.Bar("imdb", "nb", "sealed", "accuracy", least)
+    assert bench.bars_page.shown(bench.bars.Judged(bar, reached, "")) == said
+
+
+def test_bars_of_other_results_are_among_all(bench: Any) -> None:
+    """Speed, distillation, translation, language models, alignment, Chinese: met, missed or not measured."""
+    taught = {"gain": {"sealed": {"value": 0.004}}}
+    folds = {"0": {"accuracy": {"`senti train`": 0.85, "with `--refit`": 0.9, "LinearSVC": 0.854}}}
+    speed = {"sides": [{"name": bench.bars.TRAINER, "times": 3.5}, {"name": "other", "times": 1.0}]}
+    gpu = {"device": "a card", "tokens_per_second": 1e9}
+    made = {"distillation": taught, "chinese": {"folds": folds}, "trainer-speed": speed, "gpu_speed": gpu}
+    every = bench.bars.all_judged({}, made)
+    words = {one.bar.file: one.word for one in every if isinstance(one.bar, bench.bars.OtherBar)}
+    assert words == {
+        **dict.fromkeys(words, "not measured"),
+        "distillation": "missed", "chinese": "met", "trainer-speed": "met",
+    }  # fmt: skip
+    assert {"translation", "training_speed", "generation", "alignment", "pretrained-kaggle"} < set(words)
+    others = len(every) - len(bench.bars.BARS) - 3
+    assert bench.bars_page.count(every) == f"2 met, 1 missed, {len(bench.bars.BARS) + others} not measured."
+    assert "| distillation, lstm | sealed | accuracy gained at least 0.005 | 0.0040 | missed |" in (
+        bench.bars_page.part(every)
+    )
+
+
 def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
     for bar in bench.bars.BARS:
         known = {*bench.results_page.names_of(bar.of_set), bench.rows.CHOSEN}
@@ -288,7 +272,7 @@ def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
 
 
 def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.results_page, "write", lambda found, chosen: [])
+    monkeypatch.setattr(bench.results_page, "write", lambda found, chosen, beside: [])
     for level, code in ((0.63, 0), (0.55, 1)):
         name = "bow" + bench.rows.AGAIN
         results = [made(bench, "kaggle", name, seed, level) for seed in range(5)]
@@ -297,7 +281,7 @@ def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch:
             "collected",
             lambda data, results=results, name=name: ({("kaggle", name): results}, {}),
         )
-        monkeypatch.setattr(bench.run_all.against_trainer, "TARGET", tmp_path / "none.json")
+        monkeypatch.setattr(bench.run_all, "others", lambda folder: {})
         assert bench.run_all.pages(tmp_path) == code
 
 
@@ -352,21 +336,6 @@ def test_the_recipe_for_mr_is_chosen_on_dev_of_other_sets(bench: Any) -> None:
 def test_counts_survive_packing(bench: Any) -> None:
     counts = np.random.default_rng(0).integers(0, 60_000, 500)
     assert (bench.result.unpack(bench.result.pack(counts)) == counts).all()
-
-
-def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
-    """Every number of docs/results.md and of the guide's table comes from a file that is there."""
-    found: dict[tuple[str, str], list[Any]] = {}
-    for path in sorted((FOLDER / "results").glob("*/*.json")):
-        one = bench.result.read(path)
-        found.setdefault((one["set"], one["row"]), []).append(one)
-    assert found
-    for results in found.values():
-        results.sort(key=lambda one: one["seed"])
-    chosen = bench.run_all.chosen_for_mr(found)
-    assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen)
-    guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
-    assert bench.results_page.between(guide, bench.results_page.guide_table(found)) == guide
 
 
 def test_translation_is_met_or_missed(bench: Any, tmp_path: Path) -> None:

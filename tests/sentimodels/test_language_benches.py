@@ -20,16 +20,15 @@ SPEED = {
         "plain torch": {"parameters": 12, "tokens_per_second": 100.0},
         "transformers GPT-2": {"parameters": 12, "tokens_per_second": 131.0},
     },
-    "bars": {"plain torch": 1.3, "transformers GPT-2": 1.0}, "threads": 1,
+    "threads": 1,
 }  # fmt: skip
 GPU = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
-    "mfu": 0.275, "formula": "6 N a token", "peak": 989e12, "bar": 350_000, "of": "H200",
+    "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
 }  # fmt: skip
 GENERATION = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
                        "against_transformers": 1.0, "threads": 1, **OCCASION}},
-    "bars": {"with_cache": 5.0, "against_transformers": 1.0},
 }  # fmt: skip
 SCORES: dict[str, Any] = {
     **dict.fromkeys(("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"), SOME),
@@ -42,7 +41,6 @@ STYLE = {
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
 ALIGNMENT = {
     "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
-    "bars": {"reward up": False, "KL": True},
 }
 SHOWN = ("bert", "bert, masked", "gpt, next token")
 JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
@@ -54,7 +52,7 @@ PART = {
     "gain": {"bert, masked": JOINT, "gpt, next token": LESS},
 }
 PRETRAINED: dict[str, Any] = {
-    "set": "kaggle", "bar": 0.01, "dev": PART, "sealed": PART, "commonest_label": 0.5,
+    "set": "kaggle", "dev": PART, "sealed": PART, "commonest_label": 0.5,
     "rates": dict.fromkeys(SHOWN, 1e-3), "parameters": dict.fromkeys(SHOWN, 1000),
     "cpu_seconds": {kind: [61.0, 60.0] for kind in SHOWN},
     "beside": {"bert": [dict.fromkeys(("kaggle", "sst5", "sst2"), one) for one in SEEN]},
@@ -166,7 +164,9 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
         "The submission `Id,Category` is of `best`.",
-        "Mean reward up by 1.490 deviations of the start. Bars: reward up: missed; KL: met.",
+        "Mean reward up by 1.490 deviations of the start. Bars: reward gained, in deviations of the start, "
+        "at least 1.5: missed; KL in nats at most 10: met; distinct-2 as a share of the start at least 0.8: "
+        "met.",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):
         assert line in page
@@ -177,7 +177,7 @@ def test_a_taught_student_becomes_its_section(bench: Any, tmp_path: Path) -> Non
     assert distilled.part(tmp_path).startswith("Not measured; type `python benches/models/distill.py --test`")
     seeds = {"alone": [{"accuracy": 0.5}, {"accuracy": 0.6}], "taught": [{"accuracy": 0.56}] * 2}
     result = {
-        "format": "sentimodels.evidence/1", "bar": 0.005, "unlabelled": 1500, "members": {"bow": 3, "gru": 1},
+        "format": "sentimodels.evidence/1", "unlabelled": 1500, "members": {"bow": 3, "gru": 1},
         "scores": {"dev": seeds, "sealed": seeds}, "gain": {"dev": LESS, "sealed": {**LESS, "value": 0.004}},
         "stamp": {**OCCASION, "commit": "0" * 40},
     }  # fmt: skip

@@ -1,0 +1,30 @@
+"""The bench of what people wait for: what its section of verdicts runs. Not for how long that takes."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shared_data
+from sentimodels.data import read_table
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches" / "models"
+
+
+def test_a_verdict_is_timed_without_any_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SENTITOK_DATA", str(shared_data.folder()))
+    monkeypatch.syspath_prepend(BENCHES)
+    in_use = importlib.import_module("in_use")
+    asked: list[tuple[Any, ...]] = []
+
+    def senti(*args: str | Path, given: str = "") -> float:
+        asked.append(args)
+        return 700.0
+
+    monkeypatch.setattr(in_use, "senti", senti)
+    section = in_use.SECTIONS["verdict"](tmp_path)
+    assert {(command, out) for command, _, out, _ in asked} == {("train", "--out")}
+    assert len({folder for *_, folder in asked}) == len(asked)
+    assert {len(read_table(file)) for _, file, _, _ in asked} == {1_000, 10_000}
+    assert "| 10,000 tweets | 700.00 s | 700.00 s | at most 600 s | **missed** |" in section
