@@ -265,8 +265,9 @@ def test_records_come_back_and_damage_is_found(tmp_path: Path) -> None:
     back = TrainingRecord.load(tmp_path)
     assert [source.role for source in back.sources] == ["train", "valid"]
     assert (len(back.exact), len(back.folded)) == (3, 2)
-    assert back.trained_on(train) == record.sources[0]
-    assert back.trained_on(Table.of(["c"])) is None
+    assert back.learned == record.sources[:1]
+    assert back.learned_from(train).all()
+    assert not back.learned_from(Table.of(["c"])).any()
     assert record.files() == back.files()
     for name in record.files():
         (tmp_path / name).write_bytes(b"{}")

@@ -109,7 +109,10 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         (["books.txt", "-o", "lm/more"], "lm/more: holds a run already"),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
         (["books.txt", "--set", "task.rate=0.5"], "task.rate: unknown key"),
-        (["books.txt", "--init", "lm/more", "--set", "model.d_model=20"], "none of its tensors fits"),
+        (
+            ["books.txt", "--init", "lm/more", "--set", "model.d_model=20"],
+            "that run has model.d_model 16: leave out what says otherwise, or --init",
+        ),
         (
             ["books.txt", "--init", "lm/more", "--preset", "micro"],
             "preset 'micro': the run that train.init_from",
@@ -264,7 +267,8 @@ def test_a_language_model_goes_on_from_another(folder: Path) -> None:
     assert shorter.code == 0, shorter.err
     assert json.loads((folder / "lm-on/shorter/run.json").read_text())["context"] == 16
     other = senti("pretrain", *args, *SMALL, "--arch", "bert", "-o", "lm-on/other", cwd=folder)
-    assert "lm/few: not used: " in other.err
+    assert other.code == 2
+    assert "that run is a gpt, this one a bert: leave out --arch, or --init" in other.err
     small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
     assert small.code == 2
     assert "has the size 'nano', and its weights fit no other; leave out --preset" in small.err

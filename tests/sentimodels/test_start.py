@@ -13,6 +13,7 @@ from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.start import as_base
 from sentimodels.runs.train import resume, train
 
 
@@ -68,6 +69,70 @@ def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_p
     assert "[2, " in unused
     assert "expected [3, " in unused
     assert any("begin anew: head." in note for note in notes)
+
+
+def small(folder: Path, start: Path, file: str = "three.csv", **sections: Any) -> dict[str, Any]:
+    """A run that names no architecture and no size of its own, of no steps worth the name."""
+    train = {"epochs": 1, "threads": 1, "max_steps": 1, "init_from": str(start)}
+    return {"data": {"train": str(folder / file)}, "train": train, **sections}
+
+
+def test_the_size_of_a_classifier_is_taken_over(folder: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    given = small(folder, folder / "base", optim={"lr": 1e-12})
+    train(resolve(*as_base(given)), tmp_path / "run", baseline=False, on_note=notes.append)
+    base, run = load_run(folder / "base"), load_run(tmp_path / "run")
+    assert run.config.arch == "cnn"
+    assert run.config.model == base.config.model
+    assert run.config.data.max_tokens == base.config.data.max_tokens
+    before = base.module.state_dict()
+    body = {name: value for name, value in run.module.state_dict().items() if name.startswith("backbone.")}
+    assert all(torch.allclose(value, before[name], atol=1e-6) for name, value in body.items())
+    assert any(f"{len(body)} of {len(before)} tensors are where the model starts" in note for note in notes)
+    # What is given goes above, as far as the weights allow it.
+    wider = as_base(given, {"model": {"word_dropout": 0.4}, "data": {"max_tokens": 50}})
+    assert (resolve(*wider).model.plain()["word_dropout"], resolve(*wider).data.max_tokens) == (0.4, 50)
+
+
+OTHER_SIZE = [
+    (
+        "another width",
+        {"model": {"d_model": 20}},
+        r"convolutions\.0\.weight is \[8, 16, 2\], expected \[8, 20, 2\]",
+    ),
+    ("another width", {"model": {"d_model": 20}}, r"that run has model\.d_model 16: leave out what says oth"),
+    (
+        "a size by name",
+        {"preset": "small"},
+        r"has a size of its own, and its weights fit no other; leave out",
+    ),
+    (
+        "another architecture",
+        {"arch": "gru"},
+        r"that run is a cnn, this one a gru: leave out --arch, or --init",
+    ),
+]
+
+
+@pytest.mark.parametrize(("_", "given", "message"), OTHER_SIZE)
+def test_a_part_of_another_size_is_refused(
+    _: str, given: dict[str, Any], message: str, folder: Path, tmp_path: Path
+) -> None:
+    """A head whose bias fits by chance is no start, nor is half a backbone."""
+    given = small(folder, folder / "base", "reviews.csv", **given)
+    with pytest.raises(ConfigError, match=message):
+        train(resolve(*as_base(given)), tmp_path / "run", baseline=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensors_of_a_file_have_the_shape_that_is_wanted(folder: Path, tmp_path: Path) -> None:
+    base = weights(folder / "base")
+    name = "backbone.convolutions.0.weight"
+    save_file({**base, name: base[name][:-1].contiguous()}, tmp_path / "weights.safetensors")
+    with pytest.raises(
+        ConfigError, match=rf"{name} is \[7, .*\], expected \[8, .*: give the model that size"
+    ):
+        train(config_of(folder, tmp_path / "weights.safetensors"), tmp_path / "run", baseline=False)
 
 
 def test_names_are_mapped_and_the_longest_beginning_counts(folder: Path, tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.table import Table
-from ..lm.directory import SOURCES
-from ..runs.directory import read_json
+from ..runs.lineage import record_of
 from ..runs.report import records_of
 
 __all__ = ["Seen"]
@@ -30,16 +29,16 @@ class Seen:
     def __init__(self, base: Path, reward: Path | None) -> None:
         self.base, self.reward = base, reward
         self._records = [] if reward is None else records_of(reward)
-        sources = read_json(base / SOURCES).get("sources", [])
-        # What judged an alignment before this one was not trained on.
-        trained = [source for source in sources if source.get("role") != "judge"]
-        self._files = {str(source.get("sha256")) for source in trained}
+        self._of_base = record_of(base)
 
     def by_row(self, table: Table) -> tuple[NDArray[np.bool_], str]:
         """Returns the rows of a table that a run was trained on, and which run it was."""
-        if table.sha256 in self._files:
-            return np.ones(len(table), np.bool_), str(self.base)
-        return self._any(table, "train"), str(self.reward)
+        found = self._of_base.learned_from(table)
+        if found.any():
+            return found, str(self.base)
+        for record in self._records:
+            found |= record.learned_from(table)
+        return found, str(self.reward)
 
     def by_text(self, table: Table) -> NDArray[np.bool_]:
         """Returns the rows whose text the reward's run was trained on, in whatever file."""
@@ -50,10 +49,7 @@ class Seen:
 
     def sealed(self, table: Table) -> NDArray[np.bool_]:
         """Returns the rows that judge the reward's run."""
-        return self._any(table, "test")
-
-    def _any(self, table: Table, role: str) -> NDArray[np.bool_]:
         found = np.zeros(len(table), np.bool_)
         for record in self._records:
-            found |= record.shared(role, table)
+            found |= record.shared("test", table)
         return found

@@ -1,7 +1,7 @@
 """`sources_of`: what an aligned model has been trained on, for `training_data.json`.
 
-That of its base, and the openings or pairs; the parts that judge are named with a role of their own, and
-so is the reward's run. Later alignments and guards read it (`seen.py`).
+What its base has learned from, what the reward's run has, and the openings or pairs; the parts that judge
+are named too, with a role of their own. Whatever starts from the run reads it (`runs/lineage.py`).
 """
 
 from pathlib import Path
@@ -9,8 +9,7 @@ from typing import Any
 
 from ..config import AlignConfig
 from ..data.table import Table
-from ..lm.directory import SOURCES
-from ..runs.directory import read_json
+from ..runs.lineage import sources_of_start
 from ..runs.report import records_of
 
 __all__ = ["sources_of"]
@@ -23,13 +22,12 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
         config: names the base and the reward's run.
         tables: what is read here, by role: `train` and `judge`.
     """
-    found: list[dict[str, Any]] = list(read_json(Path(config.base) / SOURCES).get("sources", []))
+    found = sources_of_start(config.base)
     if config.task.reward_run is not None:
         for record in records_of(Path(config.task.reward_run)):
             found += [
                 {"role": "reward", "source": source.source, "sha256": source.sha256, "documents": source.rows}
-                for source in record.sources
-                if source.role == "train"
+                for source in record.learned
             ]
     for role, table in tables.items():
         found.append({

@@ -99,8 +99,7 @@ class StartConfig(Section):
 
     init_from: str | None = Field(
         default=None,
-        description="Run directory or safetensors file to initialise the weights from, where name and "
-        "shape fit.",
+        description="Run directory or safetensors file to initialise the weights from, where names fit.",
         json_schema_extra=flag("--init", "RUN"),
     )
     init_map: dict[str, str] = Field(

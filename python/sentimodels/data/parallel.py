@@ -29,12 +29,14 @@ class ParallelText:
         targets: the translation of each.
         name: the files, as a message names them.
         sha256: hash of both files' bytes after decompression, or of the table's.
+        files: hash of the file of each side.
     """
 
     sources: list[str]
     targets: list[str]
     name: str
     sha256: str
+    files: tuple[str, str]
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -43,12 +45,19 @@ class ParallelText:
         """Returns these pairs, in this order."""
         chosen = list(rows)
         sources, targets = ([side[row] for row in chosen] for side in (self.sources, self.targets))
-        return ParallelText(sources, targets, self.name, self.sha256)
+        return ParallelText(sources, targets, self.name, self.sha256, self.files)
 
     def table(self) -> Table:
         """Returns the pairs as texts of a table, for the record of what was trained on."""
         texts = [f"{source}\t{target}" for source, target in zip(self.sources, self.targets, strict=True)]
         return Table(texts, None, None, None, Path(self.name), self.sha256, format="parallel")
+
+    def sides(self) -> list[Table]:
+        """Returns sources and targets as tables of their own files, for what knows of single texts."""
+        return [
+            Table(texts, None, None, None, Path(self.name), sha256, format="parallel")
+            for texts, sha256 in zip((self.sources, self.targets), self.files, strict=True)
+        ]
 
 
 def read_parallel(
@@ -95,7 +104,8 @@ def read_parallel(
             "target in the line of each source"
         )
     sources, targets = (side[:limit] for side in sides)
-    return ParallelText(sources, targets, f"{paths[0]}, {paths[1]}", hash_hashes(hashes))
+    files = (hashes[0][1], hashes[1][1])
+    return ParallelText(sources, targets, f"{paths[0]}, {paths[1]}", hash_hashes(hashes), files)
 
 
 def read_lines(
@@ -128,7 +138,7 @@ def _of_table(
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )
-    return ParallelText(found.texts, found.labelled(), str(path), found.sha256)
+    return ParallelText(found.texts, found.labelled(), str(path), found.sha256, (found.sha256, found.sha256))
 
 
 def check_parallel(pairs: ParallelText) -> None:
@@ -137,8 +147,8 @@ def check_parallel(pairs: ParallelText) -> None:
     Raises:
         DataError: naming the file.
     """
-    for side in (pairs.sources, pairs.targets):
-        check_trainable(Table(side, None, None, None, Path(pairs.name), pairs.sha256, format="parallel"))
+    for side in pairs.sides():
+        check_trainable(side)
 
 
 def split_pairs(pairs: ParallelText, share: float, seed: int) -> tuple[ParallelText, ParallelText]:

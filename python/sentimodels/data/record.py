@@ -8,7 +8,7 @@ and scored on. Two files: `training_data.json` and `training_texts.npz` (no pick
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,15 @@ from .writers import write_atomically
 
 JSON_NAME = "training_data.json"
 TEXTS_NAME = "training_texts.npz"
-# Beginning of the roles of what the teachers of a student were trained on.
+# Beginnings of the roles of what a run knows through others: the teachers of a student, and the run that
+# its weights came from.
 TEACHER = "teacher-"
+BASE = "base-"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One table a run used: its role (`train`, `valid`, `test`), file, hash, rows."""
+    """One table a run used: its role (`train`, `valid`, `test`, `base-0`, ...), file, hash, rows."""
 
     role: str
     source: str
@@ -75,24 +77,41 @@ class TrainingRecord:
             },
         )
 
+    @classmethod
+    def of_files(cls, sources: Iterable[Source]) -> "TrainingRecord":
+        """Returns a record of files of which neither rows nor texts are known."""
+        nothing = np.zeros(0, np.uint64)
+        return cls(tuple(sources), nothing, nothing)
+
+    @property
+    def learned(self) -> tuple[Source, ...]:
+        """What the run learned from: its own training data, that of its base and of its teachers."""
+        return tuple(
+            one for one in self.sources if one.role == "train" or one.role.startswith((TEACHER, BASE))
+        )
+
     def taught_by(self, teachers: "Iterable[TrainingRecord]") -> "TrainingRecord":
         """Returns the record of a student: it knows of its teachers' training texts through them."""
-        known = list(teachers)
+        return self._with(list(teachers), TEACHER)
+
+    def started_from(self, base: "TrainingRecord") -> "TrainingRecord":
+        """Returns the record of a run whose weights began as another's: they know what that one learned."""
+        return self._with([base], BASE)
+
+    def _with(self, others: "Sequence[TrainingRecord]", beginning: str) -> "TrainingRecord":
         sources, rows = list(self.sources), dict(self.rows)
-        for teacher in known:
-            for source in teacher.sources:
-                if source.role != "train" and not source.role.startswith(TEACHER):
-                    continue
-                # Two teachers may have been trained on other rows of one file.
-                role = f"{TEACHER}{sum(one.role.startswith(TEACHER) for one in sources)}"
+        for other in others:
+            for source in other.learned:
+                # Two may have been trained on other rows of one file, so each has a role of its own.
+                role = f"{beginning}{sum(one.role.startswith(beginning) for one in sources)}"
                 sources.append(replace(source, role=role))
-                if source.role in teacher.rows:
-                    rows[role] = teacher.rows[source.role]
+                if source.role in other.rows:
+                    rows[role] = other.rows[source.role]
         return replace(
             self,
             sources=tuple(sources),
-            exact=np.unique(np.concatenate([self.exact, *(one.exact for one in known)])),
-            folded=np.unique(np.concatenate([self.folded, *(one.folded for one in known)])),
+            exact=np.unique(np.concatenate([self.exact, *(one.exact for one in others)])),
+            folded=np.unique(np.concatenate([self.folded, *(one.folded for one in others)])),
             rows=rows,
         )
 
@@ -147,15 +166,19 @@ class TrainingRecord:
         digest.update(b"" if places is None else places.tobytes())
         return digest.hexdigest()[:12]
 
-    def trained_on(self, table: Table) -> Source | None:
-        """Returns the training source that has rows of this table, if one has."""
-        return self._source("train", table) if self.shared("train", table).any() else None
-
     def learned_from(self, table: Table) -> NDArray[np.bool_]:
-        """Returns which rows are those very rows of a file that the run, or a teacher of it, learned from."""
-        roles = ["train", *(one.role for one in self.sources if one.role.startswith(TEACHER))]
-        found: NDArray[np.bool_] = np.logical_or.reduce([self.shared(role, table) for role in roles])
+        """Returns which are those very rows of a file that the run, its base or a teacher learned from."""
+        found = np.zeros(len(table), dtype=np.bool_)
+        for source in self.learned:
+            found |= self.shared(source.role, table)
         return found
+
+    def learner_of(self, table: Table) -> str:
+        """Returns who learned from rows of a table, as an error names it."""
+        roles = [one.role for one in self.learned if self.shared(one.role, table).any()]
+        if "train" in roles:
+            return "run"
+        return "base of the run" if any(role.startswith(BASE) for role in roles) else "teacher of the run"
 
     def shared(self, role: str, table: Table) -> NDArray[np.bool_]:
         """Returns which rows are those very rows of a file that the run used as `role`."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..config import LanguageConfig
 from ..data.writers import write_atomically
 from ..errors import DataError
-from .baselines import ValidText, unigram_loss
+from .baselines import ValidText, bits_per_byte, unigram_loss
 from .blocks import Block
 from .parts import PartWriter
 from .split import held_out
@@ -52,6 +52,13 @@ class Facts:
     unigram_loss: float
     left_out: int
     sources: list[dict[str, Any]]
+
+    def baselines(self) -> dict[str, float]:
+        """Returns the bits per byte of a unigram model and of gzip on the validation texts."""
+        return {
+            "unigram": bits_per_byte(self.unigram_loss, self.valid_bytes),
+            "gzip": 8 * self.gzip_bytes / max(1, self.valid_bytes),
+        }
 
 
 def _stride(config: LanguageConfig) -> int:

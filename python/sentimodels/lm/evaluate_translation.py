@@ -32,15 +32,16 @@ def evaluate_translation(
         pairs were trained on; and the translations.
 
     Raises:
-        DataError: if it is the file that was trained on.
+        DataError: if the run, or one that it started from, was trained on a file of them.
         SentiError: if the run cannot be loaded, or sacrebleu is not there.
     """
     check_scorable()
     translator = Translator.load(run, device=device)
     record, table = TrainingRecord.load(Path(run)), pairs.table()
-    source = record.trained_on(table)
-    if source is not None:
-        raise DataError(f"{pairs.name}: {run} was trained on it, so it cannot be scored on it")
+    for read in (table, *pairs.sides()):
+        if record.learned_from(read).any():
+            who = str(run) if record.learner_of(read) == "run" else f"the run that {run} started from"
+            raise DataError(f"{pairs.name}: {who} was trained on it, so it cannot be scored on it")
     options = beam_options(translator.config.task, **given)
     began = time.perf_counter()
     translations = [found[0].text for found in translator.translate(pairs.sources, **given)]

@@ -28,6 +28,7 @@ from ..errors import CheckpointError, ConfigError, DataError, SentiError, Traini
 from ..layers.recompute import set_recompute
 from ..runs.directory import finish_run, read_json, refuse_run
 from ..runs.language import is_alignment, load_language_config
+from ..runs.lineage import BASE, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
@@ -36,7 +37,6 @@ from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from .baselines import bits_per_byte
 from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
 from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished
@@ -88,7 +88,7 @@ def pretrain(
                 tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
-                sources = open_corpus(out / TOKENS).facts.sources
+                sources = open_corpus(out / TOKENS).facts.sources + sources_of_start(config.train.init_from)
             begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
 
@@ -212,7 +212,7 @@ def _check_same(config: LanguageConfig, out: Path) -> None:
     Raises:
         CheckpointError: naming the file.
     """
-    then = read_json(out / SOURCES).get("sources", [])
+    then = [one for one in read_json(out / SOURCES).get("sources", []) if one.get("role") != BASE]
     with suppress(SentiError):
         if open_corpus(out / TOKENS).facts.sources == then:
             return
@@ -332,7 +332,7 @@ def _fitted(
         "seconds": {"fit": seconds},
         "speed": _speed(trainer, module, speeds),
         "valid": {name.removeprefix("val_"): value for name, value in task.evaluate(module).scores.items()},
-        "baselines": _baselines(corpus),
+        "baselines": corpus.facts.baselines(),
     }
     finish_run(out, module.cpu(), tokenizer, about)
     if stop not in ("stopped", "not finite"):
@@ -373,15 +373,6 @@ def _speed(trainer: Trainer, module: LanguageModule, speeds: list[float]) -> dic
         each = found["tokens_per_second"] / trainer.distributed.world
         found |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
     return found
-
-
-def _baselines(corpus: Corpus) -> dict[str, float]:
-    """Returns the bits per byte of a unigram model and of gzip on the validation texts."""
-    facts = corpus.facts
-    return {
-        "unigram": bits_per_byte(facts.unigram_loss, facts.valid_bytes),
-        "gzip": 8 * facts.gzip_bytes / max(1, facts.valid_bytes),
-    }
 
 
 def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:

@@ -30,6 +30,7 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError, DataError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
+from ..runs.lineage import check_unlearned, record_of
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
@@ -85,6 +86,7 @@ def train_translation(
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
         train, valid = _read(config, told)
+        _say_of_base(config, train, valid, told)
         tokenizer = joint_tokenizer(config.data, train.sources, train.targets)
         end, _ = end_of(tokenizer, config.data.end)
         config = _from_anywhere(
@@ -168,6 +170,21 @@ def _read(config: TranslationConfig, told: _Told) -> tuple[ParallelText, Paralle
     return train, valid
 
 
+def _say_of_base(config: TranslationConfig, train: ParallelText, valid: ParallelText, told: _Told) -> None:
+    """Says what the run that this one starts from has read of the validation pairs.
+
+    Raises:
+        DataError: if it was trained on them, and others could be named.
+    """
+    start = config.train.init_from
+    base = record_of(start)
+    both = [(train.table(), valid.table()), *zip(train.sides(), valid.sides(), strict=True)]
+    notes = [note for ours, theirs in both for note in check_unlearned(start, base, ours, validation=theirs)]
+    for note in dict.fromkeys(notes):
+        if told.on_note is not None:
+            told.on_note(note)
+
+
 def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
     data = config.data
     found = read_parallel(
@@ -217,6 +234,7 @@ def _train(
         load_weights(module, Path(config.train.init_from))
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(train.table(), valid=valid.table())
+        record = record.started_from(record_of(config.train.init_from))
         begin_with(out, config, tokenizer, record.files())
     encoded_s = time.perf_counter() - began
     failed = None

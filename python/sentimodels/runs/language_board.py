@@ -14,6 +14,7 @@ from ..errors import CheckpointError, ConfigError
 from .config import read_toml
 from .directory import MANIFEST, STATE, read_json
 from .language import is_language, resolve_language
+from .lineage import BASE
 
 __all__ = ["language_board", "language_runs"]
 
@@ -74,6 +75,7 @@ def _data(run: Path, config: LanguageConfig) -> str | None:
     except (CheckpointError, ConfigError):
         return None
     data = config.data
-    told: list[Any] = [sorted(str(source.get("sha256")) for source in sources), data.format, data.limit]
+    own = (source for source in sources if source.get("role") != BASE)
+    told: list[Any] = [sorted(str(source.get("sha256")) for source in own), data.format, data.limit]
     told += [data.valid_share, data.split_seed]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]

@@ -54,10 +54,10 @@ def evaluate(
     for record in records:
         trained = int(record.learned_from(table).sum())
         if trained and not allow_trained:
-            who = "run" if record.shared("train", table).any() else "teacher of the run"
             raise DataError(
-                f"{table.source}: the {who} was trained on {trained:,} of these {len(table):,} rows; scores "
-                "on them would be too good. Give other rows (--where), another file, or --even-if-trained"
+                f"{table.source}: the {record.learner_of(table)} was trained on {trained:,} of these "
+                f"{len(table):,} rows; scores on them would be too good. Give other rows (--where), another "
+                "file, or --even-if-trained"
             )
     temperature = float(getattr(predictor, "temperature", 1.0))
     found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)

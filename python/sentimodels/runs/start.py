@@ -1,12 +1,12 @@
 """`start_from`: the weights of another run, or of a safetensors file, where a model begins.
 
-`as_base` has a classifier that starts from a language model read as that one does, `as_grown` a language
-model that goes on from another have its size.
+`as_base` has a classifier that starts from another run read as that one does, `as_grown` a language model
+that goes on from another have its size.
 
 Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
-where a name and a shape fit; all others are named. Names may be called otherwise there: a map says
-which beginning stands for which. Rows of a table belong to ids, so tables are used only where the
-tokenizer is the same.
+where a name fits; all others are named. Names may be called otherwise there: a map says which beginning
+stands for which. Rows of a table belong to ids, so tables are used only where the tokenizer is the same; a
+head belongs to labels. Any other tensor of another shape is an error: it is a part of another size.
 """
 
 import json
@@ -24,10 +24,12 @@ from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
-from .language import is_language, resolve_language
+from .language import is_language, is_translation, resolve_language
 
 __all__ = ["as_base", "as_grown", "encoder_of_start", "start_from"]
 
+# Beginning of the names of what reads a text, whatever the labels are.
+_BODY = "backbone."
 # So many names are written out; of the others there is a count.
 _NAMED = 8
 
@@ -37,10 +39,11 @@ _OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "he
 
 
 def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns settings with those of the language model below them that they start from, if they do.
+    """Returns settings with those of the run below them that they start from, if they do.
 
     Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
-    they meant; what is given goes above. Another architecture than the base's is left as it is.
+    they meant; of a classifier its head and its dropout too. What is given goes above. Another architecture
+    than the base's is left as it is.
 
     Raises:
         ConfigError: if a preset is named that the base does not have.
@@ -50,10 +53,13 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if base is None or given.get("arch", "auto") not in ("auto", base.arch):
         return list(trees)
     _check_size(given, base)
-    model = {key: value for key, value in base.model.plain().items() if key not in _OWN}
-    data = {"max_tokens": base.data.context}
+    if isinstance(base, RunConfig):
+        model, longest = base.model.plain(), base.data.max_tokens
+    else:
+        model = {key: value for key, value in base.model.plain().items() if key not in _OWN}
+        longest = base.data.context
     rest = [{key: value for key, value in one.items() if key != "arch"} for one in trees]
-    return [{"arch": base.arch, "model": model, "data": data}, *rest]
+    return [{"arch": base.arch, "model": model, "data": {"max_tokens": longest}}, *rest]
 
 
 def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -67,7 +73,7 @@ def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """
     given = merge(trees)
     base = _base_of(given)
-    if base is None or given.get("arch", base.arch) != base.arch:
+    if not isinstance(base, LanguageConfig) or given.get("arch", base.arch) != base.arch:
         return list(trees)
     if _section(given, "task").get("kind", base.task.kind) != base.task.kind:
         return list(trees)
@@ -78,16 +84,23 @@ def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{**ground, "data": {"context": base.data.context}}, *trees]
 
 
-def _base_of(given: Mapping[str, Any]) -> LanguageConfig | None:
-    """Returns the configuration of the language model whose run settings start from, if they do."""
+def _base_of(given: Mapping[str, Any]) -> RunConfig | LanguageConfig | None:
+    """Returns the configuration of the run that settings start from, if they do and it may be one."""
     start = _section(given, "train").get("init_from")
-    if not isinstance(start, str) or not (Path(start) / "config.toml").is_file():
+    return _config_of(Path(start)) if isinstance(start, str) else None
+
+
+def _config_of(start: Path) -> RunConfig | LanguageConfig | None:
+    """Returns the configuration of a classifier or a language model, `None` of anything else."""
+    if not (start / "config.toml").is_file():
         return None
-    tree = read_toml(Path(start) / "config.toml")
-    return resolve_language(tree) if is_language(tree) else None
+    tree = read_toml(start / "config.toml")
+    if is_translation(tree):
+        return None
+    return resolve_language(tree) if is_language(tree) else load_config(start)
 
 
-def _check_size(given: Mapping[str, Any], base: LanguageConfig) -> None:
+def _check_size(given: Mapping[str, Any], base: RunConfig | LanguageConfig) -> None:
     size = given.get("preset")
     if size is not None and size != base.preset:
         own = "a size of its own" if base.preset is None else f"the size {base.preset!r}"
@@ -111,15 +124,11 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     path = config.train.init_from
     if path is None or config.data.tokenizer is not None or not Path(path).is_dir():
         return None
-    if (Path(path) / "config.toml").is_file() and is_language(read_toml(Path(path) / "config.toml")):
-        if resolve_language(read_toml(Path(path) / "config.toml")).arch != config.arch:
-            return None
-        data = config.data.model_copy(update={"lowercase": bool(config.data.lowercase)})
-        return load_encoder(Path(path), config.model_copy(update={"data": data}))
-    there = load_config(Path(path))
+    there = _config_of(Path(path)) or load_config(Path(path))  # which says what else it is
     if there.arch != config.arch:
         return None
-    data = config.data.model_copy(update={"lowercase": there.data.lowercase})
+    lowercase = there.data.lowercase if isinstance(there, RunConfig) else bool(config.data.lowercase)
+    data = config.data.model_copy(update={"lowercase": lowercase})
     return load_encoder(Path(path), config.model_copy(update={"data": data}))
 
 
@@ -135,7 +144,7 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
         What was used and what was not, one sentence each.
 
     Raises:
-        ConfigError: if nothing fits, or two tensors have one name here.
+        ConfigError: if nothing fits, a part is of another size, or two tensors have one name here.
         CheckpointError: if there are no weights.
     """
     path = Path(config.train.init_from or "")
@@ -156,6 +165,8 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
                 # A language model has no padding: here it is one row more.
                 padded = same_ids and is_table(here) and wanted == (shape[0] + 1, *shape[1:])
                 reason = _why_not(here, wanted if padded else shape, expected, same_ids)
+                if reason is not None and here in expected and not _may_differ(here, same_ids):
+                    raise ConfigError(f"train.init_from {path}: {name} is {reason}{_sizes(path, config)}")
                 if reason is None and here in used:
                     raise ConfigError(
                         f"train.init_map: two tensors of {file} are renamed to {here}; one is {name}"
@@ -169,10 +180,11 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
         raise CheckpointError(f"{file}: no such file; name a run that has finished") from None
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{file}: unreadable: {error}") from error
-    if not used:
+    body = [name for name in expected if name.startswith(_BODY)] or list(expected)
+    if not any(name in used for name in body):
         raise ConfigError(
             f"train.init_from {path}: none of its tensors fits, not {unused[0] if unused else 'one'}; "
-            f"this model has {next(iter(expected), 'none')}; train.init_map renames"
+            f"this model has {body[0] if body else 'none'}{_other(path, config)}"
         )
     with torch.no_grad():
         module.load_state_dict(used, strict=False)
@@ -183,6 +195,38 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
             rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             said.append(f"{path}: {what}: {', '.join(names[:_NAMED])}{rest}")
     return said
+
+
+def _may_differ(name: str, same_ids: bool) -> bool:
+    """Whether a tensor may have another shape than that of the base: it belongs to labels, or to ids."""
+    return not name.startswith(_BODY) or (is_table(name) and not same_ids)
+
+
+def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
+    """Returns the keys in which a model differs from its base, and what to do about it."""
+    base = _config_of(path)
+    if base is None:
+        return (
+            ": give the model that size, or leave the tensor out by a name that is nowhere (train.init_map)"
+        )
+    if base.arch != config.arch:
+        return _other(path, config)
+    here = config.model.plain()
+    keys = [
+        f"model.{key} {value}"
+        for key, value in base.model.plain().items()
+        if key not in _OWN and here.get(key) != value
+    ]
+    said = f"; that run has {', '.join(keys)}" if keys else ""
+    return f"{said}: leave out what says otherwise, or --init"
+
+
+def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
+    """Returns what to do where nothing fits."""
+    base = _config_of(path)
+    if base is not None and base.arch != config.arch:
+        return f"; that run is a {base.arch}, this one a {config.arch}: leave out --arch, or --init"
+    return "; train.init_map renames"
 
 
 def _renamed(name: str, names: Mapping[str, str]) -> str:
@@ -200,9 +244,7 @@ def _why_not(
     """Returns why a tensor cannot be used; `None` if it can."""
     if name not in expected:
         return "no such parameter"
-    wanted = tuple(expected[name].shape)
-    if shape != wanted:
-        return f"{list(shape)}, expected {list(wanted)}"
     if is_table(name) and not same_ids:
         return "of another tokenizer"
-    return None
+    wanted = tuple(expected[name].shape)
+    return None if shape == wanted else f"{list(shape)}, expected {list(wanted)}"

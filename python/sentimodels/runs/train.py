@@ -45,6 +45,7 @@ from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
+from .lineage import check_unlearned, record_of
 from .pretrained import load_pretrained
 from .processes import check_together
 from .start import encoder_of_start, start_from
@@ -192,7 +193,10 @@ def _train(
     chosen: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     say = on_note if on_note is not None and processes.main else (lambda _: None)
-    for note in tables.notes:
+    start = None if resumed else config.train.init_from
+    base = record_of(start)
+    of_base = check_unlearned(start, base, tables.train, validation=tables.valid, test=tables.test)
+    for note in (*tables.notes, *of_base):
         say(note)
     set_torch(config.train)
     _seed(config.train.seed)
@@ -230,7 +234,7 @@ def _train(
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
         record = record if taught is None else record.taught_by(taught.records)
-        begin_run(out, from_anywhere(config), encoder, tables.labels, record)
+        begin_run(out, from_anywhere(config), encoder, tables.labels, record.started_from(base))
     encoded_s = time.perf_counter() - began
     # A run that is stopped before its first evaluation makes one for its user; it has no part in the run.
     if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:

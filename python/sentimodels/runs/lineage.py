@@ -1,0 +1,104 @@
+"""What the run that weights start from has learned, so that nothing which starts from it forgets that.
+
+`record_of` reads it of a run of any kind; a run that starts there keeps it in its own record, and so on
+from run to run. Not for the weights (`start.py`) nor for teachers (`taught.py`). Of the corpus of a
+language model only the files are known, not the texts.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.record import JSON_NAME, TEXTS_NAME, Source, TrainingRecord
+from ..data.table import Table
+from ..errors import CheckpointError, DataError
+from .directory import read_json
+
+__all__ = ["BASE", "check_unlearned", "record_of", "sources_of_start"]
+
+# The role of files that the base of a language model learned from, in its `training_data.json`.
+BASE = "base"
+# That of files which judged a language model's alignment; all others were learned from.
+_JUDGE = "judge"
+
+
+def record_of(start: Path | str | None) -> TrainingRecord:
+    """Returns what a run has learned from, or the run that a file of weights lies in.
+
+    Nothing, where there is no record: of no run, and of weights of another program.
+
+    Raises:
+        CheckpointError: if the record is damaged.
+    """
+    path = None if start is None else Path(start)
+    folder = path if path is None or path.is_dir() else path.parent
+    if folder is None or not (folder / JSON_NAME).is_file():
+        return TrainingRecord.of_files(())
+    if (folder / TEXTS_NAME).is_file():
+        return TrainingRecord.load(folder)
+    try:
+        return TrainingRecord.of_files(map(_of_corpus, read_json(folder / JSON_NAME).get("sources", [])))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder / JSON_NAME}: unreadable: {error!r}") from error
+
+
+def _of_corpus(one: Mapping[str, Any]) -> Source:
+    role = _JUDGE if one.get("role") == _JUDGE else "train"
+    return Source(role, str(one["source"]), str(one["sha256"]), int(one["documents"]), "corpus")
+
+
+def sources_of_start(start: Path | str | None) -> list[dict[str, Any]]:
+    """Returns what a run has learned from, as sources of a language model that starts from it."""
+    return [
+        {"role": BASE, "source": one.source, "sha256": one.sha256, "documents": one.rows}
+        for one in record_of(start).learned
+    ]
+
+
+def check_unlearned(
+    start: str | None, base: TrainingRecord, train: Table, **judging: Table | None
+) -> list[str]:
+    """Returns what is to be said of rows that judge a run, where its base has learned from some.
+
+    Args:
+        start: the base, as a message names it.
+        base: its record.
+        train: the training rows of the run.
+        judging: rows that judge it, by what they are called.
+
+    Raises:
+        DataError: if they are the very rows.
+    """
+    return [
+        note
+        for part, table in judging.items()
+        if table is not None
+        for note in _said_of(start, base, train, part, table)
+    ]
+
+
+def _said_of(start: str | None, base: TrainingRecord, train: Table, part: str, table: Table) -> Iterator[str]:
+    by_row, by_file = (
+        np.logical_or.reduce([np.zeros(len(table), np.bool_), *(base.shared(role, table) for role in roles)])
+        for roles in (
+            [one.role for one in base.learned if one.role in base.rows],
+            [one.role for one in base.learned if one.role not in base.rows],
+        )
+    )
+    # Of a corpus only the file is known. Where that is divided here, other rows of it cannot be named.
+    divided = table.sha256 == train.sha256
+    if n := int((by_row if divided else by_row | by_file).sum()):
+        raise DataError(
+            f"{table.source}: {start}, which the run starts from, was trained on {n:,} of the {len(table):,} "
+            f"{part} rows, so scores there would be too good; give rows that it has not seen (--valid, "
+            "--test), or another run (--init)"
+        )
+    if by_file.any():
+        yield (
+            f"{start} was trained on {table.source}, from which the {part} rows are taken, so scores there "
+            "may be too good; rows of another file (--valid, --test) would tell"
+        )
+    elif n := int(base.seen(table).sum()):
+        yield f"{n:,} of the {len(table):,} {part} rows have a text that {start} was trained on"
