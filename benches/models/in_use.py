@@ -6,8 +6,9 @@
 Bars: `senti predict` begins within 1.5 s, and answers 10,000 short texts with `bow` within 2 s; the page
 of a tiny `gpt` answers within 50 ms of a keystroke and its server within 10 ms in the median, answers
 1,000 requests of 100 clients without an error while memory stays, and has at most 60 kB; what
-`sentitok serve` imports takes 0.3 s, and so does `--help` of both programs. Whole processes; the least of several rounds is what the program
-takes, the median what one waits for on this machine. Not for the speed of training.
+`sentitok serve` imports takes 0.3 s, and so does `--help` of both programs. Whole processes; the least of
+several rounds is what the program takes, the median what one waits for on this machine. Not for the speed
+of training.
 """
 
 import argparse
