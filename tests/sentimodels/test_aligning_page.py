@@ -98,12 +98,34 @@ def test_wrong_calls(args: list[str], said: str, folder: Path) -> None:
     assert not (folder / "runs" / "none").exists()
 
 
-def test_a_configuration_is_printed_and_read(folder: Path) -> None:
-    args = ["align", "runs/base", "openings.txt", "--reward-run", "runs/reviews", "--reward", "3=1,4=2"]
-    done = senti(*args, "--kl-target", "4", "--dry-run", cwd=folder)
+@pytest.mark.parametrize(
+    ("method", "sizes", "expected"),
+    [
+        ("ppo", "--steps 30 --batch-size 8 --opening-tokens 4", {"judge_rows": 4, "steps": 30}),
+        ("dpo", "--epochs 2 --batch-size 16", {"train_rows": 54, "judge_rows": 6, "steps": 2 * 4}),
+    ],
+)
+def test_a_dry_run_with_the_file_that_init_writes(
+    method: str, sizes: str, expected: dict[str, int], folder: Path
+) -> None:
+    """The command that `senti init` names, with `--dry-run`, says what the same command then does."""
+    torch.set_num_threads(1)
+    done = senti("init", "--task", method, "-o", f"{method}.toml", cwd=folder)
+    assert "# Divergence from the base" in (folder / f"{method}.toml").read_text()
+    words = [*shlex.split(done.out.splitlines()[-1])[2:], *sizes.split(), "--threads", "1"]
+    done = senti(*words, "--dry-run", "--json", "-o", f"runs/by-{method}", cwd=folder)
     assert done.code == 0, done.err
-    (folder / "align.toml").write_text(done.out)
-    again = senti("align", "--config", "align.toml", "--dry-run", cwd=folder)
-    assert again.out == done.out
-    assert 'base = "runs/base"' in done.out
-    assert "kl_target = 4.0" in done.out
+    assert not (folder / "runs" / f"by-{method}").exists()
+    said = json.loads(done.out)
+    assert {key: said[key] for key in expected} == expected
+    assert said["memory_bytes"] > 4 * 5 * said["parameters"]
+    done = senti(*words, "--set", "task.max_new_tokens=6", "--json", "-o", f"runs/by-{method}", cwd=folder)
+    about = json.loads(done.out)
+    assert (about["fit"]["steps"], about["parameters"]) == (said["steps"], said["parameters"])
+    assert 0.1 < said["seconds"] / about["fit"]["seconds"] < 30  # other programs run, too
+
+
+def test_init_of_an_alignment_takes_no_architecture(folder: Path) -> None:
+    done = senti("init", "--task", "ppo", "--arch", "gpt", cwd=folder)
+    assert (done.code, done.out) == (2, "")
+    assert "ppo aligns a run that has both; leave them out" in done.err

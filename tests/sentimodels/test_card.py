@@ -13,9 +13,10 @@ from labelled_reviews import tree, write
 from language_runs import language_run
 from senti_in_process import senti
 from sentimodels.cli.app import build
+from sentimodels.distillation import distill, resolve_distillation
 from sentimodels.runs.card import card
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import read_json
+from sentimodels.runs.directory import manifest_hash, read_json
 from sentimodels.runs.run import train
 
 
@@ -30,6 +31,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         resolve(tree("gru", reviews, data={"long": "head-tail", "max_tokens": 9}, train={"refit": True})),
         made / "refit",
     )
+    student = {"teacher": str(made / "tested")}
+    config = resolve_distillation(
+        tree("cnn", reviews, data={"test_share": 0.2}), {"task": student, "train": {"epochs": 1}}
+    )
+    distill(config, made / "student", baseline=False)
     language_run(made / "lm", "gpt")
     return made
 
@@ -46,7 +52,7 @@ def numbers_of(value: Any) -> set[str]:
     return written | {f"{100 * value:+.1f}", f"{100 * value:.1f}"}
 
 
-@pytest.mark.parametrize("name", ["runs/first", "tested", "refit"])
+@pytest.mark.parametrize("name", ["runs/first", "tested", "refit", "student"])
 def test_a_card_says_what_the_run_recorded(folder: Path, name: str) -> None:
     done = senti("card", name, cwd=folder)
     assert done.code == 0, done.err
@@ -57,7 +63,7 @@ def test_a_card_says_what_the_run_recorded(folder: Path, name: str) -> None:
     assert facts["parameters"] == about["parameters"]
     assert f"{about['parameters']:,} parameters" in text
     scored = about.get("chosen", about) if name == "refit" else about
-    judged = "test" if name == "tested" else "crossed" if part == "crossed" else "valid"
+    judged = "test" if name in ("tested", "student") else "crossed" if part == "crossed" else "valid"
     assert f"{scored[judged]['accuracy']:.4f} (" in text
     low, high = facts["scores"][judged]["intervals"]["accuracy"]
     assert low <= scored[judged]["accuracy"] <= high
@@ -95,6 +101,16 @@ def test_a_card_names_limits(folder: Path) -> None:
         assert re.search(r"Label `(neg|pos)` has the fewest training rows: \d+ of \d+", text)
     assert "Judged on the test rows" in tested
     assert re.search(r"Gru (beats|is below|is within noise of) majority", first)
+
+
+def test_the_card_of_a_student_names_its_teacher(folder: Path) -> None:
+    text, about = senti("card", "student", cwd=folder).out, read_json(folder / "student" / "run.json")
+    assert "trained by `senti distill` on the answers of `tested`" in text
+    assert f"(SHA-256 `{manifest_hash(folder / 'tested')}`)" in text
+    agreement = 100 * about["distilled"]["agreement"]
+    assert f"Answers as its teacher in {agreement:.1f} % of the 60 test rows" in text
+    assert "trained by `senti train`" not in text
+    assert "trained by `senti train`" in senti("card", "tested", cwd=folder).out
 
 
 def test_front_matter_is_yaml(folder: Path) -> None:

@@ -258,6 +258,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "unknown label 'good'"),
     (["verify", "."], 2, "not a run directory"),
     (["init", "--arch", "gpt", "--preset", "huge"], 2, "gpt has no preset 'huge'"),
+    (["init", "--task", "translation"], 2, "next-token, masked, seq2seq, ppo, dpo"),
 ]  # fmt: skip
 
 

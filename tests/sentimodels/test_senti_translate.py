@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -139,14 +140,26 @@ def test_runs_are_ranked(folder: Path, tmp_path: Path) -> None:
     assert senti("runs", ".", "--quiet", cwd=tmp_path).out == "b\n"
 
 
-def test_a_dry_run_prints_the_configuration(folder: Path) -> None:
-    done = senti("translate", "train", "train.en", "train.de", "--dry-run", "--lr", "0.5", cwd=folder)
-    assert done.code == 0
-    assert "lr = 0.5" in done.out
-    assert 'arch = "seq2seq"' in done.out
-    (folder / "again.toml").write_text(done.out)
-    again = senti("translate", "train", "--config", "again.toml", "--dry-run", cwd=folder)
-    assert again.out == done.out
+def test_a_dry_run_with_the_file_that_init_writes(folder: Path) -> None:
+    """The command that `senti init` names, with `--dry-run`, says what the run of the fixture did."""
+    done = senti("init", "--task", "seq2seq", "-o", "seq2seq.toml", cwd=folder)
+    assert done.code == 0, done.err
+    assert "# Blocks of the decoder." in (folder / "seq2seq.toml").read_text()
+    words = [*shlex.split(done.out.splitlines()[-1])[2:], *VALID, "--epochs", "8", *TINY]
+    done = senti(*words, "--dry-run", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    assert not (folder / "runs" / "seq2seq").exists()
+    said = json.loads(done.out)
+    about = json.loads((folder / "runs" / "en-de" / "run.json").read_text())
+    assert (said["train_pairs"], said["valid_pairs"]) == (1_500, 40)
+    assert (said["steps"], said["parameters"], said["vocabulary"]) == (
+        about["fit"]["steps"], about["parameters"], about["vocabulary"],
+    )  # fmt: skip
+    assert 0.03 < said["seconds"] / about["fit"]["seconds"] < 10  # other programs run, too
+    assert said["memory_bytes"] > 4 * 6 * said["parameters"]
+    shown = senti(*words, "--set", "train.accumulate=2", "--dry-run", cwd=folder).out
+    assert re.search(r"^seconds +about \d", shown, re.M)
+    assert re.search(rf"^steps +{8 * -(-said['steps'] // 16)}$", shown, re.M), shown
 
 
 WRONG = [

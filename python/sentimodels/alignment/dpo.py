@@ -18,7 +18,7 @@ from ..lm.ppo import token_log_probs
 from .actor_critic import at_answers
 from .preferences import PairBatch, PairRows
 
-__all__ = ["Preferences"]
+__all__ = ["Preferences", "answer_log_probs", "course_of"]
 
 
 class Preferences:
@@ -47,10 +47,7 @@ class Preferences:
 
     def course(self, world: int) -> Course:
         """Returns the batches of an epoch and the steps in all."""
-        n_batches = -(-len(self.pairs) // (self.train.batch_size * world))
-        most = self.train.max_steps
-        steps = -(-n_batches // self.train.accumulate) * self.train.epochs if self.train.epochs else most or 0
-        return Course(self.train.batch_size, n_batches, min(steps, most or steps))
+        return course_of(self.train, len(self.pairs), world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[PairBatch]:
         """Yields this process's pairs of each batch: every `world`-th of the batch of all."""
@@ -81,6 +78,14 @@ class Preferences:
             "loss": float(losses.mean()), "accuracy": float(right.mean()), "margin": float(margins.mean()),
             "reward_chosen": float(chosen.mean()), "reward_rejected": float(rejected.mean()),
         }  # fmt: skip
+
+
+def course_of(train: AlignTrainConfig, n_pairs: int, world: int) -> Course:
+    """Returns the batches of an epoch of so many pairs, and the steps in all."""
+    n_batches = -(-n_pairs // (train.batch_size * world))
+    most = train.max_steps
+    steps = -(-n_batches // train.accumulate) * train.epochs if train.epochs else most or 0
+    return Course(train.batch_size, n_batches, min(steps, most or steps))
 
 
 def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor]:

@@ -3,23 +3,31 @@
 Not for the run itself (`run.py`), which is the same for both.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..config import AlignConfig, DPOConfig, PPOConfig
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig
 from ..data.folding import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
 from ..lm.directory import LoadedModel
 from ..lm.model import CausalModel
+from ..runs.needs import kept_bytes
 from ..training.progress import Fit
 from ..training.trainer import Record, Trainer
-from .dpo import Preferences
+from .actor_critic import ActorCritic
+from .dpo import Preferences, answer_log_probs, course_of
 from .openings import Parts, divide, encode, read_openings, trainable
 from .ppo import PPO
-from .preferences import encode_pairs, read_preferences, texts_of
+from .preferences import PairRows, encode_pairs, read_preferences, texts_of
 from .reward import Reward
 from .rollout import Drawing
 from .seen import Seen
@@ -97,6 +105,15 @@ class Method(Protocol):
     def scores(self) -> dict[str, Any]:
         """Returns what the method alone can say of the policy."""
 
+    def steps(self) -> int:
+        """Returns how many steps training has."""
+
+    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+        """Takes the steps of `train`, on few rows; returns the seconds that a run takes before its first."""
+
+    def kept(self) -> int:
+        """Returns the bytes that an update keeps for its way back."""
+
 
 class FollowReward:
     """Openings, and PPO; see `Method`."""
@@ -121,18 +138,48 @@ class FollowReward:
 
     def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
         """Trains the policy in place."""
+        loop = self._loop(self._setup.config.train, folder=folder, on_record=hear, should_stop=ask)
+        return loop.fit(resume=resume)
+
+    def _loop(self, train: AlignTrainConfig, **told: Any) -> PPO:
         setup, config = self._setup, self._setup.config
         assert isinstance(config.task, PPOConfig)
         assert setup.reward is not None  # the configuration names it
-        loop = PPO(
+        return PPO(
             setup.policy, setup.reference, self._openings, setup.drawing, setup.reward, config.task,
-            config.optim, config.train, folder=folder, on_record=hear, should_stop=ask,
+            config.optim, train, **told,
         )  # fmt: skip
-        return loop.fit(resume=resume)
 
     def scores(self) -> dict[str, Any]:
         """Returns nothing: what a policy is worth are its rewards."""
         return {}
+
+    def steps(self) -> int:
+        """Returns how many steps training has."""
+        return self._loop(self._setup.config.train).course.steps
+
+    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+        """Takes the steps of `train`; returns 0, as nothing comes before them."""
+        self._loop(train, on_record=hear).fit()
+        return 0.0
+
+    def kept(self) -> int:
+        """Returns the bytes that an update keeps for its way back."""
+        task, model = self._setup.config.task, ActorCritic(self._setup.policy)
+        assert isinstance(task, PPOConfig)
+        device = next(model.parameters()).device
+        model.to(device)
+        n_rows = min(task.mini_batch, self._setup.config.train.batch_size)
+        width = max(map(len, self._openings)) + task.max_new_tokens
+        ids = torch.zeros((n_rows, width), dtype=torch.long, device=device)
+        mask = torch.ones((n_rows, width - 1), dtype=torch.bool, device=device)
+        mask[:, : -task.max_new_tokens] = False
+
+        def loss() -> Tensor:
+            told = model(ids, mask)
+            return told.log_probs.sum() + told.values.sum()
+
+        return kept_bytes(model, loss)
 
 
 class PreferAnswers:
@@ -157,8 +204,17 @@ class PreferAnswers:
         # Of a long prompt the end is what an answer goes on from.
         room = setup.room
         self.judged = [ids if room is None else ids[-max(1, room) :] for ids in judges.prompts]
-        self._setup = setup
-        self._task = Preferences(config.task, config.train, train, judges, setup.reference)
+        self._setup, self._pairs, self._judges = setup, train, judges
+
+    @cached_property
+    def _task(self) -> Preferences:
+        return self._preferences(self._pairs, self._judges)
+
+    def _preferences(self, pairs: PairRows, judges: PairRows) -> Preferences:
+        """Returns the task, once the reference has read all of these pairs."""
+        config = self._setup.config
+        assert isinstance(config.task, DPOConfig)
+        return Preferences(config.task, config.train, pairs, judges, self._setup.reference)
 
     def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
         """Trains the policy in place."""
@@ -169,6 +225,30 @@ class PreferAnswers:
     def scores(self) -> dict[str, Any]:
         """Returns loss, accuracy and implicit rewards of the pairs that judge."""
         return {"pairs": len(self._task.judge), "preferences": self._task.scores(self._setup.policy)}
+
+    def steps(self) -> int:
+        """Returns how many steps training has."""
+        return course_of(self._setup.config.train, len(self._pairs), 1).steps
+
+    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+        """Takes the steps of `train` on few pairs; returns the seconds in which the reference reads all."""
+        few = self._pairs.take(range(min(len(self._pairs), train.batch_size)))
+        began = time.perf_counter()
+        task = self._preferences(few, few)
+        a_pair = (time.perf_counter() - began) / (2 * len(few))
+        Trainer(self._setup.config.optim, train, on_record=hear).fit(self._setup.policy, task)
+        return a_pair * (len(self._pairs) + len(self._judges))
+
+    def kept(self) -> int:
+        """Returns the bytes that an update keeps for its way back."""
+        pairs, policy = self._pairs, self._setup.policy
+        width = [
+            len(prompt) + max(map(len, answers))
+            for prompt, *answers in zip(pairs.prompts, pairs.chosen, pairs.rejected, strict=True)
+        ]
+        longest = np.argsort(width)[-self._setup.config.train.batch_size :]
+        batch = pairs.batch(longest.tolist())
+        return kept_bytes(policy, lambda: torch.stack(answer_log_probs(policy, batch)).sum())
 
 
 def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:

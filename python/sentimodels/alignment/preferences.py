@@ -117,6 +117,10 @@ class PairRows:
     def __len__(self) -> int:
         return len(self.prompts)
 
+    def take(self, rows: Sequence[int]) -> "PairRows":
+        """Returns some of them."""
+        return PairRows(*([side[row] for row in rows] for side in (self.prompts, self.chosen, self.rejected)))
+
     def batch(self, rows: Sequence[int]) -> PairBatch:
         """Returns some pairs as a batch."""
         sides = [(self.prompts[row], side[row]) for side in (self.chosen, self.rejected) for row in rows]

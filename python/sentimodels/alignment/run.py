@@ -44,7 +44,7 @@ from .sources import sources_of
 if TYPE_CHECKING:
     from ..config import LanguageConfig
 
-__all__ = ["SAMPLES", "align", "resume_alignment"]
+__all__ = ["SAMPLES", "align", "check_named", "resume_alignment", "set_up"]
 
 # Every answer before and after, with what it is worth.
 SAMPLES = "samples.jsonl"
@@ -89,10 +89,7 @@ def align(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_alone("senti align")
-    if not config.base or not config.data.train:
-        raise ConfigError(
-            "name the language model to align and the file of openings or pairs: senti align RUN FILE"
-        )
+    check_named(config)
     refuse_run(out)
     check_tracker(config.train.track)
     config = from_anywhere(config)
@@ -125,27 +122,33 @@ def resume_alignment(
     return _go(config, out, _Told(on_record, on_note, should_stop), resumed=True)
 
 
-def _loaded(config: AlignConfig) -> LoadedModel:
-    """Loads the base.
+def check_named(config: AlignConfig) -> None:
+    """Refuses an alignment of nothing, or to nothing.
 
     Raises:
-        ConfigError: if it does not write.
+        ConfigError: if the base or the file is not named.
     """
+    if not config.base or not config.data.train:
+        raise ConfigError(
+            "name the language model to align and the file of openings or pairs: senti align RUN FILE"
+        )
+
+
+def set_up(config: AlignConfig, say: Callable[[str], None]) -> Setup:
+    """Loads what both methods begin with.
+
+    Raises:
+        SentiError: if the base does not write, or the base or the reward cannot be loaded.
+    """
+    set_torch(config.train)
+    torch.manual_seed(config.train.seed)
     loaded = load_language_model(Path(config.base))
-    if not isinstance(loaded.module, CausalModel):
+    policy = loaded.module
+    if not isinstance(policy, CausalModel):
         raise ConfigError(
             f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, "
             "linear, mamba or lstm of senti pretrain"
         )
-    return loaded
-
-
-def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[str, Any]:
-    set_torch(config.train)
-    torch.manual_seed(config.train.seed)
-    loaded = _loaded(config)
-    policy = loaded.module
-    assert isinstance(policy, CausalModel)
     device = device_of(config.train.device)
     policy.to(device)
     end = known_end(loaded.tokenizer, loaded.config.data.end, loaded.about)
@@ -156,7 +159,12 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     drawing = Drawing(loaded.tokenizer, limits, int(config.data.begin), max(1, config.train.batch_size))
     reward = load_reward(config.task, str(device))
     reference = copy.deepcopy(policy).requires_grad_(False)
-    setup = Setup(config, loaded, reference, drawing, reward, end, context, told.say)
+    return Setup(config, loaded, reference, drawing, reward, end, context, say)
+
+
+def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[str, Any]:
+    setup = set_up(config, told.say)
+    loaded, policy, reference, drawing = setup.loaded, setup.policy, setup.reference, setup.drawing
     method = METHODS[config.task.kind](setup)
     sources = sources_of(config, method.tables)
     if resumed:
@@ -177,12 +185,12 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         if error.fit is None:
             raise
         fit, failed = error.fit, error
-    about = _about(config, loaded, fit, str(device))
+    about = _about(config, loaded, fit, str(device_of(config.train.device)))
     if fit.stop not in ("stopped", "not finite"):
         policy.eval()
         seed = config.train.seed + _JUDGES
-        before = judge(reference, None, method.judged, drawing, reward, seed)
-        after = judge(policy, reference, method.judged, drawing, reward, seed)
+        before = judge(reference, None, method.judged, drawing, setup.reward, seed)
+        after = judge(policy, reference, method.judged, drawing, setup.reward, seed)
         about["alignment"] = {**method.scores(), **compare(before, after, config.task)}
         write_atomically(out / SAMPLES, samples_of(before, after))
         for warning in about["alignment"]["warnings"]:

@@ -22,7 +22,9 @@ from ..runs.config import checked, merge, read_toml
 from ..runs.directory import check_there
 from ..runs.language import ALIGNMENT, is_alignment
 
-__all__ = ["from_anywhere", "load_alignment_config", "resolve_alignment", "weights_of"]
+__all__ = [
+    "from_anywhere", "load_alignment_config", "resolve_alignment", "unnamed_alignment", "weights_of",
+]  # fmt: skip
 
 _SECTIONS: dict[str, type[Section]] = {
     "data": AlignDataConfig, "optim": OptimConfig, "train": AlignTrainConfig,
@@ -45,6 +47,18 @@ def resolve_alignment(*trees: Mapping[str, Any]) -> AlignConfig:
     Raises:
         ConfigError: naming the key, its value, and what would be possible.
     """
+    found = _merged(*trees)
+    _check_method(found)
+    return found
+
+
+def unnamed_alignment(kind: str) -> AlignConfig:
+    """Returns the defaults of a method, which name no run and no file yet."""
+    return _merged({"task": {"kind": kind}})
+
+
+def _merged(*trees: Mapping[str, Any]) -> AlignConfig:
+    """Merges trees over the defaults, and checks each value by itself."""
     given = merge(trees)
     task = given.get("task", {})
     kind = task.get("kind", "ppo") if isinstance(task, Mapping) else task
@@ -62,7 +76,6 @@ def resolve_alignment(*trees: Mapping[str, Any]) -> AlignConfig:
     full["task"] = checked(ALIGN_TASKS[kind], full["task"], "task.", _SECTIONS)
     found = checked(AlignConfig, full, "", _SECTIONS)
     assert isinstance(found, AlignConfig)
-    _check_method(found)
     return found
 
 

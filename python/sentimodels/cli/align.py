@@ -15,6 +15,7 @@ import typer
 from sentitok.cli.output import lines, number, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .dry_run import dry_run_of
 from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
 from .tables import shortened
@@ -58,7 +59,8 @@ def align(
         int, typer.Option("--samples", min=0, metavar="N", help="Number of pairs of answers to show.")
     ] = 6,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the configuration without training.")
+        bool,
+        typer.Option("--dry-run", help="Show rows, parameters, estimated time and memory; train nothing."),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -71,6 +73,7 @@ def align(
     Openings or pairs that were not trained on judge, before and after. Ctrl-C saves the run; senti align
     --resume DIR goes on.
     """
+    from ..alignment.plan import plan
     from ..alignment.settings import resolve_alignment
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
@@ -81,7 +84,7 @@ def align(
     flags = tree_of({"base": base, **given, "data__train": file})
     resolved = resolve_alignment(*trees(config, set_ or [], flags))
     if dry_run:
-        output.result(resolved.tree(), resolved.to_toml().rstrip(), resolved.task.kind)
+        dry_run_of(output, lambda: plan(resolved))
         return
     _run(output, out or Path("runs") / resolved.task.kind, resolved, samples)
 

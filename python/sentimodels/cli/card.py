@@ -13,7 +13,7 @@ import typer
 from sentitok.cli.output import bytes_text, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .summary import JUDGED, verdict
+from .summary import JUDGED, beside_teacher, verdict
 
 # What becomes of a text longer than the run reads, by `data.long`.
 _LONG = {
@@ -66,7 +66,7 @@ def markdown(facts: dict[str, Any]) -> str:
         _front_matter(facts),
         f"# {facts['name']}",
         f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the labels "
-        f"{labels}, trained by `senti train`.",
+        f"{labels}, trained by {_trained(facts['taught'])}.",
         f'```\necho "great fun" | senti predict {facts["name"]}\n```',
         "## Data",
         _table(
@@ -94,6 +94,12 @@ def markdown(facts: dict[str, Any]) -> str:
         "files with it.",
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
+
+
+def _trained(taught: dict[str, Any] | None) -> str:
+    if taught is None:
+        return "`senti train`"
+    return f"`senti distill` on the answers of `{taught['teacher']}` (SHA-256 `{taught['sha256']}`)"
 
 
 def _front_matter(facts: dict[str, Any]) -> str:
@@ -151,6 +157,9 @@ def _verdict(facts: dict[str, Any]) -> list[str]:
         said.append(f"In brackets 95 % intervals. {text[0].upper()}{text[1:]}.")
     if facts["judged"] in JUDGED:
         said.append(f"Judged on {JUDGED[facts['judged']]}.")
+    if facts["taught"] is not None and facts["taught"]["distilled"] is not None:
+        text = beside_teacher(facts["taught"]["distilled"])
+        said.append(f"{text[0].upper()}{text[1:]}.")
     return [" ".join(said)] if said else []
 
 

@@ -1,6 +1,6 @@
-"""`--dry-run` of `senti train` and `senti pretrain`: what a run would be, and about what it would take.
+"""`--dry-run` of the commands that train: what a run would be, and about what it would take.
 
-Not for the estimates (`runs/plan.py`, `lm/plan.py`).
+Not for the estimates (`runs/plan.py`, `lm/plan.py`, `lm/translation_plan.py`, `alignment/plan.py`).
 """
 
 from collections.abc import Callable

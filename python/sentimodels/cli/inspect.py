@@ -4,7 +4,7 @@ Not for scores. Each is one call into the library and a page of output.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,20 @@ from sentitok.cli.output import lines, number, table
 
 from .command import AnswerIsNoError, AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .completions import of_architectures, of_presets
+
+if TYPE_CHECKING:
+    from ..config import Written
+
+# By task: the command that reads its file.
+_COMMANDS = {
+    "classification": "senti train reviews.csv",
+    "distillation": "senti distill runs/ensemble --data reviews.csv",
+    "next-token": "senti pretrain books.txt",
+    "masked": "senti pretrain books.txt",
+    "seq2seq": "senti translate train train.en train.de",
+    "ppo": "senti align runs/base openings.txt --reward-run runs/reviews --reward pos",
+    "dpo": "senti align runs/base pairs.jsonl",
+}
 
 
 def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> None:
@@ -37,14 +51,15 @@ def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = 
 
 def init(
     arch: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--arch",
             metavar="NAME",
-            help="Architecture; senti archs lists them. senti train chooses one where no file names it.",
+            help="Architecture; senti archs lists them. senti train chooses one where no file names it. "
+            "[default: lstm; seq2seq of that task]",
             autocompletion=of_architectures,
         ),
-    ] = "lstm",
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -59,8 +74,10 @@ def init(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="Task: classification; next-token or masked for senti pretrain. [default: classification]",
+            help="Task: classification, distillation, next-token, masked, seq2seq (senti translate), ppo or "
+            "dpo (senti align). [default: classification]",
             show_default=False,
+            autocompletion=lambda: list(_COMMANDS),
         ),
     ] = "classification",
     out: Annotated[
@@ -74,16 +91,12 @@ def init(
 
     The file is TOML; comments say what each key means.
     """
-    from ..config import LANGUAGE_TASKS
     from ..data.writers import write_atomically
-    from ..runs.config import resolve
-    from ..runs.language import resolve_language
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
-    tree = {"arch": arch, "task": {"kind": task}} | ({"preset": preset} if preset else {})
-    of_language = task in LANGUAGE_TASKS
-    config = resolve_language(tree) if of_language else resolve(tree)
-    command = "senti pretrain books.txt" if of_language else "senti train reviews.csv"
+    if task not in _COMMANDS:
+        raise UsageError(f"--task {task}: unknown task; expected {', '.join(_COMMANDS)}")
+    config, command = _defaults(arch, preset, task), _COMMANDS[task]
     text = config.to_toml(comments=True)
     if out is not None:
         if out.exists():
@@ -93,6 +106,33 @@ def init(
     output.result(
         {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)
     )
+
+
+def _defaults(arch: str | None, preset: str | None, task: str) -> "Written":
+    """Returns the configuration that a command begins from.
+
+    Raises:
+        UsageError: if an architecture is named where the base brings it.
+        ConfigError: if it cannot do the task.
+    """
+    from ..config import ALIGN_TASKS, LANGUAGE_TASKS
+
+    if task in ALIGN_TASKS:
+        from ..alignment.settings import unnamed_alignment
+
+        if arch is not None or preset is not None:
+            raise UsageError(f"--arch, --preset: {task} aligns a run that has both; leave them out")
+        return unnamed_alignment(task)
+    tree: dict[str, Any] = {"preset": preset} if preset else {}
+    if task == "seq2seq":
+        from ..lm.translation_config import resolve_translation
+
+        return resolve_translation(tree | ({"arch": arch} if arch else {}))
+    from ..runs.config import resolve
+    from ..runs.language import resolve_language
+
+    tree |= {"arch": arch or "lstm", "task": {"kind": task}}
+    return resolve_language(tree) if task in LANGUAGE_TASKS else resolve(tree)
 
 
 def verify(
@@ -126,9 +166,9 @@ def register(app: typer.Typer) -> None:
         "init",
         cls=Command,
         epilog=examples(
-            "senti init --arch gpt --preset nano",
             "senti init --arch lstm -o run.toml",
-            "senti init --arch gpt --task next-token -o lm.toml",
+            "senti init --arch gpt --preset nano --task next-token -o lm.toml",
+            "senti init --task ppo -o align.toml",
         ),
     )(init)
     app.command(

@@ -58,7 +58,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         text += "\n\n" + table(["", "accuracy", "macro F1", "log loss", "ECE"], rows)
         text += "\n" + verdict(about)
     if distilled := about.get("distilled"):
-        text += _taught(distilled)
+        text += f"\n{beside_teacher(distilled)}"
     if about.get("judged") in JUDGED:
         text += f"\njudged on {JUDGED[about['judged']]}"
     elif first:
@@ -72,10 +72,10 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     return f"{text}\n\n{ending}"
 
 
-def _taught(found: dict[str, Any]) -> str:
+def beside_teacher(found: dict[str, Any]) -> str:
     """Says how far a student is from its teacher, and what the teacher reaches."""
     said = (
-        f"\nanswers as its teacher in {100 * found['agreement']:.1f} % of the {number(found['rows'])} "
+        f"answers as its teacher in {100 * found['agreement']:.1f} % of the {number(found['rows'])} "
         f"{found['part']} rows, at a divergence of {found['divergence']:.4f} nats"
     )
     if teacher := found.get("teacher"):

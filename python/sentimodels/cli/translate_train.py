@@ -14,6 +14,7 @@ import typer
 from sentitok.cli.output import lines, number
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError
+from .dry_run import dry_run_of
 from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
@@ -49,7 +50,8 @@ def train(
     set_: Assignments = None,
     resume: Resumed = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the configuration without training.")
+        bool,
+        typer.Option("--dry-run", help="Show pairs, parameters, estimated time and memory; train nothing."),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -62,6 +64,7 @@ def train(
     saves the run; senti translate train --resume DIR goes on.
     """
     from ..lm.translation_config import resolve_translation, starting
+    from ..lm.translation_plan import plan_translation
     from ..runs.config import merge
 
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
@@ -75,7 +78,7 @@ def train(
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
     if dry_run:
-        output.result(resolved.tree(), resolved.to_toml().rstrip(), resolved.arch)
+        dry_run_of(output, lambda: plan_translation(resolved))
         return
     _run(output, out or Path("runs") / resolved.arch, resolved)
 

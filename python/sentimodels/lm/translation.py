@@ -12,7 +12,7 @@ kept and are never trained on; pairs that no model may train on are refused.
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,21 +25,22 @@ from torch import nn
 from sentitok import Tokenizer
 
 from ..config import TranslationConfig
-from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
+from ..data.parallel import ParallelText
 from ..data.record import TrainingRecord
-from ..errors import CheckpointError, DataError, TrainingError
+from ..errors import CheckpointError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
-from ..runs.lineage import check_unlearned, record_of
+from ..runs.lineage import record_of
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import begin_with, load_tokenizer, load_unfinished
-from .pairs import Pairs, encode_rows, end_of, joint_tokenizer
-from .seq2seq_task import PairFormat, Seq2Seq
+from .pairs import end_of, joint_tokenizer
+from .seq2seq_task import Seq2Seq
 from .translation_config import load_translation_config
+from .translation_pairs import encoded, read_pairs, training_pairs
 from .translator import Translator, build_translation_model, format_of
 
 __all__ = ["resume_translation", "train_translation"]
@@ -85,8 +86,7 @@ def train_translation(
         refuse_run(out)  # before minutes are spent on it
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
-        train, valid = _read(config, told)
-        _say_of_base(config, train, valid, told)
+        train, valid = read_pairs(config, told.on_note)
         tokenizer = joint_tokenizer(config.data, train.sources, train.targets)
         end, _ = end_of(tokenizer, config.data.end)
         config = _from_anywhere(
@@ -116,7 +116,7 @@ def resume_translation(
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
-        train, valid = _read(config, told)
+        train, valid = read_pairs(config, told.on_note)
         then = TrainingRecord.load(out)
         for source in TrainingRecord.of(train.table(), valid=valid.table()).sources:
             if (source.sha256, source.rows) not in {(old.sha256, old.rows) for old in then.sources}:
@@ -149,53 +149,6 @@ def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
     )
 
 
-def _read(config: TranslationConfig, told: _Told) -> tuple[ParallelText, ParallelText]:
-    """Reads the pairs to train on and those to validate on.
-
-    Raises:
-        DataError: if they are the same, or may not be trained on.
-    """
-    data = config.data
-    train = _pairs(config, data.train, data.limit)
-    check_parallel(train)
-    if not data.valid:
-        return split_pairs(train, data.valid_share, config.train.seed)
-    valid = _pairs(config, data.valid, None)
-    check_parallel(valid)
-    if valid.sha256 == train.sha256:
-        raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
-    seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
-    if seen and told.on_note is not None:
-        told.on_note(f"{seen:,} of {len(valid):,} validation pairs are training pairs as well")
-    return train, valid
-
-
-def _say_of_base(config: TranslationConfig, train: ParallelText, valid: ParallelText, told: _Told) -> None:
-    """Says what the run that this one starts from has read of the validation pairs.
-
-    Raises:
-        DataError: if it was trained on them, and others could be named.
-    """
-    start = config.train.init_from
-    base = record_of(start)
-    both = [(train.table(), valid.table()), *zip(train.sides(), valid.sides(), strict=True)]
-    notes = [note for ours, theirs in both for note in check_unlearned(start, base, ours, validation=theirs)]
-    for note in dict.fromkeys(notes):
-        if told.on_note is not None:
-            told.on_note(note)
-
-
-def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
-    data = config.data
-    found = read_parallel(
-        files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
-        max_line_bytes=data.max_line_bytes, limit=limit,
-    )  # fmt: skip
-    if not len(found):
-        raise DataError(f"{found.name}: no pairs")
-    return found
-
-
 def _train(
     config: TranslationConfig,
     out: Path,
@@ -215,8 +168,8 @@ def _train(
     began = time.perf_counter()
     module, format = build_translation_model(config, tokenizer.vocab_size), format_of(config, tokenizer)
     check_possible(module, config.optim)
-    pairs, left_out = _kept(config, format, module, tokenizer, train, told)
-    checked = _encoded(tokenizer, format, valid)
+    pairs, left_out = training_pairs(config, format, module, tokenizer, train, told.on_note)
+    checked = encoded(tokenizer, format, valid)
     trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
 
     def bleu(model: nn.Module) -> float:
@@ -273,38 +226,6 @@ def _train(
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about
-
-
-def _encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:
-    sources = format.sources(encode_rows(tokenizer, pairs.sources))
-    return Pairs(sources, encode_rows(tokenizer, pairs.targets))
-
-
-def _kept(
-    config: TranslationConfig,
-    format: PairFormat,
-    module: nn.Module,
-    tokenizer: Tokenizer,
-    train: ParallelText,
-    told: _Told,
-) -> tuple[Pairs, int]:
-    """Returns the pairs that are trained on, and how many are not: empty or long ones."""
-    plain = encode_rows(tokenizer, train.sources)
-    pairs = Pairs(format.sources(plain), encode_rows(tokenizer, train.targets))
-    longest = np.maximum(plain.lengths, pairs.targets.lengths)
-    kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
-    room = format.room(module, pairs.sources)
-    if room is not None:
-        kept &= pairs.targets.lengths < room
-    left_out = int((~kept).sum())
-    if not kept.any():
-        raise DataError(f"{train.name}: no pair with two sides of 1 to {config.data.max_tokens} tokens")
-    if left_out and told.on_note is not None:
-        told.on_note(
-            f"{left_out:,} of {len(train):,} training pairs are left out: a side is empty, or longer than "
-            f"{config.data.max_tokens} tokens (data.max_tokens)"
-        )
-    return pairs.take(np.flatnonzero(kept)), left_out
 
 
 def _translations(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from ..config import DistillationConfig, RunConfig
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
@@ -22,10 +23,10 @@ __all__ = ["card"]
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
 _SCORES = ("accuracy", "macro_f1", "log_loss", "ece")
-# Keys that name files of the machine that trained.
+# Keys that name files of the machine that trained, and what the card says elsewhere.
 _FILES = (
     "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors", "train.init_from",
-    "task.teacher",
+    "task.teacher", "task.teacher_sha256",
 )  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def card(folder: Path) -> dict[str, Any]:
         },
         "refitted": "chosen" in about,
         "judged": about.get("judged"),
+        "taught": _taught(config, about),
         "baselines": about.get("baselines", {}),
         "calibration": {
             "temperature": about.get("temperature", 1.0),
@@ -81,6 +83,15 @@ def card(folder: Path) -> dict[str, Any]:
         "versions": about.get("versions", {}),
         "git": about.get("git"),
     }  # fmt: skip
+
+
+def _taught(config: RunConfig, about: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns who taught a student, and how far it is from its teacher, if rows told; `None` of others."""
+    task = config.task
+    if not isinstance(task, DistillationConfig):
+        return None
+    name = PurePath(task.teacher).name
+    return {"teacher": name, "sha256": task.teacher_sha256, "distilled": about.get("distilled")}
 
 
 def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:

@@ -1,0 +1,110 @@
+"""The pairs of a translation run: read, guarded, as ids.
+
+Not for what a batch of them is (`pairs.py`), nor for what a model reads of one (`encoder_decoder.py`,
+`prompted.py`).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from torch import nn
+
+from sentitok import Tokenizer
+
+from ..config import TranslationConfig
+from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
+from ..data.record import TrainingRecord
+from ..errors import DataError
+from ..runs.lineage import check_unlearned, record_of
+from .pairs import Pairs, encode_rows
+from .seq2seq_task import PairFormat
+
+__all__ = ["encoded", "read_pairs", "training_pairs"]
+
+Say = Callable[[str], None] | None
+
+
+def read_pairs(config: TranslationConfig, say: Say) -> tuple[ParallelText, ParallelText]:
+    """Reads the pairs to train on and those to validate on.
+
+    Raises:
+        DataError: if they are the same, or may not be trained on, or the base was trained on those to validate on.
+    """
+    data = config.data
+    train = _pairs(config, data.train, data.limit)
+    check_parallel(train)
+    if data.valid:
+        valid = _pairs(config, data.valid, None)
+        check_parallel(valid)
+        if valid.sha256 == train.sha256:
+            raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
+        seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
+        if seen and say is not None:
+            say(f"{seen:,} of {len(valid):,} validation pairs are training pairs as well")
+    else:
+        train, valid = split_pairs(train, data.valid_share, config.train.seed)
+    _say_of_base(config, train, valid, say)
+    return train, valid
+
+
+def _say_of_base(config: TranslationConfig, train: ParallelText, valid: ParallelText, say: Say) -> None:
+    """Says what the run that this one starts from has read of the validation pairs.
+
+    Raises:
+        DataError: if it was trained on them, and others could be named.
+    """
+    start = config.train.init_from
+    base = record_of(start)
+    both = [(train.table(), valid.table()), *zip(train.sides(), valid.sides(), strict=True)]
+    notes = [note for ours, theirs in both for note in check_unlearned(start, base, ours, validation=theirs)]
+    for note in dict.fromkeys(notes):
+        if say is not None:
+            say(note)
+
+
+def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
+    data = config.data
+    found = read_parallel(
+        files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
+        max_line_bytes=data.max_line_bytes, limit=limit,
+    )  # fmt: skip
+    if not len(found):
+        raise DataError(f"{found.name}: no pairs")
+    return found
+
+
+def encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:
+    """Returns the ids of pairs, sources as the model reads them."""
+    sources = format.sources(encode_rows(tokenizer, pairs.sources))
+    return Pairs(sources, encode_rows(tokenizer, pairs.targets))
+
+
+def training_pairs(
+    config: TranslationConfig,
+    format: PairFormat,
+    module: nn.Module,
+    tokenizer: Tokenizer,
+    train: ParallelText,
+    say: Say,
+) -> tuple[Pairs, int]:
+    """Returns the pairs that are trained on, and how many are not: empty or long ones.
+
+    Raises:
+        DataError: if there is none that is.
+    """
+    plain = encode_rows(tokenizer, train.sources)
+    pairs = Pairs(format.sources(plain), encode_rows(tokenizer, train.targets))
+    longest = np.maximum(plain.lengths, pairs.targets.lengths)
+    kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
+    room = format.room(module, pairs.sources)
+    if room is not None:
+        kept &= pairs.targets.lengths < room
+    left_out = int((~kept).sum())
+    if not kept.any():
+        raise DataError(f"{train.name}: no pair with two sides of 1 to {config.data.max_tokens} tokens")
+    if left_out and say is not None:
+        say(
+            f"{left_out:,} of {len(train):,} training pairs are left out: a side is empty, or longer than "
+            f"{config.data.max_tokens} tokens (data.max_tokens)"
+        )
+    return pairs.take(np.flatnonzero(kept)), left_out
