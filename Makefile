@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo test test-rust test-rust-alone test-rust-python test-python test-slow instructions bench lint fmt docs dist clean
+.PHONY: all demo release test test-rust test-rust-alone test-rust-python test-python test-slow instructions bench lint fmt docs dist clean
 
 all: demo
 
@@ -28,10 +28,17 @@ $(STAMP)/maturin: $(STAMP)/venv
 	$(PIP) install "maturin>=1.14,<2"
 	touch $@
 
-# The extension in release mode, and what the package needs to run.
+# The extension by the profile `quick` of Cargo.toml, and what the package needs to run.
 $(STAMP)/built: $(STAMP)/maturin pyproject.toml $(RUST)
+	. $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --profile quick --locked
+	touch $@
+
+# In its place the extension as it is released: figures are of this one, and tests that take hours.
+$(STAMP)/release: $(STAMP)/built
 	. $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --locked
 	touch $@
+
+release: $(STAMP)/release
 
 $(STAMP)/demo: $(STAMP)/venv
 	$(PIP) install tokenizers
@@ -49,7 +56,7 @@ $(STAMP)/models: $(STAMP)/built $(STAMP)/torch
 	touch $@
 
 # What tests, linters and benches need beyond that.
-$(STAMP)/dev: $(STAMP)/built pyproject.toml
+$(STAMP)/dev: $(STAMP)/built $(STAMP)/torch pyproject.toml
 	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
 	touch $@
 
@@ -80,7 +87,7 @@ $(STAMP)/transformers-4: $(STAMP)/dev
 		{ echo "left out: transformers 4"; rm -r "$(VENV)/apart/transformers<5"; }
 	touch $@
 
-# The last minutes of the build have one thread: the large download fits beside them.
+# The large download waits for the network while the build computes.
 demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMP)/built $(STAMP)/torch
 	@$(MAKE) --no-print-directory $(STAMP)/demo
@@ -88,10 +95,11 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
-# The last minutes of the build have one thread: tests that need no Python fit beside them.
+# Rust's tests need a Python, not its packages: they are compiled and run beside the extension's build and
+# the installations, which wait for one thread or for the network now and then.
 test:
-	@$(MAKE) --no-print-directory -j2 $(STAMP)/dev test-rust-alone
-	@$(MAKE) --no-print-directory test-rust-python test-python
+	@$(MAKE) --no-print-directory -j3 $(STAMP)/dev test-rust
+	@$(MAKE) --no-print-directory test-python
 
 test-rust: test-rust-alone test-rust-python
 
@@ -100,8 +108,8 @@ test-rust-alone:
 	cargo test --locked --test rust
 
 # With all, unit tests and examples too. Tests of the glue link libpython, which some Pythons
-# come without: there the glue is only checked.
-test-rust-python: $(STAMP)/dev
+# come without: there the glue is only checked. After the others, as cargo does one at a time.
+test-rust-python: $(STAMP)/venv | test-rust-alone
 	if $(PY_ENV) cargo test --locked --features python --no-run; then \
 		$(PY_ENV) cargo test --locked --features python; \
 	else \
@@ -114,7 +122,7 @@ test-python: $(STAMP)/dev $(STAMP)/transformers-4
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
 # Every code point in every context, and all short strings: hours.
-test-slow: $(STAMP)/dev
+test-slow: $(STAMP)/dev $(STAMP)/release
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow
 
@@ -122,7 +130,7 @@ test-slow: $(STAMP)/dev
 instructions:
 	$(PYTHON) benches/instructions.py check
 
-bench: $(STAMP)/rivals
+bench: $(STAMP)/rivals $(STAMP)/release
 	$(BIN)/python benches/report.py
 
 lint: $(STAMP)/dev

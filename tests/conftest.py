@@ -33,6 +33,9 @@ CORPUS = ROOT / "tests" / "data" / "corpus"
 # Files that take longest go first: the last file of several processes is then a short one.
 LONGEST = (
     "test_docs.py",
+    "test_sharded.py",
+    "test_run.py",
+    "test_torchrun.py",
     "test_acceleration_of_4.py",
     "test_parity_data.py",
     "test_benchmark.py",
