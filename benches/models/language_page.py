@@ -10,7 +10,7 @@ from typing import Any
 import lengths
 import pretrained_page
 from bars import GENERATION, GPU, GPU_TOKENS, PRETRAINING, asks, judged_of
-from markdown import MET, MISSED, from_what, missing, table
+from markdown import MET, MISSED, from_what, missing, plain, table
 from result import RESULTS, read
 
 Result = dict[str, Any]
@@ -161,7 +161,7 @@ def spread(value: Any) -> str:
 
 
 def alignment(result: Result) -> str:
-    test = result["test"]
+    test, dev = result["test"], result["dev"]
     rows = []
     for name in ("reward_mean", "reward_median", "kl", "distinct_1", "distinct_2"):
         before, after = (test[when].get(name) for when in ("before", "after"))
@@ -170,6 +170,25 @@ def alignment(result: Result) -> str:
     bars = "; ".join(f"{asks(one.bar)}: {one.word}" for one in judged_of("alignment", result))
     return (
         f"PPO on openings of IMDB test reviews:\n\n{table(['', 'before', 'after'], rows)}\n\n"
-        f"Mean reward up by {test['gain_in_std'] or 0.0:.3f} deviations of the start. Bars: {bars}. "
-        f"{from_what(result)}"
+        f"Mean reward up by {gained(test)}, {test['gain_in_std'] or 0.0:.3f} deviations of the start; "
+        f"{test['better']} of {test['openings']} answers are worth more. On openings that chose the settings "
+        f"it is up by {gained(dev)}. 95 % intervals are over openings, of one seed. Bars: {bars}. "
+        f"{from_what(result)}\n\n"
+        f"The first {len(result['samples'])} openings that judge, with answers before and after:\n\n"
+        f"{sampled(result['samples'])}"
     )
+
+
+def gained(part: Result) -> str:
+    low, high = part["interval"]
+    return f"{part['gain']:.3f} ({low:.3f} to {high:.3f})"
+
+
+def sampled(samples: list[Result]) -> str:
+    """Returns a table of openings and answers, as they were drawn, and what they are worth."""
+    rows = [
+        [plain(one[key]) for key in ("opening", "before", "after")]
+        + [f"{one[key]:.2f}" for key in ("reward_before", "reward_after", "kl")]
+        for one in samples
+    ]
+    return table(["opening", "before", "after", "reward before", "after", "nats"], rows, left=3)

@@ -1,14 +1,20 @@
 """What pages made from result files have in common: tables, the word for a bar, and of when a result is."""
 
+import re
 from typing import Any
 
 MET, MISSED = "met", "missed"
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Returns a table, its first column on the left and all others on the right."""
-    align = ["---", *["---:"] * (len(head) - 1)]
+def table(head: list[str], rows: list[list[str]], left: int = 1) -> str:
+    """Returns a table, its first columns on the left and all others on the right."""
+    align = ["---"] * left + ["---:"] * (len(head) - left)
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, align, *rows])
+
+
+def plain(text: str) -> str:
+    """Returns a text as a cell shows it, letter for letter but for white space."""
+    return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", " ".join(text.split()))
 
 
 def missing(command: str, about: str) -> str:

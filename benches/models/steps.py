@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sentimodels.alignment.run import align, resume_alignment
-from sentimodels.config import AlignConfig, LanguageConfig, RunConfig
+from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.runs.directory import finished, read_json
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
@@ -50,6 +51,15 @@ def aligned(config: AlignConfig, run: Path, stop: Stop, **told: Any) -> About | 
         run, stop,
         lambda: align(config, run, should_stop=stop, **told),
         lambda: resume_alignment(run, should_stop=stop, **told),
+    )  # fmt: skip
+
+
+def translated(config: TranslationConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+    """Returns what is known of a translation model once it is trained; `None` where the time ended before."""
+    return _step(
+        run, stop,
+        lambda: train_translation(config, run, should_stop=stop, **told),
+        lambda: resume_translation(run, should_stop=stop, **told),
     )  # fmt: skip
 
 

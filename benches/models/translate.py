@@ -1,10 +1,12 @@
-"""BLEU and chrF of a small encoder-decoder on Multi30k, English to German.
+"""BLEU and chrF from English to German: an encoder-decoder, and a causal model that reads prompts.
 
-    python benches/models/translate.py --out runs/multi30k            # an hour on two cores; scores on dev
-    python benches/models/translate.py --out runs/multi30k --resume   # goes on with a stopped one
-    python benches/models/translate.py --out runs/multi30k --search   # alpha and beam, on dev
-    python benches/models/translate.py --out runs/multi30k --test     # once, when nothing is left to choose
-    python benches/models/translate.py --seconds 120                  # speed alone, and epochs an hour buys
+    python benches/models/translate.py                    # Multi30k: an hour on two cores; scores on dev
+    python benches/models/translate.py multi30k-gpt       # the same pairs, a causal model on prompts
+    python benches/models/translate.py wmt                # 10,000 pairs of WMT; wmt-gpt: on prompts
+    python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
+    python benches/models/translate.py wmt --search       # alpha and beam, on dev
+    python benches/models/translate.py wmt --test         # once, when nothing is left to choose
+    python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys
 
 The recipe is `multi30k.toml`; weights and search are chosen on the validation pairs. Needs the data of
 `SENTITOK_DATA` and sacrebleu. `--test` writes a result file with the signatures.
@@ -15,32 +17,35 @@ import json
 import os
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bars import BLEU
 from markdown import MET, MISSED
-from result import ROOT, digest, git, load, write
-from translations import TARGET
+from result import RESULTS, ROOT, digest, load, occasion, write
+from steps import AGAIN, after, translated
+from translations import ROWS, Row
 
 from sentimodels.config import TranslationConfig
-from sentimodels.data.parallel import ParallelText, read_parallel
+from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
+from sentimodels.evaluation.translation import translation_scores
 from sentimodels.lm.evaluate_translation import evaluate_translation
-from sentimodels.lm.translation import resume_translation, train_translation
+from sentimodels.lm.translation import train_translation
 from sentimodels.lm.translation_config import load_translation_config, resolve_translation
+from sentimodels.lm.translator import Translator
 from sentimodels.runs.config import read_toml, set_value
-from sentimodels.runs.directory import versions
 
 RECIPE = Path(__file__).with_name("multi30k.toml")
+# As many parameters as the encoder-decoder of the recipe, in one stack.
+PROMPTED = {"d_model": 256, "n_layers": 5, "n_heads": 4, "d_ff": 1024, "dropout": 0.2}
 
 
 def data() -> Path:
     return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
 
 
-def files(part: str) -> list[str]:
-    return [str(data() / "multi30k-en-de" / f"{part}.{side}.gz") for side in ("en", "de")]
+def files(row: Row, part: str) -> list[str]:
+    """Returns the files of both sides, or none where a row has no such part."""
+    return [str(data() / row.files[part].format(side)) for side in ("en", "de")] if part in row.files else []
 
 
 def settings(config: TranslationConfig) -> dict[str, Any]:
@@ -51,15 +56,26 @@ def settings(config: TranslationConfig) -> dict[str, Any]:
     return tree
 
 
-def configured(seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
-    more: dict[str, Any] = {}
+def configured(row: Row, seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
+    """Returns the recipe for a row, with what is set above it."""
+    recipe, more = read_toml(RECIPE), {}
+    if row.prompted:
+        recipe = {**recipe, "arch": "gpt", "model": PROMPTED}
     for assignment in assignments:
         set_value(more, assignment)
     here = {
-        "data": {"train": files("train"), "valid": files("val")},
+        "data": {"train": files(row, "train"), "valid": files(row, "valid")},
         "train": {"seed": seed, "threads": threads},
     }
-    return resolve_translation(read_toml(RECIPE), here, more)
+    return resolve_translation(recipe, here, more)
+
+
+def dev(row: Row, config: TranslationConfig) -> ParallelText:
+    """Returns the validation pairs of a run."""
+    if row.files.get("valid"):
+        return read_parallel(files(row, "valid"))
+    train = read_parallel(files(row, "train"), limit=config.data.limit)
+    return split_pairs(train, config.data.valid_share, config.train.seed)[1]
 
 
 def said(record: dict[str, Any]) -> None:
@@ -83,7 +99,7 @@ def speed(config: TranslationConfig, seconds: float) -> None:
             config, Path(folder) / "run", on_record=hear, should_stop=lambda: time.perf_counter() > until
         )
     if len(records) < 10:
-        raise SystemExit(f"{len(records)} steps in {seconds:g} s: too few to tell; give more --seconds")
+        raise SystemExit(f"{len(records)} steps in {seconds:g} s: too few to tell; give more --speed")
     first, last = records[4], records[-1]  # torch warms up
     tokens, steps = last["tokens"] - first["tokens"], last["step"] - first["step"]
     an_epoch = round(last["total_steps"] / config.train.epochs)
@@ -96,26 +112,27 @@ def speed(config: TranslationConfig, seconds: float) -> None:
 
 
 def search(run: Path, pairs: ParallelText) -> None:
+    translator = Translator.load(run)
     for beam, alpha in ((1, 1.0), (5, 0.0), (5, 0.6), (5, 1.0), (5, 1.4), (10, 1.0)):
-        scores, _ = evaluate_translation(run, pairs, beam=beam, alpha=alpha)
+        began = time.perf_counter()
+        found = [one[0].text for one in translator.translate(pairs.sources, beam=beam, alpha=alpha)]
+        seconds, scores = time.perf_counter() - began, translation_scores(found, pairs.targets)
         print(f"dev: beam {beam}, alpha {alpha:g}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
-              f"{scores['seconds']:.1f} s")  # fmt: skip
+              f"{seconds:.1f} s")  # fmt: skip
 
 
-def test(run: Path, before: float | None, command: str, **given: Any) -> None:
+def test(name: str, run: Path, before: float | None, command: str, **given: Any) -> None:
     """Scores the test pairs, searched as dev has it best, and writes the result."""
-    about = json.loads((run / "run.json").read_text("utf-8"))
-    config = load_translation_config(run)
-    scores, _ = evaluate_translation(run, read_parallel(files("test_2016_flickr")), **given)
-    print(f"test_2016_flickr: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
-    print(f"bar of {BLEU:g}: {MET if scores['bleu'] >= BLEU else MISSED}; signatures: {scores['signatures']}")
-    tree = settings(config)
-    write(TARGET, {
-        "set": "multi30k", "row": "seq2seq", "config": tree, "config_sha256": digest(tree),
+    row, about = ROWS[name], json.loads((run / "run.json").read_text("utf-8"))
+    scores, _ = evaluate_translation(run, read_parallel(files(row, "test")), **given)
+    print(f"test: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}; signatures: {scores['signatures']}")
+    if row.bar is not None:
+        print(f"bar of {row.bar:g}: {MET if scores['bleu'] >= row.bar else MISSED}")
+    tree = settings(load_translation_config(run))
+    write(RESULTS / f"{row.result}.json", {
+        "set": name, "row": tree["arch"], "config": tree, "config_sha256": digest(tree),
         "dev": about["valid"], "test": scores, "fit": about["fit"], "parameters": about["parameters"],
-        "seconds": about["seconds"], "git": git("rev-parse", "HEAD"), "versions": versions(),
-        "load": [before, load()], "command": command,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "seconds": about["seconds"], "bar": row.bar, **occasion(command, before),
     })  # fmt: skip
 
 
@@ -123,31 +140,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path("runs/multi30k"))
+    parser.add_argument("row", nargs="?", default="multi30k", choices=ROWS)
+    parser.add_argument("--out", type=Path, help="the run; runs/ROW")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--seconds", type=float, help="measure speed for so long, and train nothing else")
+    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument(
+        "--speed", type=float, help="measure speed for so many seconds, and train nothing else"
+    )
     parser.add_argument("--beam", type=int, help="of --test, as --search found it; else the recipe's")
     parser.add_argument("--alpha", type=float, help="as --beam")
-    for name in ("resume", "search", "test"):
+    for name in ("search", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
-    before = load()
-    config = configured(asked.seed, asked.threads, asked.set)
-    if asked.seconds is not None:
-        speed(config, asked.seconds)
+    before, row, out = load(), ROWS[asked.row], asked.out or Path("runs") / asked.row
+    config = configured(row, asked.seed, asked.threads, asked.set)
+    if asked.speed is not None:
+        speed(config, asked.speed)
     elif asked.search:
-        search(asked.out, read_parallel(files("val")))
+        search(out, dev(row, load_translation_config(out)))
     elif asked.test:
-        command = f"python benches/models/translate.py --out {asked.out} --test"
+        command = f"python benches/models/translate.py {asked.row} --out {out} --test"
         given = {"beam": asked.beam, "alpha": asked.alpha}
         command += "".join(f" --{name} {value:g}" for name, value in given.items() if value is not None)
-        test(asked.out, before, command, **given)
-    elif asked.resume:
-        print(json.dumps(resume_translation(asked.out, on_record=said)["valid"], indent=1))
+        test(asked.row, out, before, command, **given)
     else:
-        print(json.dumps(train_translation(config, asked.out, on_record=said)["valid"], indent=1))
+        about = translated(config, out, after(asked.seconds), on_record=said, on_note=print)
+        print(AGAIN if about is None else json.dumps(about["valid"], indent=1))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Long benchmarks stop and go on: the runs they are made of, and the one of alignment from end to end."""
 
+import gzip
 import importlib
 import itertools
 import json
+import lzma
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ import torch
 
 import labelled_reviews
 import shared_data
+from parallel_numbers import number_pairs
 from sentimodels.config import LanguageConfig
 from sentimodels.data import Table
 from sentimodels.runs.config import resolve
@@ -153,3 +156,48 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
     assert [json.loads(line)["text"] for line in made.corpus.read_text("utf-8").splitlines()] == [
         "alone", "long phrase",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "n_dev"), [("multi30k", 20), ("wmt-gpt", 9)])  # a twentieth of the sources
+def test_translation_stops_goes_on_and_is_scored(
+    bench: Callable[[str], Any],
+    row: str,
+    n_dev: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the files of the data to a result file; the pairs that choose are none of those that judge."""
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    translate = bench("translate")
+    for seed, (part, n) in enumerate({"train": 200, "valid": 20, "test": 20}.items()):
+        for side, lines in zip(("en", "de"), number_pairs(n, seed), strict=True):
+            for of in (one for one in translate.ROWS.values() if part in one.files):
+                path = tmp_path / of.files[part].format(side)
+                path.parent.mkdir(exist_ok=True)
+                packed = gzip.compress if path.suffix == ".gz" else lzma.compress
+                path.write_bytes(packed("".join(f"{line}\n" for line in lines).encode()))
+    monkeypatch.setenv("SENTITOK_DATA", str(tmp_path))
+    monkeypatch.setattr(translate, "RESULTS", tmp_path)
+    small = ("data.vocab_size=300", "model.d_model=16", "model.n_layers=1", "model.n_heads=2",
+             "train.precision=float32", "train.batch_tokens=300", "train.max_steps=5")  # fmt: skip
+    given = [row, "--out", str(tmp_path / "run"), "--threads", "1", *(f"--set={one}" for one in small)]
+
+    def call(*more: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["translate.py", *given, *more])
+        translate.main()
+        return capsys.readouterr().out
+
+    with monkeypatch.context() as clock:
+        clock.setattr(translate, "after", lambda _: asked_often(2))
+        assert translate.AGAIN in call("--seconds", "1")
+    assert '"bleu"' in call()
+    assert call("--search").count("dev: beam") == 6
+    call("--test", "--beam", "1")
+    found = json.loads((tmp_path / f"{translate.ROWS[row].result}.json").read_text("utf-8"))
+    assert (found["set"], found["row"]) == (row, "gpt" if row.endswith("gpt") else "seq2seq")
+    assert found["test"]["pairs"] == 20
+    assert found["dev"]["pairs"] == n_dev
+    read = [translate.ROWS[row].files["train"].format(side) for side in ("en", "de")]
+    assert found["config"]["data"]["train"] == read
+    assert found["command"].endswith("--test --beam 1")

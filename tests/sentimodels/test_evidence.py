@@ -339,14 +339,19 @@ def test_counts_survive_packing(bench: Any) -> None:
 
 
 def test_translation_is_met_or_missed(bench: Any, tmp_path: Path) -> None:
-    part = bench.translations.part
-    assert "not measured" in part(tmp_path / "none.json").lower()
-    found = json.loads(bench.translations.TARGET.read_text("utf-8"))
+    part, rows = bench.translations.part, bench.translations.ROWS
+    nothing = part(tmp_path)
+    assert all(f"type `python benches/models/translate.py {name}` (" in nothing for name in rows)
+    found = json.loads((bench.result.RESULTS / "translation.json").read_text("utf-8"))
     assert not any(
         name.startswith("/") for side in ("train", "valid") for name in found["config"]["data"][side]
     )
-    path = tmp_path / "translation.json"
     for bleu, seconds, word in ((30.0, 3600.0, "met"), (29.9, 10.0, "missed"), (40.0, 3601.0, "missed")):
         found["test"]["bleu"], found["fit"]["seconds"] = bleu, seconds
-        path.write_text(json.dumps(found), encoding="utf-8")
-        assert f"after at most an hour | {word} |" in part(path)
+        for row in rows.values():
+            (tmp_path / f"{row.result}.json").write_text(json.dumps(found), encoding="utf-8")
+        lines = [line for line in part(tmp_path).splitlines() if f"| {bleu:.2f} / " in line]
+        assert [line.rpartition(" / ")[2] for line in lines] == [
+            f"{found['test']['chrf']:.2f} | {word if row.bar else ''} |" for row in rows.values()
+        ]
+    assert "Not measured" not in part(tmp_path)

@@ -39,8 +39,27 @@ STYLE = {
     "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
 }
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
+GAINED = {"gain": 2.0, "interval": [1.5, 2.5]}
 ALIGNMENT = {
-    "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
+    "test": {
+        "before": {**JUDGED, "kl": None},
+        "after": JUDGED,
+        "gain_in_std": 1.49,
+        "better": 7,
+        "openings": 9,
+        **GAINED,
+    },
+    "dev": {**GAINED, "gain": 2.25},
+    "samples": [
+        {
+            "opening": "A film",
+            "before": "of <br /> a|b\nmess",
+            "after": " *great*",
+            "reward_before": -1.254,
+            "reward_after": 3.0,
+            "kl": 8.96,
+        },
+    ],
 }
 SHOWN = ("bert", "bert, masked", "gpt, next token")
 JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
@@ -164,9 +183,11 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
         "The submission `Id,Category` is of `best`.",
-        "Mean reward up by 1.490 deviations of the start. Bars: reward gained, in deviations of the start, "
-        "at least 1.5: missed; KL in nats at most 10: met; distinct-2 as a share of the start at least 0.8: "
-        "met.",
+        "Mean reward up by 2.000 (1.500 to 2.500), 1.490 deviations of the start; 7 of 9 answers",
+        "it is up by 2.250 (1.500 to 2.500). 95 % intervals are over openings, of one seed. Bars: reward "
+        "gained, in deviations of the start, at least 1.5: missed; KL in nats at most 10: met; distinct-2 as a "
+        "share of the start at least 0.8: met.",
+        r"| A film | of \<br /\> a\|b mess | \*great\* | -1.25 | 3.00 | 8.96 |",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):
         assert line in page

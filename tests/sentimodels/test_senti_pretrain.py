@@ -23,7 +23,7 @@ from sentimodels.cli.options import count
 from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language import load_language_config, resolve_language
 from shared_data import text as shared_text
 
 SMALL = [
@@ -108,7 +108,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         (["books.txt", "--resume", "lm/more"], "--resume DIR takes no other settings"),
         (["books.txt", "-o", "lm/more"], "lm/more: holds a run already"),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
-        (["books.txt", "--set", "task.rate=0.5"], "task.rate: unknown key"),
+        (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has it"),
         (
             ["books.txt", "--init", "lm/more", "--set", "model.d_model=20"],
             "that run has model.d_model 16: leave out what says otherwise, or --init",
@@ -248,8 +248,6 @@ def _fingerprint(run: Path) -> str:
 
 
 def resolve_of(run: Path) -> dict[str, object]:
-    from sentimodels.runs.language import load_language_config
-
     return load_language_config(run).model.model_dump()
 
 
@@ -343,7 +341,7 @@ def test_the_command_and_the_library_agree_on_defaults() -> None:
 def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "senti-lm.md").read_text("utf-8")
     lines = re.findall(r"^\$ (senti .*)$", page.split("## Pre-training")[1].split("\n## ")[0], re.M)
-    assert len(lines) == 3
+    assert len(lines) == 4
     for name in ("books.txt", "reviews.csv"):
         shutil.copy(folder / name, tmp_path)
     small = [
@@ -362,9 +360,12 @@ def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
     for line in lines:
         words = shlex.split(line)
         if words[1] == "pretrain":
-            words[words.index("--steps") + 1] = "2"
-            words += [*small, "--set", "model.d_model=16", "--set", "model.n_layers=1"]
+            words += [*small, "--steps", "2", "--set", "model.d_model=32", "--set", "model.n_layers=1"]
         elif words[1] == "train":
             words += ["--epochs", "1", "--no-baseline", "--threads", "1"]
         done = senti(*words[1:], cwd=tmp_path)
         assert done.code == 0, (line, done.err)
+    # What is said to be the settings of a project are they.
+    optim = load_language_config(tmp_path / "runs" / "tinyllm").optim
+    assert (optim.betas, optim.weight_decay, optim.clip) == ((0.9, 0.999), 0.01, 2)
+    assert optim.lr * optim.min_lr_ratio == pytest.approx(1e-6)

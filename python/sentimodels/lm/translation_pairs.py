@@ -28,7 +28,7 @@ def read_pairs(config: TranslationConfig, say: Say) -> tuple[ParallelText, Paral
     """Reads the pairs to train on and those to validate on.
 
     Raises:
-        DataError: if they are the same, or may not be trained on, or the base was trained on those to validate on.
+        DataError: if they are the same, or may not be trained on, or if the base has learned what validates.
     """
     data = config.data
     train = _pairs(config, data.train, data.limit)

@@ -165,7 +165,10 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = list((kind if len(path) < 2 else root.get(path[-2], kind)).model_fields)
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
-    if elsewhere:
+    others = [name.removeprefix("task.") for name in elsewhere if name.startswith("task.")]
+    if others and prefix == "task.":  # that of another task
+        hint = f"only task.kind {' and '.join(others)} has it"
+    elif elsewhere:
         hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
     else:
         hint = did_you_mean(path[-1], known).rstrip() or f"there are {', '.join(known)}"
