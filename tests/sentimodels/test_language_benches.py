@@ -185,8 +185,8 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "The submission `Id,Category` is of `best`.",
         "Mean reward up by 2.000 (1.500 to 2.500), 1.490 deviations of the start; 7 of 9 answers",
         "it is up by 2.250 (1.500 to 2.500). 95 % intervals are over openings, of one seed. Bars: reward "
-        "gained, in deviations of the start, at least 1.5: missed; KL in nats at most 10: met; distinct-2 as a "
-        "share of the start at least 0.8: met.",
+        "gained, in deviations of the start, at least 1.5: missed; KL in nats at most 10: met; distinct-2 "
+        "as a share of the start at least 0.8: met.",
         r"| A film | of \<br /\> a\|b mess | \*great\* | -1.25 | 3.00 | 8.96 |",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):
