@@ -283,6 +283,8 @@ def test_the_page_lists_and_sums(folder: Path) -> None:
     for _, _, bar, effect in listed:
         assert set(bar) <= {effect[0]}
     assert "4 weaker tokens are not listed; --top 7 lists all" in done.out
+    done = senti("explain", "lstm", PLAIN, "--top", "6", cwd=folder)
+    assert "1 weaker token is not listed; --top 7 lists all" in done.out
     assert re.search(r"sum to .*: score .* less .*\(error \d\.\de-\d\d, \d+ gradients\)", done.out)
     assert senti("explain", "lstm", PLAIN, "-q", cwd=folder).out in ("pos\n", "neg\n")
     for empty in ("", "qqqq"):
@@ -305,6 +307,26 @@ def test_colour_is_for_terminals(
     assert done.code == 0, done.err
     assert ("\x1b[" in done.out) == coloured
     assert "great" in re.sub(r"\x1b\[[\d;]*m", "", done.out)
+
+
+def test_sixteen_colours_tell_both_directions_apart(
+    folder: Path, classifiers: dict[str, Classifier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-16color")
+    monkeypatch.delenv("COLORTERM", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shaded = senti("explain", "tfidf", "great but dull", "--label", "pos", cwd=folder).out.splitlines()[1]
+    styles = {char: style.split(";") for style, char in re.findall(r"\x1b\[([\d;]+)m(\w)", shaded)}
+    assert "4" in styles["d"]  # of dull: underlined
+    assert "4" not in styles["g"]  # of great
+
+
+def test_ngrams_that_read_alike_share_a_row(folder: Path) -> None:
+    features = explained(folder, "bow", "a greatness film, a greatness film")["features"]
+    rows = [(one["text"], tuple(map(tuple, one["places"]))) for one in features]
+    assert len(set(rows)) == len(rows)
+    assert [text for text, _ in rows].count("…greatness…") == 1
 
 
 WRONG = [

@@ -198,6 +198,19 @@ def about_run(accuracy_: float, parameters: int, seconds: float, **more: Any) ->
     }  # fmt: skip
 
 
+def ticks(axes: Any) -> set[str]:
+    """What stands at the horizontal axis."""
+    axes.figure.canvas.draw()
+    return {label.get_text() for label in axes.get_xticklabels(which="both")} - {""}
+
+
+def test_powers_are_spelled_out_on_the_axis_of_costs() -> None:
+    found = {
+        name: Reached(0.8, 0.7, 0.9, n, 1.0, "test rows") for name, n in (("a", 250_000), ("b", 360_000))
+    }
+    assert ticks(accuracy(found).axes[0]) >= {"300k"}
+
+
 def test_accuracy_is_drawn_against_cost(tmp_path: Path) -> None:
     given = {"accuracy": [0.7, 0.9]}
     for name, about in (
@@ -215,6 +228,7 @@ def test_accuracy_is_drawn_against_cost(tmp_path: Path) -> None:
         assert [float(lines[0].get_xdata()[0]) for lines in axes.containers] == places
         assert axes.get_xscale() == "log"
         assert axes.get_title() == "accuracy on reviews.csv: test rows"
+        assert ticks(axes) >= ({"1k", "10k", "1M"} if axis == "parameters" else {"2", "10", "50"})
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["b", "a"]  # the better one first
 

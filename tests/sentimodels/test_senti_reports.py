@@ -128,6 +128,7 @@ def test_evaluate_says_everything(folder: Path) -> None:
         "with memory",
         "Confusion",
         "Worst errors",
+        "mean probability",
         "next  senti errors runs/gpt valid.csv",
         "temperature 1.500",
         "By length",

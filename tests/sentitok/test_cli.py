@@ -172,6 +172,13 @@ def test_closed_pipe_is_quiet(prepared: Path) -> None:
     assert done.stderr == b""
 
 
+def test_summaries_of_commands_are_whole(tmp_path: Path) -> None:
+    """In 80 columns, which a pipe has."""
+    listed = run("--help", cwd=tmp_path).out.partition("Commands:")[2].partition("Examples:")[0]
+    assert len(listed.split("\n")) > 16
+    assert "..." not in listed
+
+
 def test_start_is_quick_and_light() -> None:
     code = "import sys; from sentitok.cli.app import app; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -103,6 +103,9 @@ def test_figures_show_what_was_counted() -> None:
     occurrences = np.asarray(zipf.lines[0].get_ydata())
     assert occurrences[0] == counted["280"].frequency.max()
     assert (np.diff(occurrences) <= 0).all()
+    many = Counts(300)
+    evaluate(sentitok.train_bpe(texts=["a"], vocab_size=280), ["a" * 50, *"აԱбα日กあ한אاहா০"], seen=many.add)
+    assert figure({"many": many}, "text.txt").axes[0].get_title() == "by script (2 with less text not shown)"
     alone = figure({"one": counted["280"]}, "text.txt")
     assert len(alone.axes) == 3
     assert alone.get_suptitle() == "one on text.txt"

@@ -15,7 +15,7 @@ __all__ = ["Attribution", "Feature", "scores_of"]
 
 @dataclass(frozen=True)
 class Feature:
-    """An n-gram that a bag holds.
+    """An n-gram that a bag holds, or several that read alike, such as those of an unknown word.
 
     Attributes:
         text: what it reads.

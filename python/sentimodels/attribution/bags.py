@@ -63,14 +63,12 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
 def _features(
     ids: list[int], places: dict[int, list[Occurrence]], each: NDArray[np.float64], tokens: list[ReadToken]
 ) -> list[Feature]:
-    made = [
-        Feature(
-            places[id][0].text,
-            [(tokens[one.begin].start, tokens[one.end - 1].end) for one in places[id]],
-            part,
-        )
-        for id, part in zip(ids, each, strict=True)
-    ]
+    """Returns the n-grams; those that read alike and stand in the same places are one."""
+    parts: dict[tuple[str, tuple[tuple[int, int], ...]], list[NDArray[np.float64]]] = defaultdict(list)
+    for id, part in zip(ids, each, strict=True):
+        where = tuple((tokens[one.begin].start, tokens[one.end - 1].end) for one in places[id])
+        parts[places[id][0].text, where].append(part)
+    made = [Feature(text, list(where), np.sum(some, axis=0)) for (text, where), some in parts.items()]
     return sorted(made, key=lambda feature: -float(np.abs(feature.effects).max()))
 
 

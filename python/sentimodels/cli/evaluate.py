@@ -220,6 +220,7 @@ def _page(value: dict[str, Any]) -> list[Any]:
     if value["errors"]:
         parts.append(error_grid("Worst errors", value["errors"][:5]))
     calibration = value["calibration"]
+    parts.append(_calibration_grid(calibration["reliability"]))
     before = calibration["before"]
     lines = [
         f"temperature {calibration['temperature']:.3f}: before it log loss {shown(before['log_loss'])}, "
@@ -286,6 +287,19 @@ def _confusion_grid(value: dict[str, Any]) -> Any:
         for label, counts in zip(labels, value["confusion"]["rows"], strict=True)
     ]
     return grid("Confusion: rows are true, columns answered", ["", *labels], rows)
+
+
+def _calibration_grid(bins: list[dict[str, Any]]) -> Any:
+    """How sure the answers were, and how often they were right."""
+    rows = [
+        [
+            f"{one['low']:.2f} to {one['high']:.2f}", number(one["n"]), shown(one["confidence"]),
+            shown(one["accuracy"]),
+        ]
+        for one in bins
+        if one["n"]
+    ]  # fmt: skip
+    return grid("Calibration", ["probability", "rows", "mean probability", "accuracy"], rows)
 
 
 def register(app: typer.Typer) -> None:

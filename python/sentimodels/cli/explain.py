@@ -172,7 +172,8 @@ def _page(value: dict[str, Any], text: str, top: int) -> str:
         _effect_grid(f"Effect on the {what}, {value['method']}", "token", listed[:top], greatest),
     ]
     if len(listed) > top:
-        parts.append(f"{len(listed) - top} weaker tokens are not listed; --top {len(listed)} lists all")
+        weaker = "1 weaker token is" if len(listed) == top + 1 else f"{len(listed) - top} weaker tokens are"
+        parts.append(f"{weaker} not listed; --top {len(listed)} lists all")
     if "features" in value:
         named = [
             (one["text"], ", ".join(f"{a}-{b}" for a, b in one["places"][:3]), one["effects"][chosen])
@@ -234,7 +235,9 @@ def _style(strength: float) -> str:
     red, green, blue = (
         round(255 - (255 - end) * abs(strength)) for end in (_MORE if strength > 0 else _LESS)
     )
-    return f"{'white' if abs(strength) > 0.6 else 'black'} on rgb({red},{green},{blue})"
+    # Of 16 colours both may be the same one, so what lowers the label is underlined.
+    line = " underline" if strength < 0 else ""
+    return f"{'white' if abs(strength) > 0.6 else 'black'} on rgb({red},{green},{blue}){line}"
 
 
 def register(app: typer.Typer) -> None:

@@ -19,6 +19,7 @@ from . import AS_USUAL, Asked
 from .names import said
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Reached", "accuracy", "read_reached"]
@@ -100,10 +101,22 @@ def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
         )  # fmt: skip
     axes.set_xscale("log")
     axes.margins(x=0.08, y=0.08)
-    axes.set_xlabel(said(x))
+    _across(axes, x)
     axes.set_ylabel("accuracy, with 95 % interval")
     axes.grid(alpha=0.3)
     parts = " or ".join(dict.fromkeys(one.part for one in found.values()))
     axes.set_title(f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}", fontsize="medium")
     legend(figure, [axes], beside=True)
     return figure
+
+
+def _across(axes: "Axes", x: str) -> None:
+    """Names the horizontal axis; its numbers are written as 300k, not as powers."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    axes.set_xlabel(said(x))
+    low, high = axes.get_xlim()
+    written = EngFormatter(sep="")
+    axes.xaxis.set_major_formatter(written)
+    axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5) if high > 5 * low else range(2, 10)))
+    axes.xaxis.set_minor_formatter(written if high < 100 * low else NullFormatter())

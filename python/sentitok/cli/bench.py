@@ -197,6 +197,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "bench",
+        short_help="Compare ids and speed with other libraries.",
         cls=Command,
         epilog=examples(
             "sentitok bench corpus.txt -t tokenizer.json",

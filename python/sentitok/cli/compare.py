@@ -118,6 +118,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "compare",
+        short_help="Compare the ids that two tokenizers give for texts.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

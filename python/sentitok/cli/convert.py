@@ -118,6 +118,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "convert",
+        short_help="Convert a tokenizer to another format.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

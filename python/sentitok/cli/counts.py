@@ -171,6 +171,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "count",
+        short_help="Count the pieces of text files, to train on the counts.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -211,11 +211,13 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "doctor",
+        short_help="List unreachable tokens, and those that texts do not use.",
         cls=Command,
         epilog=examples("sentitok doctor tokenizer.json", "sentitok doctor tokenizer.json corpus.txt"),
     )(doctor)
     app.command(
         "prune",
+        short_help="Remove tokens that texts do not use.",
         cls=Command,
         epilog=examples(
             "sentitok prune tokenizer.json corpus.txt",

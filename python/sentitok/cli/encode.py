@@ -264,6 +264,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "encode",
+        short_help="Encode files into token shards, or one text into ids.",
         cls=Command,
         epilog=examples(
             'sentitok encode --text "A gripping film." -t tokenizer.json',

@@ -211,6 +211,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "eval",
+        short_help="Measure tokenizers on text.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

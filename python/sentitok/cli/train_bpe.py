@@ -254,6 +254,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-bpe",
+        short_help="Train a BPE tokenizer.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

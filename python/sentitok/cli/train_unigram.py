@@ -195,6 +195,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-unigram",
+        short_help="Train a Unigram tokenizer, as SentencePiece does.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

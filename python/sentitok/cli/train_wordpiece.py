@@ -146,6 +146,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-wordpiece",
+        short_help="Train a WordPiece tokenizer, as for BERT.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -153,8 +153,8 @@ def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
         for name, n_bytes in counts.bytes.items():
             total[name] = total.get(name, 0.0) + n_bytes
     whole = sum(total.values())
-    names = sorted(total, key=lambda name: (-total[name], name))[:_SCRIPTS]
-    names = [name for name in names if total[name] >= _LEAST_SHARE * whole]
+    there = sorted(total, key=lambda name: (-total[name], name))
+    names = [name for name in there[:_SCRIPTS] if total[name] >= _LEAST_SHARE * whole]
     height = 0.8 / max(1, len(found))
     for place, (label, counts) in enumerate(found.items()):
         values = [counts.bytes.get(name, 0.0) / max(counts.tokens.get(name, 0.0), 1e-9) for name in names]
@@ -166,7 +166,10 @@ def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
     axes.invert_yaxis()
     axes.margins(x=0.12)
     axes.set_xlabel("bytes per token")
-    axes.set_title("by script", fontsize="medium")
+    left_out = len(there) - len(names)
+    axes.set_title(
+        f"by script ({left_out} with less text not shown)" if left_out else "by script", fontsize="medium"
+    )
 
 
 def _by_size(axes: "Axes", found: Mapping[str, Counts]) -> None:
