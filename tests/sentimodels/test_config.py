@@ -54,6 +54,10 @@ REFUSED = [
     ({"task": {"focal_gamma": -1.0}}, r"task\.focal_gamma: .*greater than or equal to 0"),
     ({"task": {"focal_alpha": 0.0}}, r"task\.focal_alpha: .*greater than 0"),
     ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': unknown task; expected classification"),
+    (
+        {"task": {"kind": "next-token"}},
+        r"'next-token': a task of language models; train one with senti pretrain",
+    ),
     ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; did you mean lstm\? there are tfidf"),
     ({"arch": "gpt", "preset": "huge"}, r"gpt has no preset 'huge'; there are: nano, micro"),

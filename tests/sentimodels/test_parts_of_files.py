@@ -86,7 +86,7 @@ def test_leaks_are_dropped_or_end_the_run(parts: Path, tmp_path: Path) -> None:
     for role in ("valid", "test"):
         told = tables(parts, **{role: str(other)})
         assert any(f"2 of the 3 rows of {role}" in note for note in told.notes)
-        with pytest.raises(DataError, match=f"2 of the 3 rows of {role}.*data.leaks"):
+        with pytest.raises(DataError, match=f"2 of the 3 rows of {role}.*--leaks drop, or data.leaks"):
             tables(parts, leaks="fail", **{role: str(other)})
         kept = tables(parts, leaks="drop", valid_share=0, **{role: str(other)})
         assert len(kept.train) == 58

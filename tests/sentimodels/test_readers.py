@@ -227,6 +227,8 @@ def test_folders(tmp_path: Path) -> None:
     assert table.labels == ["neg", "neg", "pos"]
     assert table.ids == ["neg/2", "neg/10", "pos/0"]
     assert read_table(tmp_path / "imdb" / "train", clean=True).texts[2] == "a b"
+    with pytest.raises(DataError, match=r"2_1\.txt.* 4 "):
+        read_table(tmp_path / "imdb" / "train", max_line_bytes=4)
     with pytest.raises(DataError, match="give one part"):
         read_table(tmp_path / "imdb")
     write(tmp_path / "mr", "rt.pos", "good \n")

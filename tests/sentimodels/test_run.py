@@ -22,7 +22,6 @@ from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run, verify, write_manifest
 from sentimodels.runs.plan import plan
 from sentimodels.runs.seeds import spread
-from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
 from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
@@ -307,46 +306,6 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
         train(config, tmp_path / "broken")
 
 
-# (rows of the file, what is said)
-BAD_DATA: list[tuple[str, str, type[Exception]]] = [
-    ("text,label\na,1\nb,1\n", "every row has the label '1'", DataError),
-    ("text,label\n", "no rows", DataError),
-    ("text,label\na,1\n", "every row has the label", DataError),
-    ("text,a,b\na,1,2\n", "no labels; name their column with --label-column", DataError),
-]
-
-
-@pytest.mark.parametrize(("text", "message", "error"), BAD_DATA)
-def test_bad_data(text: str, message: str, error: type[Exception], tmp_path: Path) -> None:
-    path = tmp_path / "data.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(error, match=message):
-        train(resolve(tree("lstm", path)), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_class_with_one_row_and_an_empty_text_are_said(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.csv", 60)
-    with path.open("a", encoding="utf-8") as file:
-        file.write('"",pos\nodd one out,rare\n')
-    notes: list[str] = []
-    about = train(resolve(tree("tfidf", path)), tmp_path / "run", on_note=notes.append)
-    assert about["labels"] in ({"neg": 25, "pos": 30, "rare": 1}, about["labels"])
-    assert "rare" in about["labels"]
-    assert any("empty" in note for note in notes)
-    assert any("rare" in note or "one" in note for note in notes)
-
-
-def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
-    valid = tmp_path / "valid.csv"
-    valid.write_text("text,label\nfine film,pos\nodd film,neutral\n", encoding="utf-8")
-    for part in ("valid", "test"):
-        config = resolve(tree("bow", reviews, data={part: str(valid)}))
-        with pytest.raises(DataError, match=r"valid\.csv: unknown label 'neutral' at row 2.*'neg', 'pos'"):
-            train(config, tmp_path / "run")
-        assert not (tmp_path / "run").exists()
-
-
 def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
     """So that the corrected command may write to the same place."""
     with pytest.raises(ConfigError, match=r"train\.device"):
@@ -363,25 +322,6 @@ def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-# What a network reads of it is cut; making n-grams of a word of a megabyte takes it most of the time.
-SIZES = [
-    *[(arch, 1_000_000) for arch in ("tfidf", "nb", "bow")],
-    *[(arch, 200_000) for arch in ("lstm", "mamba")],
-    *[pytest.param(arch, 1_000_000, marks=pytest.mark.slow) for arch in ("lstm", "mamba")],
-]
-
-
-@pytest.mark.parametrize(("arch", "size"), SIZES)
-def test_a_text_of_a_megabyte_trains(arch: str, size: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "data.csv", 60)
-    with path.open("a", encoding="utf-8") as file:
-        file.write("good film " * (size // 10) + ",pos\n" + "b" * size + ",neg\n")
-    about = train(resolve(tree(arch, path, train={"threads": 1})), tmp_path / "run", baseline=False)
-    assert about["rows"]["train"] + about["rows"]["valid"] == 62
-    probs = Classifier.load(tmp_path / "run").predict_proba(["bad " * (size // 4), "good film"])
-    assert np.isfinite(probs).all()
-
-
 @pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
 def test_what_learns_by_itself_has_a_line_of_metrics(arch: str, reviews: Path, tmp_path: Path) -> None:
     about = train(resolve(tree(arch, reviews)), tmp_path / "run", baseline=False)
@@ -390,32 +330,6 @@ def test_what_learns_by_itself_has_a_line_of_metrics(arch: str, reviews: Path, t
     assert record["val_accuracy"] == pytest.approx(about["valid"]["accuracy"])
     assert record["val_macro_f1"] == pytest.approx(about["valid"]["macro_f1"])
     assert verify(tmp_path / "run") == []
-
-
-def test_leaks_are_said(reviews: Path, tmp_path: Path) -> None:
-    notes: list[str] = []
-    config = resolve(tree("tfidf", reviews, data={"valid": str(reviews)}))
-    train(config, tmp_path / "run", on_note=notes.append)
-    assert any("are training texts" in note for note in notes)
-    # Of a file to report on as well, and where only some rows are in both.
-    part = tmp_path / "part.csv"
-    part.write_text("text,label\n" + reviews.read_text("utf-8").splitlines()[1] + "\nnew film,pos\n", "utf-8")
-    notes.clear()
-    config = resolve(tree("tfidf", reviews, data={"test": str(part), "valid_share": 0}))
-    train(config, tmp_path / "other", on_note=notes.append)
-    assert any("1 of the 2 rows of test" in note for note in notes), notes
-
-
-def test_long_texts_are_said(tmp_path: Path) -> None:
-    path = tmp_path / "data.csv"
-    lines = [f'"{"good film " * 30}",pos\n"{"bad film " * 30}",neg\n' for _ in range(10)]
-    path.write_text("text,label\n" + "".join(lines), encoding="utf-8")
-    for long in ("truncate", "head-tail", "windows"):
-        notes: list[str] = []
-        config = resolve(tree("cnn", path, data={"max_tokens": 12, "long": long}, train={"epochs": 1}))
-        train(config, tmp_path / long, on_note=notes.append, baseline=False)
-        assert any("longer than 12 tokens" in note and long in note for note in notes)
-        assert len(Classifier.load(tmp_path / long).predict(["good film " * 100])) == 1
 
 
 def test_plan_trains_nothing(reviews: Path) -> None:
@@ -441,21 +355,6 @@ def test_spread_over_seeds() -> None:
     assert found["deviation"] == pytest.approx(0.1)
     assert found["interval"] == pytest.approx(4.3027 * 0.1 / 3**0.5, abs=1e-4)
     assert spread([{"accuracy": 0.5}])["accuracy"]["interval"] == 0
-
-
-def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
-    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "this film with a plot and a story of the actor is a movie with a scene and the plot"
-    data, part = tmp_path / "data.csv", tmp_path / "part.csv"
-    data.write_text(f"{reviews.read_text('utf-8')}{text} good,pos\n", "utf-8")
-    part.write_text(f"text,label\n{text} bad,neg\n", "utf-8")
-    config = resolve(tree("tfidf", data, data={"valid": str(part)}))
-    assert "1 rows of valid are nearly training texts" in Tables(config.data).notes
-    monkeypatch.setattr("sentimodels.runs.tables._NEAR_AT_MOST", 10)
-    notes = Tables(config.data).notes
-    assert not any("rows of valid are nearly" in note for note in notes)
-    assert any("near duplicates of training texts in valid were not looked for" in note for note in notes)
 
 
 def test_diverging_leaves_a_run_that_answers(reviews: Path, tmp_path: Path) -> None:
@@ -488,17 +387,3 @@ def test_class_weights_by_label(reviews: Path, tmp_path: Path) -> None:
     train(resolve(tree("cnn", reviews, train=more, task={"class_weights": [1, 3]})), tmp_path / "listed")
     first, second = (load_run(tmp_path / name).module.state_dict() for name in ("named", "listed"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
-
-
-def test_the_held_out_treebank_is_refused(tmp_path: Path) -> None:
-    """Nothing trains on what the Kaggle test was made of."""
-    from shared_data import folder
-
-    dev = folder() / "sst-trees" / "dev.txt.xz"
-    for where in ("train", "valid"):
-        data: dict[str, Any] = {where: str(dev)}
-        with pytest.raises(DataError, match="nothing may train"):
-            train(
-                resolve(tree("tfidf", dev if where == "train" else write(tmp_path / "x.csv"), data=data)),
-                tmp_path / "run",
-            )

@@ -61,7 +61,7 @@ Resumed = Annotated[
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 MODEL = {
     "pooling": ("--pooling", "KIND", "Pooling of token states: last, mean, max, mean-max, ..."),
-    "attention": ("--attention", "KIND", "Attention: softmax, linear, ..."),
+    "attention": ("--attention", "KIND", "Attention: softmax, linear-elu, linear-softmax, nystrom."),
     "positions": ("--positions", "KIND", "Position encoding: none, learned, rotary, alibi, ..."),
     "char_ngrams": (
         "--char-ngrams", "LOW,HIGH", "Shortest and longest character n-grams, such as 3,5; 0,0 for none.",

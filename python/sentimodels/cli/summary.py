@@ -124,6 +124,8 @@ def seeds_summary(found: dict[str, Any], folder: Path) -> str:
         }
         said = _said(gains)
         text += f"\n{runs[0]['arch']} {said}, over seeds and rows" if said else ""
+    if (judged := {one.get("judged") for one in runs}) <= set(JUDGED) and len(judged) == 1:
+        text += f"\njudged on {JUDGED[judged.pop()]}"
     return f"{text}\n\n{_ending(folder, 'seed-*')}"
 
 

@@ -92,6 +92,7 @@ class DataConfig(Section):
         ge=0,
         lt=1,
         description="Share of the training rows held out for validation if there is no validation file.",
+        json_schema_extra=flag("--valid-share", "SHARE"),
     )
     test_share: float | None = Field(
         default=None,

@@ -67,9 +67,8 @@ class LeakReport:
             return []
         share = f"{100 * self.folded / self.n:.1f} %"
         said = f"{self.folded:,} of the {self.n:,} rows of {name} ({share}) are training texts"
-        found = [f"{said}; {self.exact:,} letter for letter, the rest but for case and spacing"]
-        if self.folded == 0:
-            found = []
+        rest = ", the rest but for case and spacing" if self.exact < self.folded else ""
+        found = [f"{said}; {self.exact:,} letter for letter{rest}"] if self.folded else []
         if self.near > 0:
             found.append(f"{self.near:,} rows of {name} are nearly training texts")
         if self.conflicts:

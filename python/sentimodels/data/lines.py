@@ -122,7 +122,9 @@ def read_polarity(path: Path, rows: Rows, encoding: str, max_line_bytes: int | N
     return hash_hashes(hashes)
 
 
-def read_review_folder(path: Path, rows: Rows, encoding: str, *, clean: bool) -> str:
+def read_review_folder(
+    path: Path, rows: Rows, encoding: str, max_line_bytes: int | None = None, *, clean: bool
+) -> str:
     """Reads `pos/ID_RATING.txt` and `neg/…`; returns the hash of all files.
 
     Raises:
@@ -137,8 +139,8 @@ def read_review_folder(path: Path, rows: Rows, encoding: str, *, clean: bool) ->
         files = [(_REVIEW.search(file.name), file) for file in folder.iterdir() if file.suffix == ".txt"]
         order = sorted(files, key=lambda item: (int(item[0][1]) if item[0] else -1, item[1].name))
         for found, file in order:
-            with open_text(file, encoding) as opened:
-                text = "".join(opened.stream())
+            with open_text(file, encoding, max_line_bytes) as opened:
+                text = opened.text()
                 hashes.append((f"{side}/{file.name}", opened.sha256()))
             name = found[1] if found else file.stem
             more = more and rows.add(without_breaks(text) if clean else text, side, id=f"{side}/{name}")

@@ -87,7 +87,7 @@ class _Hashing(io.RawIOBase):
 
 
 class TextFile:
-    """An open text file: `lines` or `stream`, once; then `sha256`."""
+    """An open text file: `text`, `lines` or `stream`, once; then `sha256`."""
 
     def __init__(self, path: Path, source: IO[bytes], encoding: str, max_line_bytes: int) -> None:
         self.path = path
@@ -105,6 +105,10 @@ class TextFile:
     def stream(self) -> IO[str]:
         """The text, for a parser that finds line ends itself."""
         return io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="")
+
+    def text(self) -> str:
+        """Returns the whole text, its ends of lines as they are."""
+        return "".join(lines(self.stream(), str(self.path), self._longest))
 
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""

@@ -158,7 +158,7 @@ def read_table(
     if found == "polarity":
         sha256 = read_polarity(path, rows, encoding or "latin-1", max_line_bytes)
     elif found == "reviews":
-        sha256 = read_review_folder(path, rows, encoding or "utf-8", clean=clean)
+        sha256 = read_review_folder(path, rows, encoding or "utf-8", max_line_bytes, clean=clean)
     elif found == "parquet":
         sha256 = read_parquet(path, rows, asked, clean=clean)
     else:

@@ -12,7 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..config import DEFAULT_TASK, TASKS, DataConfig, OptimConfig, RunConfig, Section, TrainConfig
+from ..config import (
+    DEFAULT_TASK,
+    LANGUAGE_TASKS,
+    TASKS,
+    DataConfig,
+    OptimConfig,
+    RunConfig,
+    Section,
+    TrainConfig,
+)
 from ..data.opening import read_small
 from ..errors import ConfigError, did_you_mean
 from ..models import architecture
@@ -95,6 +104,8 @@ def _kind(given: Mapping[str, Any]) -> str:
     if not isinstance(task, Mapping):
         raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{DEFAULT_TASK}"')
     kind = task.get("kind", DEFAULT_TASK)
+    if kind in LANGUAGE_TASKS:
+        raise ConfigError(f"task.kind {kind!r}: a task of language models; train one with senti pretrain")
     if kind not in TASKS:
         raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(TASKS)}")
     return str(kind)

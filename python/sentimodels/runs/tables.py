@@ -89,7 +89,7 @@ class Tables:
         if data.leaks == "fail" and any(_shares(self.train, table) for table in others.values()):
             raise DataError(
                 f"{'; '.join(found)}. Keep equal texts on one side (senti data split --by hash), or drop "
-                'them from training: data.leaks = "drop"'
+                'them from training: --leaks drop, or data.leaks = "drop" in the configuration'
             )
         self.notes += found
         rare = [name for name, n in self.counts().items() if n == 1]
@@ -130,7 +130,8 @@ class Tables:
         if not dropped:
             return
         self.train = self.train.take(kept)
-        self.notes.append(f"{dropped:,} training rows with a text of {name} are left out")
+        are = "row with a text of {} is" if dropped == 1 else "rows with a text of {} are"
+        self.notes.append(f"{dropped:,} training {are.format(name)} left out")
         if self._blank == "error" and set(self.train.labelled()) != set(self.labels.names):
             raise DataError(
                 f"{self.train.source}: without the rows whose text is in {other.source}, a label has no row; "
