@@ -119,6 +119,15 @@ def configured(folder: Path, asked: argparse.Namespace) -> Any:
     return resolve_alignment(recipe, more)
 
 
+def settings(run: Path, folder: Path) -> dict[str, Any]:
+    """Returns the configuration of a run, its files by their names in the benchmark's folder."""
+    tree = load_alignment_config(run).tree()
+    for section, key in ((tree, "base"), (tree["data"], "train"), (tree["data"], "held_out"),
+                         (tree["task"], "reward_run")):  # fmt: skip
+        section[key] = Path(section[key]).relative_to(folder.absolute()).as_posix()
+    return tree
+
+
 def bars(found: dict[str, Any]) -> dict[str, bool]:
     """Returns which bars are met."""
     before, after = found["before"], found["after"]
@@ -182,7 +191,7 @@ def main() -> None:
     if asked.test:
         found, samples = judged(run, asked.out / "test.csv")
         tell(found)
-        tree = load_alignment_config(run).tree()
+        tree = settings(run, asked.out)
         about = {
             name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
             for name in (asked.name, "base", "reward")
