@@ -118,6 +118,15 @@ def configured(folder: Path, asked: argparse.Namespace) -> Any:
     return resolve_alignment(recipe, more)
 
 
+def settings(run: Path, folder: Path) -> dict[str, Any]:
+    """Returns the configuration of a run, its files by their names in the benchmark's folder."""
+    tree = load_alignment_config(run).tree()
+    for section, key in ((tree, "base"), (tree["data"], "train"), (tree["data"], "held_out"),
+                         (tree["task"], "reward_run")):  # fmt: skip
+        section[key] = Path(section[key]).relative_to(folder.absolute()).as_posix()
+    return tree
+
+
 def tell(found: dict[str, Any]) -> None:
     print(json.dumps(found, indent=1))
     for one in judged_of("alignment", {"test": found}):
@@ -169,7 +178,7 @@ def main() -> None:
     if asked.test:
         found, samples = judged(run, asked.out / "test.csv")
         tell(found)
-        tree = load_alignment_config(run).tree()
+        tree = settings(run, asked.out)
         about = {
             name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
             for name in (asked.name, "base", "reward")

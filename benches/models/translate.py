@@ -58,7 +58,8 @@ def settings(config: TranslationConfig) -> dict[str, Any]:
 
 def configured(row: Row, seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
     """Returns the recipe for a row, with what is set above it."""
-    recipe, more = read_toml(RECIPE), {}
+    recipe = read_toml(RECIPE)
+    more: dict[str, Any] = {}
     if row.prompted:
         recipe = {**recipe, "arch": "gpt", "model": PROMPTED}
     for assignment in assignments:

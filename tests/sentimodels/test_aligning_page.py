@@ -129,3 +129,22 @@ def test_init_of_an_alignment_takes_no_architecture(folder: Path) -> None:
     done = senti("init", "--task", "ppo", "--arch", "gpt", cwd=folder)
     assert (done.code, done.out) == (2, "")
     assert "ppo aligns a run that has both; leave them out" in done.err
+
+
+def test_runs_tells_what_rewards_cost(folder: Path) -> None:
+    torch.set_num_threads(1)
+    args = ["openings.txt", "--reward-run", "runs/reviews", "--reward", "pos", *LESS, "--opening-tokens", "4"]
+    done = senti("align", "runs/base", *args, "-o", "listed/ppo", cwd=folder)
+    assert done.code == 0, done.err
+    pairs = ["align", "runs/base", "pairs.jsonl", "--method", "dpo", *LESS, "-o", "listed/dpo"]
+    assert senti(*pairs, cwd=folder).code == 0
+    found = json.loads((folder / "listed/ppo/run.json").read_text("utf-8"))["alignment"]
+    told = [
+        f"{found[when][key]:.3f}" for key in ("reward_mean", "distinct_2") for when in ("before", "after")
+    ]
+    text = senti("runs", "listed", cwd=folder).out
+    assert "Aligned language models" in text
+    assert "on the same validation documents" not in text
+    cells = r" +".join(map(re.escape, [*told, f"{found['after']['kl']:.2f}"]))
+    assert re.search(rf"^ *ppo +gpt +ppo +finished +{cells} *$", text, re.M), text
+    assert re.search(r"^ *dpo +gpt +dpo +finished +- +- ", text, re.M), text

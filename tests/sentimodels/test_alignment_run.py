@@ -97,7 +97,12 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     assert loaded.about["alignment"] == json.loads(json.dumps(about["alignment"]))
     assert load_alignment_config(tmp_path / "run").task == config_of(made).task
     _, models, _ = leaderboard(tmp_path)
-    assert [model["state"] for model in models] == ["finished"]
+    assert [(model["state"], model["method"]) for model in models] == [("finished", "ppo")]
+    judged = about["alignment"]
+    assert models[0]["alignment"]["gain"] == judged["gain"]
+    assert models[0]["alignment"]["after"] == {
+        key: judged["after"][key] for key in ("reward_mean", "kl", "distinct_2")
+    }
     with pytest.raises(CheckpointError, match=r"a run of senti align; senti align --resume"):
         resume_pretraining(tmp_path / "run")
     with pytest.raises(CheckpointError, match="holds a run already"):

@@ -103,6 +103,13 @@ def test_alignment_stops_anywhere_and_goes_on(
     assert 3 <= len(said) < 12
     assert "met: " in said[-1] or "missed: " in said[-1]
     assert (tmp_path / "ppo" / "samples.jsonl").is_file()
+    monkeypatch.setattr(align, "TARGET", tmp_path / "alignment.json")
+    monkeypatch.setattr(sys, "argv", [*call, "--test"])
+    align.main()
+    found = json.loads((tmp_path / "alignment.json").read_text("utf-8"))
+    named = [found["config"]["base"], found["config"]["task"]["reward_run"], found["config"]["data"]["train"]]
+    assert named == ["base", "reward", "train.csv"]  # no folder of this machine
+    assert bench("language_page").alignment(found).startswith("PPO on openings")
 
 
 def test_pre_training_and_fine_tuning_stop_and_go_on(

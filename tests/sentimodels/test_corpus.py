@@ -354,7 +354,7 @@ def words_of(tree: str) -> str:
 
 
 @pytest.mark.parametrize("part", ["dev", "test"])
-@pytest.mark.parametrize("form", ["file", "sentences", "columns", "json", "changed", "encoded"])
+@pytest.mark.parametrize("form", ["file", "sentences", "columns", "json", "changed", "joined", "encoded"])
 def test_held_out_sentences_are_refused_by_name(part: str, form: str, tmp_path: Path) -> None:
     sentences = [words_of(tree) for tree in trees(part)]
     format = None
@@ -371,6 +371,8 @@ def test_held_out_sentences_are_refused_by_name(part: str, form: str, tmp_path: 
         write(path, [json.dumps({"s": text.upper()}) for text in sentences])
     elif form == "changed":
         write(path, [tree.replace("(2 ", "(1 ") for tree in trees(part)])
+    elif form == "joined":
+        write(path, [" ".join(sentences)])
     else:
         tokenizer = train_bpe(texts=sentences[:50], vocab_size=290, special_tokens=["<|endoftext|>"])
         tokenizer.save(tmp_path / "t.json")
@@ -399,6 +401,31 @@ def test_held_out_sentences_among_others_are_left_out(tmp_path: Path) -> None:
     corpus, _ = corpus_of(tmp_path / "two", tmp_path / "shards", data={"tokenizer": str(tmp_path / "t.json")})
     assert corpus.facts.left_out == 2
     assert sum(corpus.facts.documents) == 198
+
+
+INSIDE = [
+    ("among others", "I say: {} Indeed. So it is.", True),
+    ("in quotes", '"{}" he said. She left.', True),
+    ("of a web page", "They left.<br /><br />{}<br />They came.", True),
+    ("two of them", "Before this. {} {}", True),
+    ("in the middle of another", "I say that {} and so on", False),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "left_out"), INSIDE)
+def test_held_out_sentences_inside_a_line_are_found(_: str, line: str, left_out: bool) -> None:
+    from sentimodels.lm.held_out import HeldOutLines
+
+    said = [text for text in map(words_of, trees("test")) if text.endswith(" .") and text.count(" ") > 9]
+    watch = HeldOutLines()
+    sentences = [text for text in said if guard.sentence_key(text)][:50]
+    found = sum(watch.without(line.format(text, text)) == "" for text in sentences)
+    assert found == watch.n_left_out
+    assert found >= 48 if left_out else found == 0
+    # What anyone may say is no such sentence, nor is a longer text that has none.
+    short = next(text for text in map(words_of, trees("test")) if text.count(" ") == 4)
+    for text in (line.format(short, short), " ".join(texts_of(30))):
+        assert watch.without(text) == text
 
 
 def test_a_data_set_tells_where_documents_end(tmp_path: Path) -> None:

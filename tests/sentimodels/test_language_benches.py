@@ -39,8 +39,8 @@ STYLE = {
     "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
 }
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
-GAINED = {"gain": 2.0, "interval": [1.5, 2.5]}
-ALIGNMENT = {
+GAINED: dict[str, Any] = {"gain": 2.0, "interval": [1.5, 2.5]}
+ALIGNMENT: dict[str, Any] = {
     "test": {
         "before": {**JUDGED, "kl": None},
         "after": JUDGED,

@@ -135,9 +135,8 @@ def test_rows_of_a_classifier_are_known_one_by_one(made: Path, tmp_path: Path) -
 
 def test_a_student_of_such_a_classifier_is_not_judged_on_it_either(made: Path, tmp_path: Path) -> None:
     classify(made / "train.csv", made / "lm", tmp_path / "teacher")
-    given = {"task": {"teacher": str(tmp_path / "teacher")}, "train": {"epochs": 1}}
-    data = {"train": str(made / "train.csv")}
-    small = tree("cnn", made / "train.csv", **given)
+    task = {"teacher": str(tmp_path / "teacher")}
+    small = tree("cnn", made / "train.csv", task=task, train={"epochs": 1})
     with pytest.raises(DataError, match="the teacher was trained on 60 of the 60 validation rows"):
         distill(resolve_distillation(small, {"data": {"valid": str(made / "test.csv")}}), tmp_path / "no")
     write(tmp_path / "valid.csv", 30, 8)

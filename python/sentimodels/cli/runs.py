@@ -26,6 +26,7 @@ def runs(
 
     Runs with different validation rows are listed in separate tables, since their scores cannot be
     compared. Language models follow, fewest bits per byte first, then translation models, best BLEU first.
+    Of aligned language models rewards are told, with what they cost.
     --quiet prints only the path of the best run.
     """
     from ..runs.leaderboard import leaderboard
@@ -53,7 +54,8 @@ def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
     """Returns a table for each set of validation documents, and what to do with the best."""
     by_data: dict[Any, list[dict[str, Any]]] = {}
     for one in models:
-        by_data.setdefault(one["data"], []).append(one)
+        if "method" not in one:
+            by_data.setdefault(one["data"], []).append(one)
     parts: list[Any] = []
     for some in by_data.values():
         rows = [
@@ -67,9 +69,26 @@ def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
         ]  # fmt: skip
         head = ["run", "arch", "task", "state", "bits per byte", "perplexity", "parameters", "tokens"]
         parts.append(grid("Language models on the same validation documents", [*head, "seconds"], rows))
+    if aligned := [one for one in models if "method" in one]:
+        parts.append(_aligned(aligned))
     if models:
         parts.append("next: senti train FILE --init RUN, to start a classifier from one")
     return parts
+
+
+def _aligned(models: list[dict[str, Any]]) -> Any:
+    """Returns a table of rewards, each with what it cost."""
+    rows = []
+    for one in models:
+        judged = one.get("alignment", {"before": {}, "after": {}})
+        before, after = judged["before"], judged["after"]
+        told = [part.get(key) for key in ("reward_mean", "distinct_2") for part in (before, after)]
+        rows.append([
+            one["run"], one["arch"], one["method"], one["state"], *(shown(value, 3) for value in told),
+            shown(after.get("kl"), 2),
+        ])  # fmt: skip
+    head = ["run", "arch", "method", "state", "reward before", "after", "distinct-2 before", "after", "KL"]
+    return grid("Aligned language models, each with its own judges", head, rows)
 
 
 def _translation_parts(models: list[dict[str, Any]]) -> list[Any]:

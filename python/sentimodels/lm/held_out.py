@@ -1,7 +1,9 @@
 """`HeldOutLines`: keeps the sentences of SST dev and test out of a corpus, line by line.
 
 Not for which sentences these are (`data/sst/guard.py`). A file that is a copy of those parts, in any
-format, is refused by name; a corpus that holds some of the sentences among others loses these lines.
+format, is refused by name; a corpus that holds some of the sentences among others loses these lines. Of a
+line that says more, what stands between ends of sentences is looked at, up to three parts of it together;
+a sentence that begins or ends in the middle of another passes.
 """
 
 import re
@@ -18,6 +20,9 @@ __all__ = ["HeldOutLines"]
 _SHARE_OF_KNOWN = 0.01
 # Any other file is one when this share of its sentences is held out.
 _SHARE_OF_LINES = 0.5
+# Where a part of a line ends; so many words and more make it worth a look, as fewer are said by anyone.
+_END = re.compile(r"(?<=[.!?:;])[\"')\]]*(?:\s|<br ?/>)+")
+_WORDS, _TOGETHER = 8, 3
 # A word of a tree, as in (2 (3 good) (2 fun)).
 _LEAF = re.compile(r"\(\d+ ([^()]+)\)")
 
@@ -66,6 +71,10 @@ class HeldOutLines:
             elif hash_ in self._phrases:
                 held_out = True
                 self._found_phrases.add(hash_)
+        if not held_out:
+            inside = {text_hash(key) for key in _keys_inside(line)} & self._sentences
+            held_out = bool(inside)
+            self._found |= inside
         self._n_lines += keyed
         self._n_held_out += held_out
         self.n_left_out += held_out
@@ -106,3 +115,15 @@ def _texts(line: str) -> Iterator[str]:
         yield from line.split("\t")
     if line.startswith("("):
         yield " ".join(_LEAF.findall(line))
+
+
+def _keys_inside(line: str) -> Iterator[str]:
+    """Yields the keys of what stands between ends of sentences in a line of several."""
+    parts = _END.split(line)
+    if len(parts) == 1:
+        return
+    for start in range(len(parts)):
+        for end in range(start + 1, min(start + _TOGETHER, len(parts)) + 1):
+            text = " ".join(parts[start:end])
+            if text.count(" ") >= _WORDS - 1 and (key := sentence_key(text)) is not None:
+                yield key

@@ -1,7 +1,8 @@
 """The language models of a folder, ranked by bits per byte of the validation text, or by loss.
 
 Not for classifiers (`leaderboard.py`). Bits per byte do not depend on the tokenizer, so runs are ranked
-among those with the same validation documents; perplexity compares runs of one tokenizer alone.
+among those with the same validation documents; perplexity compares runs of one tokenizer alone. An aligned
+model has neither: of it the rewards are told, with what they cost, the greatest gain first.
 """
 
 import hashlib
@@ -13,10 +14,13 @@ from ..config import LanguageConfig
 from ..errors import CheckpointError, ConfigError
 from .config import read_toml
 from .directory import MANIFEST, STATE, read_json
-from .language import is_language, resolve_language
+from .language import ALIGNMENT, is_alignment, is_language, resolve_language
 from .lineage import BASE
 
 __all__ = ["language_board", "language_runs"]
+
+# What is told of an aligned model's answers.
+_JUDGED = ("reward_mean", "kl", "distinct_2")
 
 
 def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
@@ -29,7 +33,9 @@ def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
     Returns:
         For each run: `run`; `arch`, `task`, `preset`; `state`, `finished`, `stopped` or `unfinished`;
         `data`, which tells runs with the same validation documents; and once it is known `perplexity`,
-        `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`.
+        `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`. Aligned ones
+        come last and have `method` and, once it is known, `alignment`: `gain`, and of the answers `before`
+        and `after` `reward_mean`, `kl` and `distinct_2`.
     """
     found = [_entry(folder, run) for run in runs]
     return sorted(found, key=_place)
@@ -43,7 +49,8 @@ def language_runs(runs: list[Path]) -> list[Path]:
 def _place(one: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what runs are ordered by."""
     bits, loss = one.get("bits_per_byte"), one.get("loss")
-    return (loss is None, bits is None, bits or 0.0, loss or 0.0, one["run"])
+    gain = one.get("alignment", {}).get("gain")
+    return ("method" in one, loss is None, bits is None, bits or 0.0, loss or 0.0, -(gain or 0.0), one["run"])
 
 
 def _entry(folder: Path, run: Path) -> dict[str, Any]:
@@ -56,9 +63,14 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
         "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
         "data": _data(run, config),
     }  # fmt: skip
+    if is_alignment(run):
+        entry["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
     if not (run / "run.json").is_file():
         return entry
     about = read_json(run / "run.json")
+    if (judged := about.get("alignment")) is not None:
+        parts = {when: {key: judged[when].get(key) for key in _JUDGED} for when in ("before", "after")}
+        entry["alignment"] = {"gain": judged.get("gain"), **parts}
     valid = about.get("valid", {})
     entry |= {key: valid[key] for key in ("loss", "perplexity", "bits_per_byte") if key in valid}
     return entry | {
