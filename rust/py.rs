@@ -27,6 +27,8 @@ mod ids;
 mod loaded;
 mod normalizer;
 mod numbers;
+mod others;
+mod padding;
 mod paths;
 mod pipeline;
 mod pre_tokenizer;

@@ -262,7 +262,13 @@ impl PieceOptions {
         if let Some(Piece { text, .. }) =
             self.reserved().find(|piece| piece.text.is_empty() || !texts.insert(piece.text.clone()))
         {
-            return wrong("special_tokens", format!("{text:?}"), "a token has a text, and only once");
+            let reason = if text.is_empty() {
+                "a token has a text"
+            } else {
+                "a token is there once; <unk>, <s> and </s> are there by themselves, and have other texts by \
+                 unk_token, bos_token and eos_token"
+            };
+            return wrong("special_tokens", format!("{text:?}"), reason);
         }
         if self.special_tokens.iter().filter(|token| token.1 == Kind::Unknown).count() > 1 {
             let value = "two of kind Unknown".to_owned();

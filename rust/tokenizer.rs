@@ -281,8 +281,12 @@ impl Tokenizer {
             .or_else(|| self.model.vocab().id(token.as_bytes()))
     }
 
-    /// The special token that padding is made of, if one is named so.
+    /// The token that padding is made of: that of the file's padding, or the special one that is
+    /// named so.
     pub fn pad_id(&self) -> Option<TokenId> {
+        if let Some(fill) = &self.defaults.padding {
+            return Some(fill.pad_id);
+        }
         let pad = ["[PAD]", "<pad>", "<|pad|>"].iter().find_map(|name| self.added.by_content(name))?;
         pad.special.then_some(pad.id)
     }

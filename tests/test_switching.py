@@ -28,7 +28,7 @@ PAGES = {
     "from-tiktoken.md": 2,
     "from-tokenizers.md": 4,
     "from-sentencepiece.md": 3,
-    "from-transformers.md": 5,
+    "from-transformers.md": 6,
 }
 
 
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_block_runs(page: str, folder: Path) -> None:
     namespace: dict[str, object] = {}
     if page in ("switching.md", "from-transformers.md"):
-        for library in ("torch", "transformers", "jinja2"):
+        for library in ("torch", "transformers", "jinja2", "datasets"):
             pytest.importorskip(library)
         namespace["fast"] = sentitok.train_wordpiece(CORPUS, vocab_size=1000).to_transformers()
     blocks = re.findall(r"^```python\n(.*?)^```$", text_of(page), re.M | re.S)
@@ -231,10 +231,10 @@ def test_rows_of_transformers(folder: Path) -> None:
         "messages": [{"role": "user", "content": "is it [SEP] the fox?"}],
         "rows": [[2, 40, 41, 3], []],
         "ids": [2, 40, 41, 3],
-        "n": 24, "s": 3, "i": 1, "char": 7, "token": 2, "word": 1,
+        "n": 24, "s": 3, "i": 1, "char": 7, "token": 2, "word": 1, "pad": "[SEP]",
     }  # fmt: skip
     rows = rows_of("from-transformers.md", "transformers")
-    assert len(rows) == 27
+    assert len(rows) == 29
     for theirs, ours in rows:
         if " = " in theirs:
             exec(theirs, values)

@@ -257,36 +257,36 @@ class EncodingBatch:
         self,
         length: SupportsIndex | None = None,
         pad_id: SupportsIndex | None = None,
-        side: _Side = "right",
+        side: _Side | None = None,
         multiple_of: SupportsIndex | None = None,
         *,
-        dtype: Literal["int64"] = "int64",
+        dtype: Literal["int64"] | type[np.int64] | np.dtype[np.int64] = "int64",
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
     @overload
     def pad(
         self,
         length: SupportsIndex | None = None,
         pad_id: SupportsIndex | None = None,
-        side: _Side = "right",
+        side: _Side | None = None,
         multiple_of: SupportsIndex | None = None,
         *,
-        dtype: Literal["int32"],
+        dtype: Literal["int32"] | type[np.int32] | np.dtype[np.int32],
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]: ...
     @overload
     def pad(
         self,
         length: SupportsIndex | None = None,
         pad_id: SupportsIndex | None = None,
-        side: _Side = "right",
+        side: _Side | None = None,
         multiple_of: SupportsIndex | None = None,
         *,
-        dtype: Literal["uint32"],
+        dtype: Literal["uint32"] | type[np.uint32] | np.dtype[np.uint32],
     ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]: ...
     def to_torch(
         self,
         length: SupportsIndex | None = None,
         pad_id: SupportsIndex | None = None,
-        side: _Side = "right",
+        side: _Side | None = None,
         multiple_of: SupportsIndex | None = None,
         *,
         type_ids: bool = False,
@@ -294,6 +294,8 @@ class EncodingBatch:
     def _repr_html_(self) -> str: ...
     def to_list(self) -> list[list[int]]: ...
     def to_arrow(self) -> Any: ...  # pyarrow.LargeListArray
+    # A pyarrow.Table, and so may be `beside`.
+    def to_table(self, beside: Any = None, *, type_ids: bool = False) -> Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...

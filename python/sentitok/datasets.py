@@ -63,6 +63,10 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             FormatError: if they are not what the manifest says, not all written yet, or of other
                 tokenizers.
         """
+        if isinstance(directory, list | tuple):
+            raise TypeError(
+                f"directory is {shown(directory)}; give each as an argument, as in TokenDataset(*directories)"
+            )
         self.directory = Path(directory)
         self.directories = (self.directory, *map(Path, more))
         self.manifests = tuple(read_manifest(one / "manifest.json") for one in self.directories)

@@ -12,6 +12,7 @@ import base64
 import hashlib
 import os
 import tempfile
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,7 +161,9 @@ def get_encoding(
         raise TypeError(f"name is {shown(name)}; it is a str, such as 'cl100k_base'")
     named = _NAMED.get(name)
     if named is None:
-        raise ValueError(f"no encoding is called {shown(name)}; there are {', '.join(_NAMED)}{_hint(name)}")
+        raise ValueError(
+            f"no encoding is called {shown(name)}; there are {', '.join(_NAMED)}{_hint(str(name))}"
+        )
     if path is None and (known := _found.get(name)) is not None:
         return known
     tokenizer = _read(named, *_ranks(name, named, None if path is None else Path(path), download))
@@ -203,11 +206,18 @@ def encoding_for_model(
     return get_encoding(encoding_name_for_model(model), path, download=download)
 
 
-def _hint(name: str | os.PathLike[str]) -> str:
-    """What to call where a path stands in the place of a name."""
+def _hint(name: str) -> str:
+    """What to call where a model, a path or another spelling stands in the place of a name."""
+    try:
+        return (
+            f". {name} is a model of {encoding_name_for_model(name)}: encoding_for_model({name!r}) gives it"
+        )
+    except KeyError:
+        pass
     path = Path(name)
     if len(path.parts) < 2 and not path.suffix and not path.exists():
-        return ""
+        near = get_close_matches(name, _NAMED, 1)
+        return f" (did you mean {near[0]}?)" if near else ""
     return (
         ". A path is the second argument, as in get_encoding('cl100k_base', path); ranks that have no name "
         "are read by Tokenizer.from_tiktoken(path, pattern, special_tokens)"

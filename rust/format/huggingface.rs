@@ -8,6 +8,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::encoding::Side;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -68,7 +69,10 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<[Vec<u8>; 2]> {
         roles: roles.clone(),
         clean_up_tokenization_spaces: false,
         model_max_length: NO_LIMIT,
-        padding_side: "right",
+        padding_side: match tokenizer.call_defaults().padding.as_ref().map(|fill| fill.direction) {
+            Some(Side::Left) => "left",
+            Some(Side::Right) | None => "right",
+        },
         // The class of every version of transformers; version 5 writes a name
         // that version 4 and llama.cpp cannot load.
         tokenizer_class: "PreTrainedTokenizerFast",

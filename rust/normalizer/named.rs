@@ -94,10 +94,19 @@ fn step(name: &str) -> Result<Normalizer> {
         value: name.to_owned(),
         reason: format!(
             "no such name{}; there are {}, and several with + between, as in nfkc+lowercase",
-            did_you_mean(name, Normalizer::names()),
+            of_sentencepiece(name).unwrap_or_else(|| did_you_mean(name, Normalizer::names())),
             Normalizer::names().collect::<Vec<_>>().join(", ")
         ),
     })
+}
+
+/// What is said of a name that SentencePiece gives its rules.
+fn of_sentencepiece(name: &str) -> Option<String> {
+    let by_rules = |(_, rules, collapses): &&(&str, &str, bool)| *rules == name && *collapses;
+    SENTENCE_PIECE
+        .iter()
+        .find(by_rules)
+        .map(|known| format!(" (SentencePiece's rules of that name are {})", known.0))
 }
 
 #[cfg(test)]

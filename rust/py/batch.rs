@@ -29,7 +29,9 @@ use super::encoding::PyEncoding;
 use super::error::entry;
 use super::html;
 use super::numbers::{place, spelled};
+use super::padding::Padding;
 use super::texts::Texts;
+use super::tokenizer::PyTokenizer;
 use crate::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
 use crate::tokenizer::{Joined, Tokenizer};
 use crate::vocab::TokenId;
@@ -73,8 +75,7 @@ pub(super) struct PyEncodingBatch {
     /// Whether the texts are words.
     are_words: bool,
     maker: Maker,
-    /// The id that stands for padding where the caller names none.
-    pad_id: TokenId,
+    padding: Padding,
     /// The word of each id, where it was asked for.
     words: PyOnceLock<Py<PyArray1<i64>>>,
 }
@@ -87,10 +88,13 @@ impl PyEncodingBatch {
         are_sums: bool,
         texts: Option<Texts>,
         call: Call,
-        tokenizer: &Arc<Tokenizer>,
+        tokenizer: &PyTokenizer,
     ) -> PyResult<Self> {
-        let (before, after) =
-            if call.add_special_tokens { tokenizer.template().around_single() } else { Default::default() };
+        let (before, after) = if call.add_special_tokens {
+            tokenizer.tokenizer.template().around_single()
+        } else {
+            Default::default()
+        };
         let spans = match batch.spans.take() {
             Some(spans) if texts.is_some() => Spans::Kept(KeptSpans::new(py, spans)?),
             _ if are_sums => Spans::Sums,
@@ -106,7 +110,7 @@ impl PyEncodingBatch {
         joined: Joined,
         texts: Option<Texts>,
         call: Call,
-        tokenizer: &Arc<Tokenizer>,
+        tokenizer: &PyTokenizer,
     ) -> PyResult<Self> {
         let Joined { mut batch, parts, source_rows, words } = joined;
         let spans = match batch.spans.take() {
@@ -130,10 +134,13 @@ impl PyEncodingBatch {
         step: usize,
         texts: Texts,
         call: Call,
-        tokenizer: &Arc<Tokenizer>,
+        tokenizer: &PyTokenizer,
     ) -> PyResult<Self> {
-        let (before, after) =
-            if call.add_special_tokens { tokenizer.template().around_single() } else { Default::default() };
+        let (before, after) = if call.add_special_tokens {
+            tokenizer.tokenizer.template().around_single()
+        } else {
+            Default::default()
+        };
         let parts = |(row, ids): (usize, &[TokenId])| {
             let ids = before.len()..ids.len() - after.len();
             RowParts { first: TextPart { ids, texts: 0..1, before: row * step }, ..RowParts::default() }
@@ -153,7 +160,7 @@ impl PyEncodingBatch {
         texts: Option<Texts>,
         parts: Parts,
         call: Call,
-        tokenizer: &Arc<Tokenizer>,
+        tokenizer: &PyTokenizer,
     ) -> PyResult<Self> {
         Ok(Self {
             ids: arrays::read_only(py, batch.ids)?.unbind(),
@@ -163,8 +170,8 @@ impl PyEncodingBatch {
             parts,
             source_rows: None,
             are_words: false,
-            maker: Maker::Tokenizer(tokenizer.clone(), Arc::new(call), batch.surfaces),
-            pad_id: tokenizer.pad_id().unwrap_or(0),
+            maker: Maker::Tokenizer(tokenizer.tokenizer.clone(), Arc::new(call), batch.surfaces),
+            padding: tokenizer.padding.clone(),
             words: PyOnceLock::new(),
         })
     }

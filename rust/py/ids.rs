@@ -71,6 +71,14 @@ fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult
         let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
         return from_array(&array, max, errors);
     }
+    let is_iterable = object.hasattr("__iter__")? || object.hasattr("__getitem__")?;
+    if !is_iterable || object.is_instance_of::<PyString>() {
+        let found = numbers::given(object)?;
+        return Err(PyTypeError::new_err(format!(
+            "ids are a list or an array of ints, not {found}; one id goes in a list, and decode_batch takes a \
+             list of rows"
+        )));
+    }
     // The length that an object says it has is not trusted.
     from_objects(object.try_iter()?, Vec::new(), max, errors, object.py())
 }
@@ -84,10 +92,17 @@ fn from_objects<'py>(
     py: Python<'py>,
 ) -> PyResult<Vec<TokenId>> {
     let mut turns = Turns::default();
-    for id in objects {
-        match extract_one(&id?, max) {
+    for object in objects {
+        let object = object?;
+        match extract_one(&object, max) {
             Ok(id) if id <= max => memory::push(&mut ids, id)?,
             Ok(id) if errors == Unknown::Raise => return Err(unknown(&id.to_string(), max)),
+            Err(error) if error.is_instance_of::<PyTypeError>(py) && is_row(&object)? => {
+                let found = numbers::given(&object)?;
+                return Err(PyTypeError::new_err(format!(
+                    "an id is an int, not {found}; decode_batch(rows) takes rows of ids"
+                )));
+            }
             Err(error) if errors == Unknown::Raise || error.is_instance_of::<PyTypeError>(py) => {
                 return Err(error);
             }
@@ -96,6 +111,11 @@ fn from_objects<'py>(
         turns.after(py, 1)?;
     }
     Ok(ids)
+}
+
+/// Whether an object in the place of an id holds others.
+fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.hasattr("__len__")? && !object.is_instance_of::<PyString>())
 }
 
 /// The ids of an array, or the first error.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::text::{Errors, Text, text_of_row};
-use super::texts::Texts;
+use super::texts::{Texts, refuse_mapping};
 use super::turns::Turns;
 use crate::encoding::Side;
 use crate::memory;
@@ -84,6 +84,7 @@ impl GivenRows {
         {
             return Ok(Self { texts: Texts::new(texts, errors)?, rows: None, are_words });
         }
+        refuse_mapping(texts, "texts")?;
         let (mut all, mut rows, mut has_pairs) = (Vec::new(), Vec::new(), false);
         let mut turns = Turns::default();
         for (number, item) in texts.try_iter()?.enumerate() {
@@ -142,6 +143,7 @@ impl GivenRows {
     fn words(texts: &Bound<'_, PyAny>, pairs: Option<&Bound<'_, PyAny>>, errors: Errors) -> PyResult<Self> {
         let mut all = Vec::new();
         let mut take = |side: &Bound<'_, PyAny>, name: &str| -> PyResult<Vec<std::ops::Range<usize>>> {
+            refuse_mapping(side, name)?;
             let mut ranges = Vec::new();
             for (number, row) in side.try_iter()?.enumerate() {
                 let row = row?;

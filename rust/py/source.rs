@@ -19,6 +19,7 @@ use super::feeding::feed;
 use super::paths::{is_path, paths_of};
 use super::progress::run;
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
+use super::texts::refuse_mapping;
 use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard, Source};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
@@ -84,6 +85,7 @@ impl<'py> Documents<'py> {
     }
 
     fn of_source(source: &Bound<'py, PyAny>) -> PyResult<Self> {
+        refuse_mapping(source, "source")?;
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
         if is_list || is_path(source)? {
             return Ok(Self::Files { paths: paths_of(source)?, from_list: is_list });
@@ -92,6 +94,7 @@ impl<'py> Documents<'py> {
     }
 
     fn of_texts(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        refuse_mapping(texts, "texts")?;
         if texts.is_instance_of::<PyString>()
             || texts.is_instance_of::<PyBytes>()
             || texts.hasattr("__fspath__")?

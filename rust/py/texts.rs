@@ -2,12 +2,14 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PyMapping, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
+use super::numbers::given;
 use super::spans::Source;
 use super::text::{Errors, Text, byte_string, collect, text_of_row};
 use super::turns::Turns;
+use super::word_counts::PyWordCounts;
 use crate::error::Error;
 use crate::memory;
 use crate::tokenizer::Input;
@@ -22,9 +24,30 @@ pub(super) enum Texts {
     Several(Vec<Self>),
 }
 
+/// Refuses a mapping, such as the rows of a call of `datasets.map`: its keys, which it gives when it
+/// is iterated, are no texts.
+pub(super) fn refuse_mapping(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return Ok(());
+    }
+    let Ok(mapping) = object.cast::<PyMapping>() else { return Ok(()) };
+    let kind = mapping.get_type().name()?;
+    if object.is_instance_of::<PyWordCounts>() {
+        return Err(PyTypeError::new_err(format!("{name} is a {kind}; pass counts as counts=")));
+    }
+    let keys: Vec<String> = mapping.try_iter()?.take(3).map(|key| given(&key?)).collect::<PyResult<_>>()?;
+    let first = keys.first().map_or("\"text\"", String::as_str);
+    let has = if keys.is_empty() { String::new() } else { format!(" with {}", keys.join(", ")) };
+    Err(PyTypeError::new_err(format!(
+        "{name} is a {kind}{has}: it is not read, as its keys are no texts; pass the texts of one key, as in \
+         {name}[{first}]"
+    )))
+}
+
 impl Texts {
     /// Takes the texts of a list, iterator, array, series or Arrow column.
     pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        refuse_mapping(object, "texts")?;
         if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
         }

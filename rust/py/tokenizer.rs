@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 pub(super) use self::decode::text;
 use super::added_token::Part;
@@ -24,6 +24,8 @@ use super::call::Call;
 use super::encoding::{PyEncoding, Spelling};
 use super::error::entry;
 use super::numbers::{Limit, MaxTokens, Seed, Size, Stride, Threads};
+use super::others;
+use super::padding::Padding;
 use super::progress::off;
 use super::report::PyTrainReport;
 use super::rows::GivenRows;
@@ -42,6 +44,7 @@ pub(super) struct PyTokenizer {
     report: Option<Py<PyTrainReport>>,
     /// A `sentitok.Settings`: what a folder says beside tokenizer.json.
     settings: Option<Py<PyAny>>,
+    pub padding: Padding,
     fingerprint: OnceLock<String>,
 }
 
@@ -53,7 +56,8 @@ impl From<Tokenizer> for PyTokenizer {
 
 impl PyTokenizer {
     pub fn new(tokenizer: Arc<Tokenizer>, report: Option<Py<PyTrainReport>>) -> Self {
-        Self { tokenizer, report, settings: None, fingerprint: OnceLock::new() }
+        let padding = Padding::of(&tokenizer);
+        Self { tokenizer, report, settings: None, padding, fingerprint: OnceLock::new() }
     }
 
     fn hash(&self, py: Python<'_>) -> PyResult<&str> {
@@ -87,7 +91,7 @@ impl PyTokenizer {
         })?;
         drop(inputs);
         let texts = keeps_texts.then_some(given.texts);
-        PyEncodingBatch::joined(py, joined, texts, call, &self.tokenizer)
+        PyEncodingBatch::joined(py, joined, texts, call, self)
     }
 
     fn pair(&self, py: Python<'_>, texts: [Text; 2], call: Call) -> PyResult<PyEncoding> {
@@ -111,7 +115,7 @@ impl PyTokenizer {
     /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
     /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
     /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.
-    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0)))]
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -129,8 +133,10 @@ impl PyTokenizer {
         is_split_into_words: bool,
         errors: Errors,
         seed: Seed,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncoding> {
         entry(|| {
+            others::refuse("Tokenizer.encode", others::ENCODE, None, others)?;
             let max_tokens = max_tokens.map(MaxTokens::get);
             let call = Call { max_tokens, seed: seed.get(), ..Call::new(add_special_tokens, specials) };
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
@@ -160,7 +166,7 @@ impl PyTokenizer {
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
     /// that the batch can say where its ids came from. A tuple of two texts is a
     /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
-    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0)))]
+    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
@@ -180,8 +186,10 @@ impl PyTokenizer {
         errors: Errors,
         offsets: bool,
         seed: Seed,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
+            others::refuse("Tokenizer.encode_batch", others::ENCODE, None, others)?;
             let (threads, max_tokens) = (threads.map(Threads::get), max_tokens.map(MaxTokens::get));
             let call =
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
@@ -202,7 +210,7 @@ impl PyTokenizer {
             let batch = off(py, n_bytes, |stop| self.tokenizer.batch_of(&inputs, call.options(stop)))?;
             drop(inputs);
             let texts = offsets.then_some(given.texts);
-            PyEncodingBatch::whole(py, batch, are_sums, texts, call, &self.tokenizer)
+            PyEncodingBatch::whole(py, batch, are_sums, texts, call, self)
         })
     }
 
@@ -211,7 +219,7 @@ impl PyTokenizer {
     /// text is cut: with `"only_second"` the first is whole in each window.
     /// `truncation_side="left"` begins with the window of the end. The batch's
     /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
-    #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0)))]
+    #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -231,8 +239,10 @@ impl PyTokenizer {
         is_split_into_words: bool,
         errors: Errors,
         seed: Seed,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
+            others::refuse("Tokenizer.windows_batch", others::ENCODE, None, others)?;
             let (max_tokens, stride) = (Some(size.get()), Some(stride.get()));
             let threads = threads.map(Threads::get);
             let call =
@@ -312,7 +322,7 @@ impl PyTokenizer {
                 off(py, bytes.len(), |stop| self.tokenizer.windows(bytes, size, stride, call.options(stop)))?;
             let around = if add_special_tokens { self.tokenizer.template().n_special(false) } else { 0 };
             let step = size.saturating_sub(stride + around);
-            PyEncodingBatch::windows(py, batch, step, Texts::Objects(vec![text]), call, &self.tokenizer)
+            PyEncodingBatch::windows(py, batch, step, Texts::Objects(vec![text]), call, self)
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
@@ -14,6 +14,7 @@ use super::numbers::{
     CharacterCoverage, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength,
     MinFrequency, SpecialIds, Threads, VocabSize,
 };
+use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -156,7 +157,7 @@ fn train(
 /// SentencePiece. Options that belong to one method only are refused with the other.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,
+    source = None, *more, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,
     normalizer = None, pre_tokenizer = None, initial_alphabet = None, limit_alphabet = None, max_token_length = None,
     continuing_subword_prefix = None, end_of_word_suffix = None, byte_fallback = false, unit = None,
     unk_token = None, bos_token = Some(train_sentencepiece::BOS.to_owned()), eos_token = Some(train_sentencepiece::EOS.to_owned()),
@@ -164,7 +165,7 @@ fn train(
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, treat_whitespace_as_suffix = None,
     allow_whitespace_only_pieces = None, format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, **others,
 ))]
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
@@ -173,6 +174,7 @@ fn train(
 pub(super) fn train_bpe(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,
+    more: &Bound<'_, PyTuple>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: VocabSize,
@@ -211,8 +213,10 @@ pub(super) fn train_bpe(
     max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
+    others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
+        others::refuse("train_bpe", others::TRAIN, Some(more), others)?;
         let line_ends = method == "sentencepiece";
         let reading = Reading {
             format,

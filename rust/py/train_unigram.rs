@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
@@ -12,6 +13,7 @@ use super::numbers::{
     CharacterCoverage, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, SeedSize, ShrinkingFactor,
     SpecialIds, SubIterations, Threads, VocabSize,
 };
+use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -59,14 +61,14 @@ fn method(name: &str) -> Result<Method> {
 /// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = VocabSize(8_000), special_tokens = Vec::new(),
+    source = None, *more, texts = None, counts = None, vocab_size = VocabSize(8_000), special_tokens = Vec::new(),
     user_defined_symbols = Vec::new(), unk_token = Some("<unk>".to_owned()), bos_token = Some(BOS.to_owned()),
     eos_token = Some(EOS.to_owned()), special_ids = None, normalizer = None,
     pre_tokenizer = None, byte_fallback = false, character_coverage = CharacterCoverage(0.9995), required_chars = "",
     seed_size = SeedSize(1_000_000), shrinking_factor = ShrinkingFactor(0.75), sub_iterations = SubIterations(2), max_piece_length = MaxPieceLength(16),
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
     split_digits = false, treat_whitespace_as_suffix = false, allow_whitespace_only_pieces = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, **others,
 ))]
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
@@ -76,6 +78,7 @@ fn method(name: &str) -> Result<Method> {
 pub(super) fn train_unigram(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,
+    more: &Bound<'_, PyTuple>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: VocabSize,
@@ -109,8 +112,10 @@ pub(super) fn train_unigram(
     max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
+    others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
+        others::refuse("train_unigram", others::TRAIN, Some(more), others)?;
         let method = self::method(method)?;
         let line_ends = method == Method::SentencePiece;
         let reading = Reading {

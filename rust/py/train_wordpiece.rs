@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
@@ -13,6 +14,7 @@ use super::numbers::{
     LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinFrequency,
     Threads, VocabSize,
 };
+use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -37,13 +39,13 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
 /// they are, go around a text.
 #[pyfunction]
 #[pyo3(signature = (
-    source = None, *, texts = None, counts = None, vocab_size = VocabSize(30_522), score = "frequency", lowercase = true,
+    source = None, *more, texts = None, counts = None, vocab_size = VocabSize(30_522), score = "frequency", lowercase = true,
     min_frequency = MinFrequency(0),
     special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).to_vec(),
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
     limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
     max_input_chars_per_word = MaxInputChars(100), format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
-    max_piece_bytes = None, threads = None, progress = None,
+    max_piece_bytes = None, threads = None, progress = None, **others,
 ))]
 #[pyo3(
     text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
@@ -52,6 +54,7 @@ use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
 pub(super) fn train_wordpiece(
     py: Python<'_>,
     source: Option<&Bound<'_, PyAny>>,
+    more: &Bound<'_, PyTuple>,
     texts: Option<&Bound<'_, PyAny>>,
     counts: Option<&Bound<'_, PyAny>>,
     vocab_size: VocabSize,
@@ -74,8 +77,10 @@ pub(super) fn train_wordpiece(
     max_piece_bytes: Option<MaxPieceBytes>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
+    others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
+        others::refuse("train_wordpiece", others::TRAIN, Some(more), others)?;
         let default = || -> Result<Pipeline> {
             let normalizer = Normalizer::Bert(Bert { lowercase, ..Bert::default() });
             Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: PreTokenizer::Bert })

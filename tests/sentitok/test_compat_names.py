@@ -43,6 +43,12 @@ def made_of(kind: type) -> object:
     """An instance, where one can be made of nothing: some names are those of instances alone."""
     if kind is our_tokenizers.Tokenizer:
         return our_tokenizers.Tokenizer(our_tokenizers.models.BPE())
+    if kind in (our_tokenizers.NormalizedString, our_tokenizers.PreTokenizedString):
+        return kind("a")
+    if kind is our_tokenizers.implementations.BaseTokenizer:
+        return kind(our_tokenizers.Tokenizer(our_tokenizers.models.BPE()))
+    if kind is our_tokenizers.AddedToken:
+        return our_tokenizers.AddedToken("a")
     try:
         return kind()
     except (TypeError, ValueError):
@@ -62,6 +68,39 @@ def test_every_name_is_here_or_on_the_page(library: tuple[ModuleType, ModuleType
     assert n_classes > 0
     spelled = page.replace("_", "").lower()
     assert {name for name in missing if name.replace("_", "").lower() not in spelled} == set()
+
+
+MODULES = [(theirs, ours) for theirs, ours, _ in LIBRARIES] + [
+    (getattr(tokenizers, name), getattr(our_tokenizers, name))
+    for name in (
+        "decoders",
+        "implementations",
+        "models",
+        "normalizers",
+        "pre_tokenizers",
+        "processors",
+        "trainers",
+    )
+]
+
+
+# 2026-11-25: of `words`, which tokenizers deprecates as well
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("theirs", "ours"), MODULES, ids=[theirs.__name__ for theirs, _ in MODULES])
+def test_a_name_that_is_not_here_says_what_is_in_its_place(theirs: ModuleType, ours: ModuleType) -> None:
+    owners: list[tuple[object, object]] = [(theirs, ours)]
+    owners += [
+        (kind, made_of(getattr(ours, name)))
+        for name, kind in vars(theirs).items()
+        if isinstance(kind, type) and isinstance(getattr(ours, name, None), type)
+    ]
+    for owner, own in owners:
+        # A module of tokenizers has itself under its own name.
+        for name in public(owner) - ASIDE - {theirs.__name__.split(".")[-1]}:
+            if hasattr(own, name):
+                continue
+            with pytest.raises(AttributeError, match=f"no attribute '{name}': "):
+                getattr(own, name)
 
 
 def test_the_version_is_that_of_the_calls(library: tuple[ModuleType, ModuleType, str]) -> None:

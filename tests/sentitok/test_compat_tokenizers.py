@@ -7,6 +7,7 @@ tokenizers' own suite are in `test_compat_tokenizers_cases.py`.
 import json
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -253,8 +254,37 @@ def test_real_vocabularies(name: str) -> None:
         ]
     else:
         made = [lib.BertWordPieceTokenizer.from_file(str(folder / "vocab.txt")) for lib in (ours, theirs)]
+    # Their tokens "type" and "pattern" are no fields of stages.
+    shown = [lib.Tokenizer.from_str(made[1].to_str()) for lib in (ours, theirs)]
+    assert repr(shown[0]) == repr(shown[1])
+    assert str(shown[0]) == str(shown[1])
     text = (shared_data.folder() / "tokenizer-conformance" / "mixed_input.txt").read_text("utf-8")
     lines = [line for line in text.split("\n")[::25] if "  " not in line]
     for found, expected in zip(made[0].encode_batch(lines), made[1].encode_batch(lines), strict=True):
         same(name, found, expected)
         assert made[0].decode(found.ids) == made[1].decode(expected.ids)
+
+
+def test_folders_and_the_cache_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, _ = both("BERT")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        mine.save(str(tmp_path / "missing" / "x.json"))
+    assert not (tmp_path / "missing").exists()
+    repository = tmp_path / "models--org--name"
+    (repository / "snapshots" / "abc").mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+    mine.save(str(repository / "snapshots" / "abc" / "tokenizer.json"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    for name in ("org/name", str(repository / "snapshots" / "abc")):
+        assert ours.Tokenizer.from_pretrained(name).to_str() == mine.to_str()
+    with pytest.raises(FileNotFoundError, match="neither a folder nor in the cache"):
+        ours.Tokenizer.from_pretrained("org/other")
+    with pytest.raises(FileNotFoundError, match="nothing is fetched; sentitok"):
+        ours.Tokenizer.from_pretrained(str(tmp_path))
+
+
+def test_a_token_is_a_text() -> None:
+    for each in both("BERT"):
+        with pytest.raises(TypeError):
+            each.token_to_id(5)

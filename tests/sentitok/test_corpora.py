@@ -208,6 +208,30 @@ def test_columns_of_hugging_face_data_sets(tmp_path: Path) -> None:
         assert counted(texts=column) == counted(texts=TEXTS)
 
 
+@pytest.mark.parametrize("format", [None, "numpy", "torch", "arrow", "pandas"])
+def test_a_function_that_datasets_maps(format: str | None, folder: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    if format in ("torch", "pandas"):
+        pytest.importorskip(format, reason=f"{format} is not installed")
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    columns = {"text": TEXTS, "label": [number % 3 for number in range(len(TEXTS))]}
+    given = datasets.Dataset.from_dict(columns).with_format(format)
+    expected = [tokenizer.encode(text).ids.tolist() for text in TEXTS]
+
+    def encoded(rows: Any) -> Any:
+        return tokenizer.encode_batch(rows["text"]).to_table(rows)
+
+    made = given.map(encoded, batched=True, batch_size=300)
+    assert made.column_names == ["text", "label", "input_ids", "attention_mask"]
+    plain = made.with_format(None)[:]
+    assert plain["input_ids"] == expected
+    assert (plain["text"], plain["label"]) == (columns["text"], columns["label"])
+    assert made.features["input_ids"] == datasets.List(datasets.Value("int32"))
+    alone = given.map(lambda rows: tokenizer.encode_batch(rows["text"]).to_table(), batched=True)
+    assert alone.column_names == ["input_ids", "attention_mask"]
+    assert alone.with_format(None)[:]["input_ids"] == expected
+
+
 class Rows:
     """As a data set of Hugging Face iterates: rows of named columns, and one column by its name."""
 

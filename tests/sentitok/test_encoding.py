@@ -211,6 +211,24 @@ def test_to_arrow_is_no_copy(tokenizer: Tokenizer) -> None:
     assert column.offsets.buffers()[1].address == batch.row_offsets.ctypes.data
 
 
+def test_a_table_is_a_batch(tokenizer: Tokenizer) -> None:
+    batch = tokenizer.encode_batch([(TEXT, "film"), ("", ""), "film"])
+    table = batch.to_table(type_ids=True)
+    types = {"input_ids": pa.int32(), "token_type_ids": pa.int8(), "attention_mask": pa.int8()}
+    assert table.schema == pa.schema({name: pa.list_(kind) for name, kind in types.items()})
+    assert table["input_ids"].to_pylist() == batch.to_list()
+    assert table["attention_mask"].to_pylist() == [[1] * len(row) for row in batch]
+    assert table["token_type_ids"].to_pylist() == [row.type_ids.tolist() for row in batch]
+    beside = {"n": np.arange(3), "input_ids": ["a", "b", "c"]}
+    for given in (beside, pa.table(beside)):
+        assert batch[1:].to_table(pa.table(given)[1:])["n"].to_pylist() == [1, 2]
+        assert batch.to_table(given).column_names == ["n", "input_ids", "attention_mask"]
+    with pytest.raises(ValueError, match=r"beside has 3 rows in 'n', and this batch 2; .*source_rows"):
+        batch[1:].to_table(beside)
+    with pytest.raises(TypeError, match="beside is a list; it is a table, or a mapping of columns"):
+        batch.to_table([1, 2, 3])
+
+
 def test_arrays_outlive_what_made_them(tokenizer: Tokenizer) -> None:
     ids, views = tokenizer.encode(TEXT * 500).ids, list(tokenizer.encode_batch([TEXT * 500, "film"]))
     garbage: list[Encoding] = [tokenizer.encode("x" * 1000) for _ in range(50)]

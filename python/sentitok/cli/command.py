@@ -105,7 +105,9 @@ class _Plain:
         try:
             number = _whole(value)
         except (ValueError, OverflowError):
-            raise typer.BadParameter(f"{value!r} is not a whole number.", ctx, param) from None
+            raise typer.BadParameter(
+                f"{value!r} is not a whole number, such as 32000 or 32k.", ctx, param
+            ) from None
         if self.lowest is not None and number < self.lowest:
             raise typer.BadParameter(f"{number} is below {self.lowest}.", ctx, param)
         if number > sys.maxsize:

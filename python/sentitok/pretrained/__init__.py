@@ -9,15 +9,17 @@ Source of the files: transformers 5, `tokenization_utils_base.py`.
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._sentitok import AddedToken, Tokenizer
 from ..messages import shown
+from .classes import of_files
 from .places import folder_of
-from .settings import Settings, read, tokens_of, write
+from .settings import Settings, read, settings_of, tokens_of, write
 
-__all__ = ["Settings", "again", "load", "save", "to_transformers"]
+__all__ = ["Settings", "again", "load", "save", "settings_of", "to_transformers"]
 
 
 def load(
@@ -43,7 +45,13 @@ def load(
         ImportError: for `download=True` without huggingface_hub.
     """
     folder = folder_of(name, subfolder, revision, cache_dir, download)
-    tokenizer = Tokenizer.from_file(folder)
+    if (folder / "tokenizer.json").is_file():
+        tokenizer = Tokenizer.from_file(folder)
+    else:
+        tokenizer, roles = of_files(folder)
+        if roles is not None:
+            settings = replace(read(folder, tokenizer.settings), special_tokens=roles)
+            return tokenizer.with_settings(settings)
     there = {token.content: token for token in tokenizer.added_tokens}
     new = [token for token in tokens_of(folder) if not _is_same(there.get(token.content), token)]
     if new:

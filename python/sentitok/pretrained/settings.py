@@ -19,7 +19,7 @@ from .._sentitok import AddedToken, FormatError
 from ..atomic import write as write_file
 from ..messages import shown
 
-__all__ = ["Settings", "read", "tokens_of", "write"]
+__all__ = ["Settings", "config_of", "object_of", "read", "roles_of", "settings_of", "tokens_of", "write"]
 
 _CONFIG = "tokenizer_config.json"
 _MAP = "special_tokens_map.json"
@@ -108,8 +108,8 @@ def read(folder: Path, usual: Settings) -> Settings:
     Raises:
         FormatError: for a file that cannot be read.
     """
-    config = {**_object(folder / _MAP), **_object(folder / _CONFIG)}
-    roles = dict(_roles(config)) or dict(usual.special_tokens)
+    config = config_of(folder)
+    roles = roles_of(config) or dict(usual.special_tokens)
     rest = {name: value for name, value in config.items() if name not in _LEFT_OUT and name not in roles}
     unset = {name for name, value in rest.items() if name.endswith("_token") and value is None}
     rest = {name: value for name, value in rest.items() if name not in unset}
@@ -121,13 +121,22 @@ def read(folder: Path, usual: Settings) -> Settings:
     return Settings(roles, dict(_templates(folder, config)), rest)
 
 
+def settings_of(tokenizer: Any) -> Settings:
+    """Returns the settings of a fast tokenizer of transformers: of an object, not of a folder."""
+    tokens = {name: value for name, value in tokenizer.special_tokens_map.items() if isinstance(value, str)}
+    written = getattr(tokenizer, "chat_template", None)
+    templates = written if isinstance(written, dict) else {"default": written} if written else {}
+    side = getattr(tokenizer, "padding_side", None)
+    return Settings(tokens, templates, {"padding_side": side} if side else {})
+
+
 def tokens_of(folder: Path) -> Iterator[AddedToken]:
     """The tokens that a folder adds to those of tokenizer.json, or gives other rules.
 
     Raises:
         FormatError: for a file that cannot be read.
     """
-    config = {**_object(folder / _MAP), **_object(folder / _CONFIG)}
+    config = config_of(folder)
     decoder = config.get("added_tokens_decoder") or {}
     if not isinstance(decoder, dict):
         raise FormatError(f"{folder / _CONFIG}: added_tokens_decoder is to be an object")
@@ -136,7 +145,7 @@ def tokens_of(folder: Path) -> Iterator[AddedToken]:
         added = _added(folder, token)
         named.add(added.content)
         yield added
-    values = [config[name] for name, _ in _roles(config) if name in config]
+    values = [config[name] for name in roles_of(config) if name in config]
     values += [token for name in _MANY for token in _list(config.get(name))]
     for value in values:
         added = _added(folder, value)
@@ -158,7 +167,7 @@ def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[
     unnamed = [content for content in special if content not in roles.values()]
     others = settings.config.get(_ADDITIONAL, unnamed)
     tokens: dict[str, Any] = {**roles, **({_ADDITIONAL: others} if others else {})}
-    usual = {name: value for name, value in _object(place / _CONFIG).items() if name not in _MANY}
+    usual = {name: value for name, value in object_of(place / _CONFIG).items() if name not in _MANY}
     usual = {name: value for name, value in usual.items() if not name.endswith("_token")}
     rest = {name: value for name, value in settings.config.items() if name != _ADDITIONAL}
     _write(place / _CONFIG, {**usual, **rest, **tokens})
@@ -177,8 +186,21 @@ def _write(path: Path, value: dict[str, Any]) -> None:
     write_file(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
 
 
-def _object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; an empty one if there is no file."""
+def config_of(folder: Path) -> dict[str, Any]:
+    """Returns what the files of settings in a folder say.
+
+    Raises:
+        FormatError: for a file that cannot be read.
+    """
+    return {**object_of(folder / _MAP), **object_of(folder / _CONFIG)}
+
+
+def object_of(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file; an empty one if there is no file.
+
+    Raises:
+        FormatError: for a file that holds none.
+    """
     if not path.is_file():
         return {}
     try:
@@ -199,12 +221,14 @@ def _text(path: Path) -> str:
         raise FormatError(f"{path} is not UTF-8: {error}") from error
 
 
-def _roles(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What special tokens are for, and their texts."""
+def roles_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what special tokens are for, and their texts."""
+    found = {}
     named = config.get("extra_special_tokens")
     for name, value in {**config, **(named if isinstance(named, dict) else {})}.items():
         if name.endswith("_token") and _content(value) is not None:
-            yield name, str(_content(value))
+            found[name] = str(_content(value))
+    return found
 
 
 def _content(value: Any) -> str | None:
@@ -241,7 +265,7 @@ def _added(folder: Path, value: Any) -> AddedToken:
 
 def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The chat templates; files of their own are read last, and so decide."""
-    old = _object(folder / _OLD_TEMPLATE)
+    old = object_of(folder / _OLD_TEMPLATE)
     for value in (config.get("chat_template"), old.get("chat_template")):
         if isinstance(value, str):
             yield "default", value

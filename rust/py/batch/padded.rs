@@ -1,4 +1,4 @@
-//! A batch as others take it: rectangles as arrays and PyTorch's tensors, lists, Arrow.
+//! A batch as others take it: rectangles as arrays and PyTorch's tensors, lists, Arrow's columns.
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyOverflowError, PyValueError};
@@ -11,7 +11,7 @@ use crate::error::shown;
 use crate::py::error::entry;
 use crate::py::numbers::{Length, MultipleOf, PadId};
 use crate::py::turns::{Turns, list};
-use crate::py::{arrays, arrow};
+use crate::py::{arrays, arrow, others};
 use crate::vocab::TokenId;
 
 /// A rectangle: its columns, and on which side of a row padding stands.
@@ -26,23 +26,31 @@ impl PyEncodingBatch {
     /// Makes a rectangle: ids, and a mask that is true where an id is real.
     ///
     /// `length` is the number of columns, by default the longest row's; it is
-    /// rounded up to `multiple_of`. `pad_id` is by default the tokenizer's pad
-    /// token if it has one, else 0: the mask says which ids are real. `dtype` is
-    /// that of the ids: int64, as PyTorch looks them up, or int32 or uint32.
-    #[pyo3(signature = (length = None, pad_id = None, side = "right", multiple_of = None, *, dtype = "int64"))]
+    /// rounded up to `multiple_of`. `pad_id` and `side` are by default those that the
+    /// settings name, as `pad_token` and `padding_side`, or else those of the padding that
+    /// the file asks for; else `pad_id` is that of `[PAD]`, `<pad>` or `<|pad|>`, or 0, and
+    /// `side` is `"right"`. The mask says which ids are real. `dtype` is that of the ids:
+    /// int64, as PyTorch looks them up, or int32 or uint32, by name or as NumPy's.
+    #[pyo3(signature = (length = None, pad_id = None, side = None, multiple_of = None, *, dtype = None, **others))]
+    #[pyo3(
+        text_signature = "($self, length=None, pad_id=None, side=None, multiple_of=None, *, dtype='int64')"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn pad<'py>(
         &self,
         py: Python<'py>,
         length: Option<Length>,
         pad_id: Option<PadId>,
-        side: &str,
+        side: Option<&str>,
         multiple_of: Option<MultipleOf>,
-        dtype: &str,
+        dtype: Option<&Bound<'py, PyAny>>,
+        others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray2<bool>>)> {
         entry(|| {
+            others::refuse("EncodingBatch.pad", others::PAD, None, others)?;
             let shape = self.shape(py, length, side, multiple_of)?;
-            let pad_id = pad_id.map_or(self.pad_id, PadId::get);
-            let ids = self.padded_ids(py, shape, pad_id, dtype)?;
+            let dtype = dtype.map_or_else(|| Ok("int64".to_owned()), type_name)?;
+            let ids = self.padded_ids(py, shape, self.padding.id(pad_id)?, &dtype)?;
             Ok((ids, self.padded(py, shape, self.ids.bind(py), false, |_| true)?))
         })
     }
@@ -50,19 +58,25 @@ impl PyEncodingBatch {
     /// `pad` as a dict of PyTorch's int64 tensors, as models of transformers take them:
     /// `input_ids`, `attention_mask` and, with `type_ids=True`, `token_type_ids`. The
     /// tensors are the arrays' memory.
-    #[pyo3(signature = (length = None, pad_id = None, side = "right", multiple_of = None, *, type_ids = false))]
+    #[pyo3(signature = (length = None, pad_id = None, side = None, multiple_of = None, *, type_ids = false, **others))]
+    #[pyo3(
+        text_signature = "($self, length=None, pad_id=None, side=None, multiple_of=None, *, type_ids=False)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn to_torch<'py>(
         &self,
         py: Python<'py>,
         length: Option<Length>,
         pad_id: Option<PadId>,
-        side: &str,
+        side: Option<&str>,
         multiple_of: Option<MultipleOf>,
         type_ids: bool,
+        others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
+            others::refuse("EncodingBatch.to_torch", others::PAD, None, others)?;
             let shape = self.shape(py, length, side, multiple_of)?;
-            self.tensors(py, shape, pad_id.map_or(self.pad_id, PadId::get), type_ids)
+            self.tensors(py, shape, self.padding.id(pad_id)?, type_ids)
         })
     }
 
@@ -90,6 +104,23 @@ impl PyEncodingBatch {
             pyarrow.getattr("LargeListArray")?.call_method1("from_arrays", (offsets, ids))
         })
     }
+
+    /// The rows as a `pyarrow.Table`, which a function of `datasets.map` returns: columns
+    /// `input_ids`, `attention_mask` and, with `type_ids=True`, `token_type_ids`, of the types that
+    /// transformers gives them there. Nothing is padded: each list has the length of its row.
+    /// `beside` are columns to put before them: a table, or the rows that the function was given.
+    #[pyo3(signature = (beside = None, *, type_ids = false))]
+    fn to_table<'py>(
+        this: &Bound<'py, Self>,
+        beside: Option<&Bound<'py, PyAny>>,
+        type_ids: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| {
+            let py = this.py();
+            arrow::import(py)?;
+            py.import("sentitok.tables")?.getattr("table")?.call1((this, beside, type_ids))
+        })
+    }
 }
 
 impl PyEncodingBatch {
@@ -98,12 +129,13 @@ impl PyEncodingBatch {
         &self,
         py: Python<'_>,
         length: Option<Length>,
-        side: &str,
+        side: Option<&str>,
         multiple_of: Option<MultipleOf>,
     ) -> PyResult<Shape> {
-        let side = match one_of("side", side, &["left", "right"])? {
-            "left" => Side::Left,
-            _ => Side::Right,
+        let side = match side.map(|side| one_of("side", side, &["left", "right"])).transpose()? {
+            Some("left") => Side::Left,
+            Some(_) => Side::Right,
+            None => self.padding.side,
         };
         let (length, multiple_of) = (length.map(Length::get), multiple_of.map(MultipleOf::get));
         Ok(Shape { columns: self.with_rows(py, |rows| rows.columns(length, multiple_of))??, side })
@@ -186,6 +218,16 @@ impl PyEncodingBatch {
         }
         Ok(tensors.into_any())
     }
+}
+
+/// The name of a type of NumPy, which may come as its name.
+fn type_name(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(name) = dtype.extract() {
+        return Ok(name);
+    }
+    let named = dtype.py().import("numpy")?.call_method1("dtype", (dtype,));
+    let name = named.and_then(|dtype| dtype.getattr("name")?.extract());
+    name.or_else(|_: PyErr| Ok(dtype.repr()?.to_string()))
 }
 
 /// A name that an argument may have, or an error that says which.

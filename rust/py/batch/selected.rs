@@ -67,7 +67,7 @@ impl PyEncodingBatch {
             source_rows: Some(sources),
             are_words: self.are_words,
             maker,
-            pad_id: self.pad_id,
+            padding: self.padding.clone(),
             words,
         })
     }

@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::{Known, Maker, Parts, PyEncodingBatch, Spans};
-use crate::encoding::{RowParts, Rows, Span, Surfaces, TextPart};
+use crate::encoding::{RowParts, Rows, Side, Span, Surfaces, TextPart};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
+use crate::py::padding::{PadToken, Padding};
 use crate::py::text::Errors;
 use crate::py::texts::Texts;
 use crate::py::turns::numbers;
@@ -25,12 +26,13 @@ const N_OF_EARLIER: usize = 7;
 
 /// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
 /// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words, parts of texts
-/// that stand there once more), the id of padding, tokens by id, places and texts of surfaces, what offsets leave out.
+/// that stand there once more), padding (its id, or the token that is none; whether it stands on the left), tokens by id,
+/// places and texts of surfaces, what offsets leave out.
 pub(super) type State<'py> = (
     [Bound<'py, PyAny>; 5],
     Option<Vec<Py<PyAny>>>,
     (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, bool, Bound<'py, PyAny>),
-    TokenId,
+    (Option<TokenId>, String, bool),
     HashMap<TokenId, String>,
     (Bound<'py, PyAny>, Vec<String>),
     Option<(bool, Bound<'py, PyAny>)>,
@@ -96,6 +98,7 @@ impl PyEncodingBatch {
             None => None,
         };
         let words = self.words.get(py).map(|words| words.bind(py).clone().into_any());
+        let is_left = self.padding.side == Side::Left;
         Ok((
             arrays,
             texts,
@@ -106,7 +109,10 @@ impl PyEncodingBatch {
                 self.are_words,
                 arrays::read_only(py, earlier)?.into_any(),
             ),
-            self.pad_id,
+            match &self.padding.id {
+                PadToken::Id(id) => (Some(*id), String::new(), is_left),
+                PadToken::Missing(token) => (None, token.clone(), is_left),
+            },
             tokens,
             (arrays::read_only(py, places)?.into_any(), surfaces),
             blanks,
@@ -116,7 +122,7 @@ impl PyEncodingBatch {
     /// A batch of what was pickled.
     pub(super) fn of_state(py: Python<'_>, state: State<'_>) -> PyResult<Self> {
         let unsound = || PyValueError::new_err("a pickled EncodingBatch whose parts do not fit");
-        let (arrays, texts, rows, pad_id, tokens, surfaces, blanks) = state;
+        let (arrays, texts, rows, (pad_id, pad_token, is_left), tokens, surfaces, blanks) = state;
         let (parts, source_rows, words, are_words, earlier) = rows;
         let [ids, row_offsets, spans, type_ids, special_mask] = arrays;
         let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
@@ -209,7 +215,10 @@ impl PyEncodingBatch {
                 type_ids: arrays::read_only(py, type_ids)?.unbind(),
                 special_mask: arrays::read_only(py, special_mask)?.unbind(),
             })),
-            pad_id,
+            padding: Padding {
+                id: pad_id.map_or(PadToken::Missing(pad_token), PadToken::Id),
+                side: if is_left { Side::Left } else { Side::Right },
+            },
             words: known_words,
         })
     }

@@ -258,14 +258,14 @@ impl PyTokenizer {
                     .into());
                 }
             }
-            Ok(self.like(py, tokenizer))
+            self.like(py, tokenizer)
         })
     }
 
     /// A tokenizer like this one that passes over each merge with probability `p`.
     fn with_dropout(&self, py: Python<'_>, p: Option<Dropout>) -> PyResult<Self> {
         let p = p.map(|p| p.get() as f32);
-        entry(|| Ok(self.like(py, py.detach(|| self.tokenizer.with_dropout(p))?)))
+        entry(|| self.like(py, py.detach(|| self.tokenizer.with_dropout(p))?))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -33,14 +33,20 @@ impl PyTokenizer {
     /// Takes a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
     ///
     /// Truncation and padding that it has set are in `call_defaults`: here they are
-    /// arguments of a call. What is not run here is refused with its name.
+    /// arguments of a call. Of transformers' tokenizer `settings` has what its special tokens
+    /// are for, its chat templates and its `padding_side`. What is not run here is refused
+    /// with its name.
     #[staticmethod]
     fn from_hf(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Self> {
         entry(|| {
-            let backend = match tokenizer.getattr_opt("backend_tokenizer")? {
-                Some(backend) => backend,
-                None => tokenizer.clone(),
+            let backend = tokenizer.getattr_opt("backend_tokenizer")?;
+            let settings = match &backend {
+                Some(_) => {
+                    Some(py.import(super::pretrained::ROOM)?.call_method1("settings_of", (tokenizer,))?)
+                }
+                None => None,
             };
+            let backend = backend.unwrap_or_else(|| tokenizer.clone());
             let Some(to_str) = backend.getattr_opt("to_str")? else {
                 let found = tokenizer.get_type().fully_qualified_name()?;
                 return Err(PyTypeError::new_err(format!(
@@ -49,7 +55,11 @@ impl PyTokenizer {
                 )));
             };
             let json: String = to_str.call0()?.extract()?;
-            Ok(Self::new(py.detach(|| loaded::from_bytes(json.as_bytes()))?, None))
+            let made = Self::new(py.detach(|| loaded::from_bytes(json.as_bytes()))?, None);
+            match settings {
+                Some(settings) => made.settled(&settings),
+                None => Ok(made),
+            }
         })
     }
 }

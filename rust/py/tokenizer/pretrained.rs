@@ -9,16 +9,28 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
 use super::super::error::entry;
+use super::super::others;
+use super::super::padding::Padding;
 use super::PyTokenizer;
 use crate::format::roles;
 use crate::tokenizer::Tokenizer;
 
-const ROOM: &str = "sentitok.pretrained";
+pub(super) const ROOM: &str = "sentitok.pretrained";
 
 impl PyTokenizer {
     /// A tokenizer made from this one, with its settings.
-    pub(super) fn like(&self, py: Python<'_>, tokenizer: Tokenizer) -> Self {
-        Self { settings: self.settings.as_ref().map(|settings| settings.clone_ref(py)), ..tokenizer.into() }
+    pub(super) fn like(&self, py: Python<'_>, tokenizer: Tokenizer) -> PyResult<Self> {
+        let made = Self::from(tokenizer);
+        match &self.settings {
+            None => Ok(made),
+            Some(settings) => made.settled(settings.bind(py)),
+        }
+    }
+
+    /// This tokenizer with settings.
+    pub(super) fn settled(self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let padding = Padding::by_settings(&self.tokenizer, settings)?;
+        Ok(Self { settings: Some(settings.clone().unbind()), padding, ..self })
     }
 }
 
@@ -28,7 +40,8 @@ impl PyTokenizer {
     ///
     /// The network is left alone unless `download=True`, which needs huggingface_hub.
     #[staticmethod]
-    #[pyo3(signature = (name, *, subfolder = "", revision = None, cache_dir = None, download = false))]
+    #[pyo3(signature = (name, *, subfolder = "", revision = None, cache_dir = None, download = false, **others))]
+    #[pyo3(text_signature = "(name, *, subfolder='', revision=None, cache_dir=None, download=False)")]
     fn from_pretrained<'py>(
         py: Python<'py>,
         name: &Bound<'py, PyAny>,
@@ -36,8 +49,10 @@ impl PyTokenizer {
         revision: Option<&str>,
         cache_dir: Option<&Bound<'py, PyAny>>,
         download: bool,
+        others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
+            others::refuse("Tokenizer.from_pretrained", others::FROM_PRETRAINED, None, others)?;
             let options = PyDict::new(py);
             options.set_item("subfolder", subfolder)?;
             options.set_item("revision", revision)?;
@@ -88,8 +103,7 @@ impl PyTokenizer {
                 )));
             }
             let report = self.report.as_ref().map(|report| report.clone_ref(py));
-            let made = Self::new(self.tokenizer.clone(), report);
-            Ok(Self { settings: Some(settings.clone().unbind()), ..made })
+            Self::new(self.tokenizer.clone(), report).settled(settings)
         })
     }
 

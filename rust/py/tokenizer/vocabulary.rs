@@ -42,7 +42,7 @@ impl PyTokenizer {
             let keep = ids::of_tokenizer(keep, &self.tokenizer, Unknown::Raise)?;
             let (tokenizer, map) = py.detach(|| self.tokenizer.prune(&keep))?;
             let map = map.into_iter().map(|id| id.map_or(-1, i64::from)).collect();
-            Ok((self.like(py, tokenizer), arrays::read_only(py, map)?))
+            Ok((self.like(py, tokenizer)?, arrays::read_only(py, map)?))
         })
     }
 }

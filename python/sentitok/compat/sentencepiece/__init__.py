@@ -8,6 +8,7 @@ Source of what the calls mean: google/sentencepiece 0.2.3, `python/src/sentencep
 
 from typing import NoReturn
 
+from .. import absent
 from .draws import set_random_generator_seed
 from .normalizer import SentencePieceNormalizer
 from .processor import SentencePieceProcessor
@@ -38,6 +39,8 @@ SetMinLogLevel = set_min_log_level
 SetRandomGeneratorSeed = set_random_generator_seed
 
 _ELSEWHERE = {
+    "sentencepiecemodelpb2": "import it from sentencepiece, for a model as protobuf",
+    "sentencepiecepb2": "a text with its pieces is SentencePieceText.FromString(data)",
     "converttoflatbuffer": "it writes files for another reader; convert them with sentencepiece",
     "setnbesttimeout": "a search takes its time, which grows with text and list; ask for fewer ways",
     "setdatadir": "the rules that have a name are part of the package",
@@ -45,7 +48,4 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    remedy = _ELSEWHERE.get(name.lower().replace("_", ""))
-    if remedy:
-        raise AttributeError(f"{name} is not here: {remedy}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)

@@ -11,6 +11,7 @@ from ...messages import shown
 __all__ = [
     "PROTOS",
     "decoded",
+    "flag",
     "ids_of",
     "is_sequence",
     "message",
@@ -85,6 +86,14 @@ def type_of(out_type: Any, return_type: Any, default: Any, return_bytes: bool | 
     if return_bytes is not None and kind != "offset_mapping":
         raise ValueError("return_bytes is for return_type='offset_mapping'; return_type=bytes gives bytes")
     return kind
+
+
+def flag(name: str, value: Any) -> bool:
+    """Returns an option that is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        of_type = "; the type of what comes is return_type=" if isinstance(value, str | type) else ""
+        raise TypeError(f"{name} is {shown(value)}; it is True or False{of_type}")
+    return bool(value)
 
 
 def ids_of(values: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from ... import numbers
 from .cutting import MAX_N_BEST, Cutter, Flags, Row
-from .inputs import PROTOS, decoded, texts_of, type_of
+from .inputs import PROTOS, decoded, flag, texts_of, type_of
 from .texts import NBestSentencePieceText
 from .threads import ThreadPool, n_threads
 
@@ -74,11 +74,11 @@ class SentencePieceProcessor(Cutter):
         super().__init__()
         self._out_type = type_of(out_type, return_type, int)
         self._options: dict[str, Any] = {
-            "add_bos": add_bos,
-            "add_eos": add_eos,
-            "reverse": reverse,
-            "emit_unk_piece": emit_unk_piece,
-            "enable_sampling": enable_sampling,
+            "add_bos": flag("add_bos", add_bos),
+            "add_eos": flag("add_eos", add_eos),
+            "reverse": flag("reverse", reverse),
+            "emit_unk_piece": flag("emit_unk_piece", emit_unk_piece),
+            "enable_sampling": flag("enable_sampling", enable_sampling),
             "nbest_size": nbest_size,
             "alpha": alpha,
             "num_threads": num_threads,
@@ -148,7 +148,7 @@ class SentencePieceProcessor(Cutter):
         alpha = numbers.real("alpha", self._option("alpha", alpha), "a finite number, such as 0.1")
         threads = n_threads(num_threads, thread_pool, self._options["num_threads"])
         texts = texts_of(input)
-        if self._option("enable_sampling", enable_sampling):
+        if self._flag("enable_sampling", enable_sampling):
             if nbest_size in (0, 1):
                 raise ValueError(
                     f"nbest_size is {nbest_size}, which leaves nothing to draw from: pass -1 for all ways to "
@@ -171,7 +171,10 @@ class SentencePieceProcessor(Cutter):
         return finished if isinstance(input, list) else finished[0]
 
     def _flags(self, *given: bool | None) -> Flags:
-        return Flags(*(self._option(name, value) for name, value in zip(Flags._fields, given, strict=True)))
+        return Flags(*(self._flag(name, value) for name, value in zip(Flags._fields, given, strict=True)))
+
+    def _flag(self, name: str, value: bool | None) -> bool:
+        return flag(name, self._option(name, value))
 
     def _option(self, name: str, value: _T | None) -> _T:
         found: _T = self._options[name] if value is None else value

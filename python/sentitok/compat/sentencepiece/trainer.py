@@ -53,6 +53,7 @@ _READ: dict[str, tuple[type, Any]] = {
     "input_format": (str, "text"),
     "input_sentence_size": (int, 0),
     "shuffle_input_sentence": (bool, True),
+    "random_seed": (int, None),  # of the sample; by default set_random_generator_seed's
     "max_sentence_length": (int, 4192),
     "max_line_bytes": (int, MAX_LINE),  # ours: the longest line that is read
     "hard_vocab_limit": (bool, True),
@@ -76,7 +77,7 @@ _READ: dict[str, tuple[type, Any]] = {
     "vocabulary_output_piece_score": (bool, True),
 }
 #: Change nothing here.
-_IGNORED = {"minloglevel", "random_seed", "accept_language", "self_test_sample_size"}
+_IGNORED = {"minloglevel", "accept_language", "self_test_sample_size"}
 #: What a normalizer says of itself.
 _OF_A_NORMALIZER = {
     "normalization_rule_name", "normalization_rule_tsv", "add_dummy_prefix", "remove_extra_whitespaces",
@@ -181,8 +182,12 @@ class _Options:
             raise RuntimeError(
                 f"input_sentence_size={self['input_sentence_size']}: sample more than 100 lines"
             )
-        wrong = {self["unk_piece"]} & {*self["control_symbols"], *self["user_defined_symbols"]}
-        if wrong:
+        symbols = [*self["control_symbols"], *self["user_defined_symbols"]]
+        if twice := [symbol for symbol in symbols if symbols.count(symbol) > 1]:
+            raise RuntimeError(
+                f"{twice[0]!r} stands twice in control_symbols and user_defined_symbols; give each once"
+            )
+        if self["unk_piece"] in symbols:
             raise RuntimeError(f"{self['unk_piece']!r} is the unknown token; it is no other symbol, too")
         coverage = self.arguments.get("character_coverage", 1.0)
         if not 0.98 <= coverage <= 1.0:
@@ -218,8 +223,7 @@ class _Options:
     def specials(self) -> dict[str, Any]:
         """Our arguments for them."""
         named = self.named()
-        users = list(dict.fromkeys(self["user_defined_symbols"]))
-        control = [piece for piece in dict.fromkeys(self["control_symbols"]) if piece not in users]
+        users, control = self["user_defined_symbols"], self["control_symbols"]
         listed = [named[name][0] for name in ("unk", "bos", "eos", "pad") if name in named]
         own = [piece for piece in listed if piece not in users]
         return {
@@ -325,7 +329,8 @@ def _sample(lines: Iterator[str], options: _Options) -> Iterator[str]:
         return lines
     if not options["shuffle_input_sentence"]:
         return (line for _, line in zip(range(size), lines, strict=False))
-    chance = random.Random(draws.seed())
+    seed = options["random_seed"]
+    chance = random.Random(draws.seed() if seed is None else seed)
     kept: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         if number < size:
@@ -363,6 +368,8 @@ def _read(name: str, value: Any, kind: type) -> Any:
         if found is None:
             raise ValueError(f"{name}={shown(value)} cannot be read as a bool; pass True or False")
         return found
+    if name == "model_type":
+        return str(value).lower()
     if kind is str:
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
     number = value

@@ -8,10 +8,12 @@ Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/registry.py` and 
 
 import os
 from functools import lru_cache
+from typing import NoReturn
 
 from ... import names
 from ..._sentitok import Tokenizer
 from ...names import encoding_name_for_model
+from .. import absent
 from . import load
 from .encoding import Encoding
 
@@ -52,6 +54,18 @@ def encoding_for_model(
 def list_encoding_names() -> list[str]:
     """Returns the names of the encodings."""
     return names.names()
+
+
+_ELSEWHERE = {
+    "core": "Encoding stands at the top, as in tiktoken.Encoding",
+    "model": "encoding_for_model and encoding_name_for_model stand at the top",
+    "registry": "get_encoding and list_encoding_names stand at the top",
+    "educational": "it is for learning how BPE works; take it from tiktoken",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
 
 
 @lru_cache(maxsize=16)

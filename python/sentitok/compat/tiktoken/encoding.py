@@ -19,6 +19,7 @@ from ..._sentitok import DecodeError, Tokenizer
 from ...continuations import Continuations
 from ...messages import shown
 from ...numbers import index, whole
+from .. import absent
 from .load import line
 
 __all__ = ["Encoding"]
@@ -308,6 +309,11 @@ class Encoding:
     @cached_property
     def _continuations(self) -> Continuations:
         return Continuations(self.tokenizer, self._mergeable_ranks)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise absent.error(
+            f"{type(self).__name__!r} object", name, {"encodeonlynativebpe": "it is encode_ordinary"}
+        )
 
     def _n_last(self, text: str) -> int:
         """How many ids the last piece of a text has."""

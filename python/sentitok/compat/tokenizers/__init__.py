@@ -5,6 +5,9 @@ stands in docs/compat-tokenizers.md. The stages are objects that hold the JSON o
 tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
 """
 
+from typing import NoReturn
+
+from .. import absent
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .encoding import Encoding
@@ -57,6 +60,19 @@ __all__ = [
     "processors",
     "trainers",
 ]
+
+_A_TEXT = 'give the text that it stands for, such as "removed", which tokenizers takes as well'
+_ELSEWHERE = {
+    "offsetreferential": _A_TEXT,
+    "offsettype": _A_TEXT,
+    "splitdelimiterbehavior": _A_TEXT,
+    "tools": "a sentitok.Encoding shows itself in a notebook: tokenizer.sentitok.encode(text)",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+
 
 #: The version of tokenizers whose calls these are; that of sentitok is `sentitok.__version__`.
 __version__ = "0.23.3"

@@ -4,8 +4,9 @@ Source of what each is made of: tokenizers 0.23, `tokenizers.implementations`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from .. import absent
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .stages import Regex
@@ -366,3 +367,14 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
         # 2026-11-23: options of several types
         trainer = trainers.UnigramTrainer(**options, **several)  # type: ignore[arg-type]
         self._tokenizer.train_from_iterator(iterator, trainer, length)
+
+
+_FILES = ("base_tokenizer", "bert_wordpiece", "byte_level_bpe", "char_level_bpe", "sentencepiece_bpe")
+_ELSEWHERE = {
+    name.replace("_", ""): "its class stands in implementations"
+    for name in (*_FILES, "sentencepiece_unigram")
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)

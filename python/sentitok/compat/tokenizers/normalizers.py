@@ -20,6 +20,7 @@ __all__ = [
     "NFD",
     "NFKC",
     "NFKD",
+    "NORMALIZERS",
     "BertNormalizer",
     "ByteLevel",
     "Lowercase",
@@ -194,13 +195,14 @@ class Sequence(Steps[Normalizer], Normalizer):
 
 
 _looked_for = pattern
-_FORMS: dict[str, type[Normalizer]] = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+#: The forms of Unicode by name.
+NORMALIZERS: dict[str, type[Normalizer]] = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 
 
 def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
     """Returns a form by its name: `"nfc"`, `"nfd"`, `"nfkc"` or `"nfkd"`."""
-    if normalizer not in _FORMS:
-        raise ValueError(f"{normalizer!r} is not a known unicode normalizer. Available are {[*_FORMS]}")
-    made: Any = _FORMS[normalizer]
+    if normalizer not in NORMALIZERS:
+        raise ValueError(f"{normalizer!r} is not a known unicode normalizer. Available are {[*NORMALIZERS]}")
+    made: Any = NORMALIZERS[normalizer]
     form: Normalizer = made()
     return form

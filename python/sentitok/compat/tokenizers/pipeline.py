@@ -5,6 +5,7 @@ That happens when it is first used, and again when a stage was set or one of its
 Source of what the calls mean: tokenizers 0.23, `Tokenizer`.
 """
 
+import errno
 import json
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Self
 
 from ... import _sentitok, atomic
 from ..._sentitok import FormatError
+from ...pretrained.places import folder_of
 from .added import AddedTokens
 from .decoders import Decoder
 from .fields import changes
@@ -93,16 +95,21 @@ class Pipeline:
 
     @classmethod
     def from_pretrained(cls, identifier: str, revision: str = "main", token: str | None = None) -> Self:
-        """Returns the tokenizer of a folder with a tokenizer.json. Nothing is fetched.
+        """Returns the tokenizer of the tokenizer.json in a folder, or in the cache of huggingface_hub.
+
+        Args:
+            identifier: the folder, or `"org/name"`.
+            revision: a branch, tag or commit.
+            token: kept and not used: nothing is fetched.
 
         Raises:
-            FileNotFoundError: if there is none.
+            FileNotFoundError: if it is not there; says where it was looked for.
         """
-        path = Path(identifier) / "tokenizer.json"
+        path = folder_of(identifier, "", revision, None, False) / "tokenizer.json"
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is not there, and nothing is fetched: give a folder with a tokenizer.json, such as "
-                f"huggingface_hub.snapshot_download({identifier!r}) returns"
+                f"{path} is not there, and nothing is fetched; sentitok.Tokenizer.from_pretrained reads "
+                "folders without it"
             )
         return cls.from_file(str(path))
 
@@ -113,7 +120,10 @@ class Pipeline:
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json."""
-        atomic.write(Path(path), self.to_str(pretty).encode())
+        file = Path(path)
+        if not file.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
+        atomic.write(file, self.to_str(pretty).encode())
 
     def _document(self) -> dict[str, Any]:
         return {

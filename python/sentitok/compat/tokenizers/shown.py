@@ -48,6 +48,9 @@ def _field(key: str, value: Any, short: bool) -> str:
         return _stage({"type": f"{key.title()}Params", **value}, short)
     if key in ("sep", "cls"):
         return _tuple(value, short)
+    if key == "vocab" and isinstance(value, dict):
+        # Tokens may be called as fields of stages are.
+        return _mapped(value, short)
     if key in ("vocab", "merges") and isinstance(value, list):
         return _listed([_tuple(item, short) for item in value[: _MOST + 1]], "[]", short)
     return _value(value, short)
@@ -75,9 +78,13 @@ def _value(value: Any, short: bool) -> str:
     if isinstance(value, dict):
         if "type" in value:
             return _stage(value, short)
-        items = list(value.items())[: _MOST + 1]
-        return _listed([f'"{key}":{_value(item, short)}' for key, item in items], "{}", short)
+        return _mapped(value, short)
     return str(value)
+
+
+def _mapped(items: dict[str, Any], short: bool) -> str:
+    first = list(items.items())[: _MOST + 1]
+    return _listed([f'"{key}":{_value(item, short)}' for key, item in first], "{}", short)
 
 
 def _listed(items: list[str], ends: str, short: bool) -> str:

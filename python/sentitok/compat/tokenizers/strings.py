@@ -6,9 +6,26 @@ Source of what the calls mean: tokenizers 0.23.
 """
 
 from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from .. import absent
 
 __all__ = ["NormalizedString", "PreTokenizedString"]
 
+_RULES = {
+    **{
+        name: f"normalizers.{name.upper()}().normalize_str(text) gives it"
+        for name in ("nfc", "nfd", "nfkc", "nfkd")
+    },
+    "slice": "take normalized[1:3]",
+    "split": "pre_tokenizers.Split(pattern, behavior).pre_tokenize_str(text) gives the pieces",
+}
+_PIECES = "pre_tokenizer.pre_tokenize_str(text) gives the pieces and their places"
+_OF_PIECES = {
+    "getsplits": _PIECES,
+    "tokenize": f"{_PIECES}, and tokenizer.encode(words, is_pretokenized=True) their tokens",
+    "toencoding": "tokenizer.encode(words, is_pretokenized=True) gives it",
+}
 _Char = tuple[str, tuple[int, int]]
 
 
@@ -134,6 +151,9 @@ class NormalizedString:
     def __repr__(self) -> str:
         return f'NormalizedString(original="{self._original}", normalized="{self.normalized}")'
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise absent.error(f"{type(self).__name__!r} object", name, _RULES)
+
 
 class PreTokenizedString:
     """A text that is split into pieces.
@@ -155,3 +175,6 @@ class PreTokenizedString:
         """Calls a function with each piece, which it may change."""
         for piece in self.pieces:
             func(piece)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise absent.error(f"{type(self).__name__!r} object", name, _OF_PIECES)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import numbers
+from ...messages import shown
 from .added import AddedToken
 from .encoding import Encoding
 from .inputs import Row, row_of, rows_of
@@ -159,6 +160,8 @@ class Tokenizer(Pipeline):
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token."""
+        if not isinstance(token, str):
+            raise TypeError(f"token is {shown(token)}; it is a str")
         found = self._added.ids.get(token)
         return self.model.token_to_id(token) if found is None else found
 

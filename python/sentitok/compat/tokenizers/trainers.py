@@ -6,10 +6,11 @@ not used. `sentitok.train_bpe` and its kin have more: a limit of memory, progres
 
 import json
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from ... import numbers
 from ...messages import shown
+from .. import absent
 from .added import AddedToken, token_of
 from .fields import Field, Holder, Json, text, whole
 from .shown import written
@@ -139,6 +140,11 @@ class BpeTrainer(Merging):
             max_token_length=max_token_length,
         )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise absent.error(
+            f"{type(self).__name__!r} object", name, {"getwordcount": "sentitok.count counts words"}
+        )
+
 
 class WordPieceTrainer(Merging):
     """Trains a `WordPiece`, by merging frequent pairs as tokenizers does.
@@ -261,3 +267,10 @@ class UnigramTrainer(Trainer):
             max_piece_length=max_piece_length,
             seed_size=seed_size,
         )
+
+
+_ELSEWHERE = {"paritybpetrainer": "train with tokenizers; the file that it saves loads here"}
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)

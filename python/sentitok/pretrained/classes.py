@@ -1,0 +1,314 @@
+"""`of_files`: the tokenizer of a folder without tokenizer.json, as transformers' class makes it.
+
+Such a folder holds a vocabulary, and the class that its settings name adds the rest: how text is cut,
+and the special tokens around it. The classes of `_CLASSES` are built here, as parts of a tokenizer.json.
+Any other is refused by its name, as its ids would be others than transformers'. Not for folders with a
+tokenizer.json, which says all of this itself.
+
+Source of what classes do: transformers 5.24, `models/*/tokenization_*.py`.
+"""
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._sentitok import FormatError, Tokenizer
+from ..messages import shown
+from .settings import config_of, object_of, roles_of, tokens_of
+
+__all__ = ["of_files"]
+
+_Document = dict[str, Any]
+_Config = Mapping[str, Any]
+_Roles = Callable[[str], tuple[str, int]]
+_QWEN2 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class of transformers.
+
+    Attributes:
+        model: the type of its model.
+        roles: what its special tokens are for, where the settings do not say.
+        stages: writes its stages into the parts of a tokenizer.json, by the settings.
+        around: returns its post-processor, of a function from a role to a token and its id, and the settings.
+    """
+
+    model: str
+    roles: Mapping[str, str]
+    stages: Callable[[_Document, _Config], None]
+    around: Callable[[_Roles, _Config], _Document]
+
+
+def _byte_level(document: _Document, config: _Config) -> None:
+    document["pre_tokenizer"] = _byte_level_stage(bool(config.get("add_prefix_space")), True)
+
+
+def _byte_level_stage(add_prefix_space: bool, use_regex: bool) -> _Document:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": True,
+        "use_regex": use_regex,
+    }
+
+
+def _qwen2(document: _Document, config: _Config) -> None:
+    split = {"type": "Split", "pattern": {"Regex": _QWEN2}, "behavior": "Isolated", "invert": False}
+    spelled = _byte_level_stage(bool(config.get("add_prefix_space")), False)
+    document["normalizer"] = {"type": "NFC"}
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, spelled]}
+
+
+def _bert(document: _Document, config: _Config) -> None:
+    document["normalizer"] = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": bool(config.get("tokenize_chinese_chars", True)),
+        "strip_accents": config.get("strip_accents"),
+        "lowercase": bool(config.get("do_lower_case", True)),
+    }
+
+
+def _llama(document: _Document, config: _Config) -> None:
+    prefixes = config.get("add_prefix_space")
+    prefixes = True if prefixes is None else bool(prefixes)
+    scheme = ("always" if config.get("legacy") else "first") if prefixes else "never"
+    document["normalizer"] = None
+    document["pre_tokenizer"] = {
+        "type": "Metaspace",
+        "replacement": "\u2581",
+        "prepend_scheme": scheme,
+        "split": False,
+    }
+    decoders: list[_Document] = [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    if prefixes:
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    document["decoder"] = {"type": "Sequence", "decoders": decoders}
+    model = document["model"]
+    model |= {"unk_token": None, "fuse_unk": True, "byte_fallback": True, "merges": _merges(model["vocab"])}
+
+
+def _merges(vocab: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Each way to make a token of two, by the token's id and then by the length of the first."""
+    cuts = ((token, cut) for token in sorted(vocab, key=vocab.__getitem__) for cut in range(1, len(token)))
+    pairs = ((token[:cut], token[cut:]) for token, cut in cuts)
+    return [(left, right) for left, right in pairs if left in vocab and right in vocab]
+
+
+def _t5(document: _Document, _: _Config) -> None:
+    marks = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, marks]}
+    document["decoder"] = marks
+
+
+def _around_bert(roles: _Roles, _: _Config) -> _Document:
+    cls, sep = roles("cls_token"), roles("sep_token")
+    single = [(cls, 0), ("A", 0), (sep, 0)]
+    return _template(single, [*single, ("B", 1), (sep, 1)])
+
+
+def _around_roberta(roles: _Roles, config: _Config) -> _Document:
+    return {
+        "type": "RobertaProcessing",
+        "sep": roles("sep_token"),
+        "cls": roles("cls_token"),
+        "trim_offsets": bool(config.get("trim_offsets", True)),
+        "add_prefix_space": bool(config.get("add_prefix_space")),
+    }
+
+
+def _around_t5(roles: _Roles, _: _Config) -> _Document:
+    end = roles("eos_token")
+    return _template([("A", 0), (end, 0)], [("A", 0), (end, 0), ("B", 0), (end, 0)])
+
+
+def _by_flags(roles: _Roles, config: _Config) -> _Document:
+    before = [roles("bos_token")] if config.get("add_bos_token") else []
+    behind = [roles("eos_token")] if config.get("add_eos_token") else []
+
+    def one(text: str, type_id: int) -> list[tuple[str | tuple[str, int], int]]:
+        return [(part, type_id) for part in (*before, text, *behind)]
+
+    return _template(one("A", 0), [*one("A", 0), *one("B", 1)])
+
+
+def _template(
+    single: Sequence[tuple[str | tuple[str, int], int]], pair: Sequence[tuple[str | tuple[str, int], int]]
+) -> _Document:
+    """A post-processor of texts, `"A"` and `"B"`, and special tokens, each with its type."""
+
+    def part(what: str | tuple[str, int], type_id: int) -> _Document:
+        if isinstance(what, str):
+            return {"Sequence": {"id": what, "type_id": type_id}}
+        return {"SpecialToken": {"id": what[0], "type_id": type_id}}
+
+    specials = {what[0]: what[1] for what, _ in pair if not isinstance(what, str)}
+    return {
+        "type": "TemplateProcessing",
+        "single": [part(*each) for each in single],
+        "pair": [part(*each) for each in pair],
+        "special_tokens": {
+            token: {"id": token, "ids": [id], "tokens": [token]} for token, id in specials.items()
+        },
+    }
+
+
+_END = "<|endoftext|>"
+_BERT = _Class(
+    "WordPiece",
+    {
+        "unk_token": "[UNK]",
+        "sep_token": "[SEP]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "mask_token": "[MASK]",
+    },
+    _bert,
+    _around_bert,
+)
+_ROBERTA = _Class(
+    "BPE",
+    {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+        "cls_token": "<s>",
+        "mask_token": "<mask>",
+    },
+    _byte_level,
+    _around_roberta,
+)
+_T5 = _Class(
+    "Unigram",
+    {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"},
+    _t5,
+    _around_t5,
+)
+_CLASSES = {
+    "BertTokenizer": _BERT,
+    "DistilBertTokenizer": _BERT,
+    "ElectraTokenizer": _BERT,
+    "RobertaTokenizer": _ROBERTA,
+    "BartTokenizer": _ROBERTA,
+    "GPT2Tokenizer": _Class(
+        "BPE", {"bos_token": _END, "eos_token": _END, "unk_token": _END}, _byte_level, _by_flags
+    ),
+    "Qwen2Tokenizer": _Class(
+        "BPE", {"eos_token": _END, "unk_token": _END, "pad_token": _END}, _qwen2, _by_flags
+    ),
+    "LlamaTokenizer": _Class(
+        "BPE", {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, _llama, _by_flags
+    ),
+    "T5Tokenizer": _T5,
+}
+#: The classes of models whose settings name none.
+_OF_MODELS = {
+    "bert": "BertTokenizer",
+    "distilbert": "DistilBertTokenizer",
+    "electra": "ElectraTokenizer",
+    "roberta": "RobertaTokenizer",
+    "bart": "BartTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
+    "llama": "LlamaTokenizer",
+    "t5": "T5Tokenizer",
+    "mt5": "T5Tokenizer",
+}
+
+
+def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
+    """Returns the tokenizer of a folder without tokenizer.json, and what its special tokens are for.
+
+    Where nothing names a class it is that of the files alone, and its special tokens are for what
+    they usually are.
+
+    Raises:
+        FormatError: for a class that is not known here, and a special token of its that is no token.
+    """
+    config = config_of(folder)
+    name = _class_of(folder, config)
+    if name is None:
+        return Tokenizer.from_file(folder), None
+    made = _CLASSES.get(name)
+    if made is None:
+        raise FormatError(
+            f"{folder} has no tokenizer.json, and what transformers makes of its files by the class "
+            f"{shown(name)} is not known here; let transformers write that file, as in "
+            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder), or take the files as they are by "
+            "Tokenizer.from_file(folder)"
+        )
+    roles = {role: token for role, token in made.roles.items() if role not in config} | roles_of(config)
+    named = [*dict.fromkeys(roles.values())]
+    if made is _T5:
+        named = [f"<extra_id_{i}>" for i in reversed(range(config.get("extra_ids", 100)))] + named
+    vocabulary, is_model = _vocabulary(folder)
+    tokenizer = vocabulary.with_specials(named).with_specials([*tokens_of(folder)])
+
+    def of_role(role: str) -> tuple[str, int]:
+        token = roles.get(role)
+        id = None if token is None else tokenizer.token_to_id(token)
+        if token is None or id is None:
+            raise FormatError(
+                f"{folder}: the class {name} puts {role} around texts, and the settings name none"
+            )
+        return token, id
+
+    document = _document(tokenizer)
+    if document["model"]["type"] != made.model:
+        raise FormatError(
+            f"{folder}: the class {name} makes a tokenizer of {made.model}, and the files are of "
+            f"{document['model']['type']}; Tokenizer.from_file(folder) takes them as they are"
+        )
+    made.stages(document, config)
+    document["post_processor"] = made.around(of_role, config)
+    if not is_model:
+        # A vocabulary does not say which of its tokens are special: the settings and the class do.
+        kept = {*named, *(token.content for token in tokens_of(folder))}
+        document["added_tokens"] = [token for token in document["added_tokens"] if token["content"] in kept]
+    return Tokenizer.from_bytes(json.dumps(document).encode()), roles
+
+
+def _class_of(folder: Path, config: _Config) -> str | None:
+    """The name of the class, less the `Fast` of older ones; None where nothing names one."""
+    model = object_of(folder / "config.json")
+    kind = model.get("model_type")
+    name = config.get("tokenizer_class") or model.get("tokenizer_class")
+    if name is None and kind is not None:
+        name = _OF_MODELS.get(str(kind), f"of {kind}")
+    if name is None and "do_lower_case" in config and (folder / "vocab.txt").is_file():
+        name = "BertTokenizer"
+    return None if name is None else str(name).removesuffix("Fast")
+
+
+def _vocabulary(folder: Path) -> tuple[Tokenizer, bool]:
+    """The tokenizer of the files alone, and whether they are a model that says what is special in it."""
+    if (folder / "vocab.txt").is_file():
+        return Tokenizer.from_bert_vocab(folder / "vocab.txt"), False
+    is_gpt2 = any((folder / name).is_file() for name in ("vocab.json", "encoder.json"))
+    return Tokenizer.from_file(folder), not is_gpt2
+
+
+def _document(tokenizer: Tokenizer) -> _Document:
+    """The parts of its tokenizer.json; what that has no place for is written by the class, not kept."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "tokenizer.json"
+        tokenizer.save(path)
+        document: _Document = json.loads(path.read_text("utf-8"))
+    return document

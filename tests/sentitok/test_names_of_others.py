@@ -1,0 +1,143 @@
+"""Names that users of other libraries type: each error says what to write here.
+
+Not for the modules of `sentitok.compat`, which have those names: `test_compat_names.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sentitok
+from commands import run
+from sentitok import Tokenizer
+from sentitok.datasets import TokenDataset
+
+TEXTS = ["low lower lowest", "newer"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return sentitok.train_bpe(texts=TEXTS, vocab_size=270)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: t.encode("a", max_length=8), r"encode\(\) has no max_length=: .*max_tokens="),
+        (lambda t: t.encode_batch(TEXTS, padding=True), r"has no padding=: .*\.to_torch\(\)"),
+        (lambda t: t.encode_batch(TEXTS, return_tensors="pt"), r"has no return_tensors=: .*to_torch"),
+        (lambda t: t.windows_batch(TEXTS, 8, return_offsets_mapping=True), "has no return_offsets_mapping="),
+        (lambda t: t.encode_batch(TEXTS, foo=1), r"got an unexpected keyword argument 'foo'"),
+        (lambda t: t.encode_batch(TEXTS).pad(pad_to_multiple_of=8), "has no pad_to_multiple_of=: it is mul"),
+        (lambda t: t.encode_batch(TEXTS).to_torch(device="cpu"), r"has no device=: .*tensor\.to\(device\)"),
+        (lambda t: t.encode_batch(TEXTS).to_torch(other=1), r"to_torch\(\) got an unexpected keyword"),
+        (lambda _: Tokenizer.from_pretrained("a/b", use_fast=True), "has no use_fast=: leave it out"),
+        (lambda _: Tokenizer.from_pretrained("a/b", local_files_only=True), "nothing is fetched unless"),
+        (lambda _: sentitok.train_bpe(texts=TEXTS, model_type="bpe"), "train_bpe.* has no model_type=: "),
+        (lambda _: sentitok.train_unigram(texts=TEXTS, control_symbols=["<a>"]), "are special_tokens="),
+        (lambda _: sentitok.train_wordpiece(texts=TEXTS, trainer=None), "train_wordpiece.* has no trainer="),
+        (lambda _: sentitok.train_bpe("T", 8000), r"8000 one, as in vocab_size=8000"),
+        (lambda t: t.decode(5), "ids are a list or an array of ints, not 5; one id goes in a list"),
+        (lambda t: t.decode_batch([72]), "not 72; .*decode_batch takes a list of rows"),
+        (lambda t: t.decode([[1, 2]]), r"an id is an int, not \[1, 2\]; decode_batch\(rows\)"),
+        (lambda t: t.decode(t.encode_batch(TEXTS)), r"decode_batch\(rows\) takes rows of ids"),
+        (lambda _: TokenDataset(["a", "b"]), r"TokenDataset\(\*directories\)"),
+    ],
+)  # fmt: skip
+def test_arguments(call: Callable[[Tokenizer], object], message: str, tokenizer: Tokenizer) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(tokenizer)
+
+
+def test_attributes_of_encodings(tokenizer: Tokenizer) -> None:
+    batch = tokenizer.encode_batch(TEXTS)
+    for made in (batch, batch[0], tokenizer.encode("low")):
+        with pytest.raises(AttributeError, match=r"no attribute 'attention_mask': .*pad"):
+            _ = made.attention_mask  # type: ignore[attr-defined]  # 2026-11-25: not there
+        with pytest.raises(AttributeError, match="no attribute 'input_ids': it is ids"):
+            _ = made.input_ids  # type: ignore[attr-defined]  # 2026-11-25: not there
+        assert not hasattr(made, "something")
+
+
+class Rows(Mapping[str, list[str]]):
+    """What datasets hands to a function: a mapping that is no dict."""
+
+    def __getitem__(self, key: str) -> list[str]:
+        return TEXTS
+
+    def __iter__(self) -> Any:
+        return iter(["text", "label"])
+
+    def __len__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize("given", [{"text": TEXTS, "label": [1]}, Rows()], ids=["dict", "mapping"])
+def test_a_mapping_is_no_list_of_texts(given: Any, tokenizer: Tokenizer) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: tokenizer.encode_batch(given),
+        lambda: tokenizer.encode_batch(given, is_split_into_words=True),
+        lambda: tokenizer.encode_batch(TEXTS, given),
+        lambda: tokenizer.count_batch(given),
+        lambda: sentitok.train_bpe(given, vocab_size=300),
+        lambda: sentitok.train_unigram(texts=given, vocab_size=300),
+        lambda: sentitok.count(given),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"with 'text', 'label': .*\['text'\]"):
+            call()
+    with pytest.raises(TypeError, match=r"is a dict: .*\[\"text\"\]"):
+        tokenizer.encode_batch({})
+
+
+def test_counts_are_no_texts() -> None:
+    counts = sentitok.count(texts=TEXTS)
+    with pytest.raises(TypeError, match="is a WordCounts; pass counts as counts="):
+        sentitok.train_bpe(counts, vocab_size=300)
+
+
+def test_splits_of_a_data_set() -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    splits = datasets.DatasetDict(train=datasets.Dataset.from_dict({"text": TEXTS}))
+    with pytest.raises(TypeError, match=r"is a DatasetDict with 'train': .*source\['train'\]"):
+        sentitok.train_bpe(splits, vocab_size=300)
+
+
+@pytest.mark.parametrize("name", ["nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf", "identity"])
+def test_rules_of_sentencepiece(name: str) -> None:
+    usual = {"identity": "sentencepiece-collapse"}.get(name, f"sentencepiece-{name.replace('_', '-')}")
+    with pytest.raises(ValueError, match=f"no such name .*SentencePiece's rules of that name are {usual}"):
+        sentitok.train_bpe(texts=TEXTS, normalizer=name)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
+def test_types_of_numpy(dtype: Any, tokenizer: Tokenizer) -> None:
+    batch = tokenizer.encode_batch(TEXTS)
+    for given in (dtype, np.dtype(dtype), np.dtype(dtype).name):
+        ids, _ = batch.pad(dtype=given)
+        assert ids.dtype == dtype
+        assert np.array_equal(ids, batch.pad()[0])
+    for wrong in (np.float32, "float32", object()):
+        with pytest.raises(ValueError, match="it is 'int64', 'int32' or 'uint32'"):
+            batch.pad(dtype=wrong)  # type: ignore[call-overload]  # 2026-11-25: refused
+
+
+def test_names_of_encodings() -> None:
+    with pytest.raises(ValueError, match=r"gpt-4o is a model of o200k_base: encoding_for_model\('gpt-4o'\)"):
+        sentitok.get_encoding("gpt-4o")
+    with pytest.raises(ValueError, match=r"did you mean cl100k_base\?"):
+        sentitok.get_encoding("cl100k")
+    with pytest.raises(ValueError, match="A path is the second argument"):
+        sentitok.get_encoding("folder/cl100k_base.tiktoken")
+
+
+def test_sizes_and_tokens_of_commands(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("low lower lowest\n" * 20, "utf-8")
+    code, _, said = run("train-bpe corpus.txt --vocab 32kk -o x.json", cwd=tmp_path)
+    assert (code, "such as 32000 or 32k" in " ".join(said.split())) == (2, True)
+    code, _, said = run("train-unigram corpus.txt --vocab 32 --special <s> -o x.json", cwd=tmp_path)
+    assert code == 2
+    assert "are there by themselves" in " ".join(said.split())

@@ -1,0 +1,142 @@
+"""Folders without tokenizer.json: what `from_pretrained` makes of them is what transformers' class makes.
+
+Each class on a small vocabulary and with its settings. Not for folders with a tokenizer.json:
+`test_pretrained.py`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import CORPUS
+from sentitok import FormatError, Tokenizer, train_bpe, train_unigram, train_wordpiece
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+# 2026-11-25: those of its own imports.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TEXT = CORPUS / "sherlock-holmes.txt"
+TEXTS = [
+    "A gripping film, isn't it? IT'LL do.",
+    "  naïve — 10/10\n\n日本語 😀",
+    "",
+    "<s>no</s> [CLS] a <mask>b <pad> <|endoftext|>x <extra_id_0>.",
+    "the  fox\tand   Ünal ▁x",
+    " lead and trail ",
+]
+MASK = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "special": True}
+NAMED = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"]
+
+
+@pytest.fixture(scope="module")
+def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders with a vocabulary and nothing beside it."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("gpt2", "bert", "spm-bpe", "spm-unigram")}
+    train_bpe(TEXT, vocab_size=600, special_tokens=NAMED).save(folders["gpt2"], "gpt2")
+    train_wordpiece(TEXT, vocab_size=600).save(folders["bert"] / "vocab.txt", "vocab.txt")
+    train_bpe(TEXT, vocab_size=600, method="sentencepiece", byte_fallback=True).save(
+        folders["spm-bpe"] / "tokenizer.model"
+    )
+    train_unigram(
+        TEXT,
+        vocab_size=400,
+        method="sentencepiece",
+        normalizer="sentencepiece-nmt-nfkc",
+        special_tokens=["<pad>"],
+        bos_token=None,
+        special_ids={"<pad>": 0, "</s>": 1, "<unk>": 2},
+    ).save(folders["spm-unigram"] / "spiece.model")
+    return folders
+
+
+@pytest.mark.parametrize(
+    ("files", "config"),
+    [
+        ("bert", {"tokenizer_class": "BertTokenizer"}),
+        ("bert", {"tokenizer_class": "BertTokenizerFast", "do_lower_case": False}),
+        ("bert", {"tokenizer_class": "DistilBertTokenizer", "strip_accents": False}),
+        ("bert", {"tokenizer_class": "BertTokenizer", "tokenize_chinese_chars": False, "mask_token": "<m>"}),
+        ("bert", {"tokenizer_class": "BertTokenizer", "cls_token": "[SEP]", "sep_token": "[MASK]"}),
+        ("gpt2", {"tokenizer_class": "GPT2Tokenizer"}),
+        ("gpt2", {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "pad_token": "<pad>"}),
+        ("gpt2", {"tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, "add_eos_token": True}),
+        ("gpt2", {"tokenizer_class": "RobertaTokenizer"}),
+        ("gpt2", {"tokenizer_class": "RobertaTokenizerFast", "add_prefix_space": True}),
+        ("gpt2", {"tokenizer_class": "BartTokenizer", "mask_token": MASK}),
+        ("gpt2", {"tokenizer_class": "Qwen2Tokenizer"}),
+        (
+            "gpt2",
+            {
+                "tokenizer_class": "Qwen2Tokenizer",
+                "added_tokens_decoder": {"606": {"content": "<|im_end|>", "special": True}},
+                "additional_special_tokens": ["<|im_end|>"],
+            },
+        ),
+        ("spm-bpe", {"tokenizer_class": "LlamaTokenizer"}),
+        ("spm-bpe", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False}),
+        ("spm-bpe", {"tokenizer_class": "LlamaTokenizer", "add_eos_token": True, "legacy": True}),
+        ("spm-bpe", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_prefix_space": False}),
+        ("spm-unigram", {"tokenizer_class": "T5Tokenizer"}),
+        ("spm-unigram", {"tokenizer_class": "T5TokenizerFast", "extra_ids": 0}),
+    ],
+    ids=lambda value: "-".join(map(str, value.values()))[:60] if isinstance(value, dict) else value,
+)
+def test_ids_are_those_of_the_class(
+    files: str, config: dict[str, Any], vocabularies: dict[str, Path], tmp_path: Path
+) -> None:
+    for file in vocabularies[files].iterdir():
+        if file.name != "tokenizer_config.json":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = Tokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        ids = theirs(text)["input_ids"]
+        assert ours.encode(text, specials="all").ids.tolist() == ids, text
+        pair = theirs(text, "b <s>c", return_token_type_ids=True)
+        made = ours.encode(text, "b <s>c", specials="all")
+        assert (made.ids.tolist(), made.type_ids.tolist()) == (pair["input_ids"], pair["token_type_ids"])
+        for skip in (False, True):
+            decoded = theirs.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
+            assert ours.decode(ids, skip_special_tokens=skip) == decoded
+    roles = {name: token for name, token in theirs.special_tokens_map.items() if isinstance(token, str)}
+    assert dict(ours.settings.special_tokens) == roles
+    assert {token.content: token.id for token in ours.added_tokens} == theirs.get_added_vocab()
+
+
+def test_the_class_of_a_model(vocabularies: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_bytes((vocabularies["bert"] / "vocab.txt").read_bytes())
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}', "utf-8")
+    assert Tokenizer.from_pretrained(tmp_path).encode("THE").tokens == ["[CLS]", "the", "[SEP]"]
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(FormatError, match="does not say whether text is lowered"):
+        Tokenizer.from_pretrained(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}', "utf-8")
+    assert Tokenizer.from_pretrained(tmp_path).encode("THE").tokens != ["[CLS]", "the", "[SEP]"]
+
+
+@pytest.mark.parametrize(
+    ("files", "config", "message"),
+    [
+        ("spm-unigram", {"tokenizer_class": "XLMRobertaTokenizer"}, "XLMRobertaTokenizer.*save_pretrained"),
+        ("gpt2", {"tokenizer_class": "PreTrainedTokenizerFast"}, "PreTrainedTokenizer.*Tokenizer.from_file"),
+        (
+            "spm-unigram",
+            {"tokenizer_class": "LlamaTokenizer"},
+            "a tokenizer of BPE, and the files are of Uni",
+        ),
+        ("bert", {"tokenizer_class": "BertTokenizer", "cls_token": None}, "puts cls_token around texts"),
+    ],
+)
+def test_what_is_not_known_is_refused(
+    files: str, config: dict[str, Any], message: str, vocabularies: dict[str, Path], tmp_path: Path
+) -> None:
+    for file in vocabularies[files].iterdir():
+        if file.name != "tokenizer_config.json":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    with pytest.raises(FormatError, match=message):
+        Tokenizer.from_pretrained(tmp_path)
