@@ -11,55 +11,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sentimodels.config import CorpusConfig, LanguageConfig
-from sentimodels.data.sst import guard
+from sentimodels.config import CorpusConfig
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.lm.arrays import ArrayFile, mapped
 from sentimodels.lm.batches import RowOrder
 from sentimodels.lm.budget import course
-from sentimodels.lm.corpus import Corpus, open_corpus, prepare
 from sentimodels.lm.documents import Documents
 from sentimodels.lm.next_token import rows_of
 from sentimodels.lm.parts import Part, PartWriter
 from sentimodels.lm.sampler import Order
 from sentimodels.lm.split import held_out
 from sentimodels.runs.language import resolve_language
-from sentitok import Tokenizer, encode_files, train_bpe
+from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset
-from shared_data import text as shared_text
-
-WORDS = [
-    *("the", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "over", "a", "mat", "tree", "house"),
-    *("quickly", "slowly"),
-]
-
-
-def texts_of(n: int, seed: int = 0) -> list[str]:
-    drawn = np.random.default_rng(seed)
-    return [" ".join(drawn.choice(WORDS, drawn.integers(1, 40))) for _ in range(n)]
-
-
-def write(path: Path, texts: list[str]) -> Path:
-    path.write_text("".join(f"{text}\n" for text in texts), "utf-8")
-    return path
-
-
-def config_of(*corpus: Path, **sections: Any) -> LanguageConfig:
-    data = {"corpus": [str(path) for path in corpus], "context": 16, "vocab_size": 300, "valid_share": 0.2}
-    return resolve_language({"preset": "nano", "data": data}, sections)
-
-
-def corpus_of(folder: Path, *corpus: Path, **sections: Any) -> tuple[Corpus, Tokenizer]:
-    tokenizer = prepare(config_of(*corpus, **sections), folder)
-    return open_corpus(folder), tokenizer
-
-
-def documents_of(part: Part, tokenizer: Tokenizer) -> list[str]:
-    """The documents of a part, from its stream."""
-    ids = part.read(0, part.total + 1)
-    assert ids[0] == ids[-1] == part.end
-    ends = np.flatnonzero(ids == part.end)
-    return [tokenizer.decode(ids[a + 1 : b]) for a, b in pairwise(ends.tolist())]
+from token_corpora import corpus_of, documents_of, texts_of, write
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [3], [1, 0, 40_000]], ids=str)
@@ -341,91 +306,6 @@ def test_the_smallest_budget_ends_the_run() -> None:
     assert steps(epochs=2, accumulate=5) == 2 * 2  # of 12 batches, 10 make whole steps
     assert steps(tokens=4 * 16 * 15, accumulate=3) == 5
     assert steps(epochs=2, batch_size=100) == 2  # fewer rows than a batch
-
-
-def trees(part: str) -> list[str]:
-    return shared_text("sst-trees", f"{part}.txt.xz").splitlines()
-
-
-def words_of(tree: str) -> str:
-    from sentimodels.lm.held_out import _LEAF
-
-    return " ".join(_LEAF.findall(tree))
-
-
-@pytest.mark.parametrize("part", ["dev", "test"])
-@pytest.mark.parametrize("form", ["file", "sentences", "columns", "json", "changed", "joined", "encoded"])
-def test_held_out_sentences_are_refused_by_name(part: str, form: str, tmp_path: Path) -> None:
-    sentences = [words_of(tree) for tree in trees(part)]
-    format = None
-    sections: dict[str, Any] = {}
-    path = tmp_path / "a.txt"
-    if form == "file":
-        path.write_bytes(gzip.compress(shared_text("sst-trees", f"{part}.txt.xz").encode()))
-    elif form == "sentences":
-        write(path, sentences)
-    elif form == "columns":
-        write(path, [f"{number}\t{text}\t2" for number, text in enumerate(sentences)])
-    elif form == "json":
-        path, format = tmp_path / "a.jsonl", "jsonl:s"
-        write(path, [json.dumps({"s": text.upper()}) for text in sentences])
-    elif form == "changed":
-        write(path, [tree.replace("(2 ", "(1 ") for tree in trees(part)])
-    elif form == "joined":
-        write(path, [" ".join(sentences)])
-    else:
-        tokenizer = train_bpe(texts=sentences[:50], vocab_size=290, special_tokens=["<|endoftext|>"])
-        tokenizer.save(tmp_path / "t.json")
-        encode_files(write(path, sentences), tmp_path / "shards", tokenizer, separator="<|endoftext|>")
-        path, sections = tmp_path / "shards", {"data": {"tokenizer": str(tmp_path / "t.json")}}
-    said = rf"{path.name}: nothing may pre-train on it: .*SST {part if form == 'file' else 'dev and test'}"
-    with pytest.raises(DataError, match=said):
-        corpus_of(tmp_path / "index", path, data={"format": format, **sections.get("data", {})})
-
-
-def test_held_out_sentences_among_others_are_left_out(tmp_path: Path) -> None:
-    sentence = next(text for tree in trees("test") if guard.sentence_key(text := words_of(tree)))
-    texts = texts_of(200)
-    texts[7] = sentence
-    texts[9] = f"{texts[9]}\n{sentence.upper()}\nand more"
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    corpus, tokenizer = corpus_of(tmp_path / "index", path)
-    assert corpus.facts.left_out == 2
-    found = [*documents_of(corpus.train, tokenizer), *documents_of(corpus.valid, tokenizer)]
-    assert len(found) == 199
-    assert not any(sentence.lower() in text.lower() for text in found)
-    # Encoded already, the whole document goes.
-    tokenizer.save(tmp_path / "t.json")
-    encode_files(path, tmp_path / "shards", tokenizer, separator="<|endoftext|>")
-    corpus, _ = corpus_of(tmp_path / "two", tmp_path / "shards", data={"tokenizer": str(tmp_path / "t.json")})
-    assert corpus.facts.left_out == 2
-    assert sum(corpus.facts.documents) == 198
-
-
-INSIDE = [
-    ("among others", "I say: {} Indeed. So it is.", True),
-    ("in quotes", '"{}" he said. She left.', True),
-    ("of a web page", "They left.<br /><br />{}<br />They came.", True),
-    ("two of them", "Before this. {} {}", True),
-    ("in the middle of another", "I say that {} and so on", False),
-]
-
-
-@pytest.mark.parametrize(("_", "line", "left_out"), INSIDE)
-def test_held_out_sentences_inside_a_line_are_found(_: str, line: str, left_out: bool) -> None:
-    from sentimodels.lm.held_out import HeldOutLines
-
-    said = [text for text in map(words_of, trees("test")) if text.endswith(" .") and text.count(" ") > 9]
-    watch = HeldOutLines()
-    sentences = [text for text in said if guard.sentence_key(text)][:50]
-    found = sum(watch.without(line.format(text, text)) == "" for text in sentences)
-    assert found == watch.n_left_out
-    assert found >= 48 if left_out else found == 0
-    # What anyone may say is no such sentence, nor is a longer text that has none.
-    short = next(text for text in map(words_of, trees("test")) if text.count(" ") == 4)
-    for text in (line.format(short, short), " ".join(texts_of(30))):
-        assert watch.without(text) == text
 
 
 def test_a_data_set_tells_where_documents_end(tmp_path: Path) -> None:

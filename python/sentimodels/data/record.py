@@ -167,7 +167,7 @@ class TrainingRecord:
         return digest.hexdigest()[:12]
 
     def learned_from(self, table: Table) -> NDArray[np.bool_]:
-        """Returns which are those very rows of a file that the run, its base or a teacher learned from."""
+        """Returns which rows the run, its base or a teacher learned from, by their places in the file."""
         found = np.zeros(len(table), dtype=np.bool_)
         for source in self.learned:
             found |= self.shared(source.role, table)
