@@ -14,7 +14,7 @@ OCCASION: dict[str, Any] = {
     "git": "0" * 40, "date": "2000-01-01 00:00", "load": [0.5, None], "versions": {"torch": "2"},
     "command": "type this",
 }  # fmt: skip
-SPEED = {
+SPEED: dict[str, Any] = {
     "sides": {
         "ours": {"parameters": 10, "tokens_per_second": 130.0},
         "plain torch": {"parameters": 12, "tokens_per_second": 100.0},
@@ -22,11 +22,11 @@ SPEED = {
     },
     "threads": 1,
 }  # fmt: skip
-GPU = {
+GPU: dict[str, Any] = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
     "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
 }  # fmt: skip
-GENERATION = {
+GENERATION: dict[str, Any] = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
                        "against_transformers": 1.0, "threads": 1, **OCCASION}},
 }  # fmt: skip
@@ -39,7 +39,7 @@ STYLE = {
     "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
 }
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
-ALIGNMENT = {
+ALIGNMENT: dict[str, Any] = {
     "test": {"before": {**JUDGED, "kl": None}, "after": JUDGED, "gain_in_std": 1.49},
 }
 SHOWN = ("bert", "bert, masked", "gpt, next token")
