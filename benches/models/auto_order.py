@@ -13,7 +13,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,13 @@ def chinese(data: Path) -> list[Parts]:
     return [Parts(*cut(rest, "dev", 0.1), lambda: rest.take([]))]
 
 
-SETS = {"yelp": yelp, "tweets": tweets, "kaggle": kaggle, "imdb": imdb, "chinese": chinese}
+SETS: dict[str, Callable[[Path], list[Parts]]] = {
+    "yelp": yelp,
+    "tweets": tweets,
+    "kaggle": kaggle,
+    "imdb": imdb,
+    "chinese": chinese,
+}
 
 
 def material(texts: Texts, data: Path) -> Parts:

@@ -3,7 +3,8 @@
 Not for the bars themselves (`bars.py`).
 """
 
-from bars import MET, MISSED, NOT_MEASURED, Bar, Judged, asks
+from bars import NOT_MEASURED, Bar, Judged, asks
+from markdown import MET, MISSED
 
 TEXT = """All of `benches/models/bars.py`, those of language models and of speed too: {count}
 Bars of what people wait for are in [benchmarks.md](benchmarks.md). Two aims of this project have no

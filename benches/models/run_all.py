@@ -27,7 +27,8 @@ from pathlib import Path
 import against_trainer
 import bars_page
 import results_page
-from bars import MISSED, Others, Results, all_judged, others
+from bars import Others, Results, all_judged, others
+from markdown import MISSED
 from parts import Parts, fingerprints, kaggle
 from result import RESULTS, ROOT, changed, path_of, read, stale
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of

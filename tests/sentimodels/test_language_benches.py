@@ -14,7 +14,7 @@ OCCASION: dict[str, Any] = {
     "git": "0" * 40, "date": "2000-01-01 00:00", "load": [0.5, None], "versions": {"torch": "2"},
     "command": "type this",
 }  # fmt: skip
-SPEED = {
+SPEED: dict[str, Any] = {
     "sides": {
         "ours": {"parameters": 10, "tokens_per_second": 130.0},
         "plain torch": {"parameters": 12, "tokens_per_second": 100.0},
@@ -22,11 +22,11 @@ SPEED = {
     },
     "threads": 1,
 }  # fmt: skip
-GPU = {
+GPU: dict[str, Any] = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
     "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
 }  # fmt: skip
-GENERATION = {
+GENERATION: dict[str, Any] = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
                        "against_transformers": 1.0, "threads": 1, **OCCASION}},
 }  # fmt: skip
