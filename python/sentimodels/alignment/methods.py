@@ -23,7 +23,7 @@ from ..lm.model import CausalModel
 from ..runs.needs import kept_bytes
 from ..training.progress import Fit
 from ..training.trainer import Record, Trainer
-from .actor_critic import ActorCritic
+from .actor_critic import ActorCritic, Told
 from .dpo import Preferences, answer_log_probs, course_of
 from .openings import Parts, divide, encode, read_openings, trainable
 from .ppo import PPO
@@ -176,7 +176,7 @@ class FollowReward:
         mask[:, : -task.max_new_tokens] = False
 
         def loss() -> Tensor:
-            told = model(ids, mask)
+            told: Told = model(ids, mask)
             return told.log_probs.sum() + told.values.sum()
 
         return kept_bytes(model, loss)
@@ -232,7 +232,7 @@ class PreferAnswers:
 
     def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
         """Takes the steps of `train` on few pairs; returns the seconds in which the reference reads all."""
-        few = self._pairs.take(range(min(len(self._pairs), train.batch_size)))
+        few = self._pairs.take(range(min(len(self._pairs), train.batch_size * train.accumulate)))
         began = time.perf_counter()
         task = self._preferences(few, few)
         a_pair = (time.perf_counter() - began) / (2 * len(few))
