@@ -96,7 +96,9 @@ def _best(texts: Iterable[str], names: Iterable[str], which: int) -> Callable[[s
 
     def found(page: str) -> list[float | None]:
         rows = {row["tokenizer"]: row for row in _rows(page, "Encoding")}
-        cells = [rows.get(name, {}).get(f"{text}: first / repeat", "") for name in names for text in texts]
+        # A tokenizer that came to the bench after the page was measured has no row yet.
+        known = [rows[name] for name in names if name in rows]
+        cells = [row.get(f"{text}: first / repeat", "") for row in known for text in texts]
         # Where nobody else gives the same ids there is no rival.
         return [number(cell.split(" / ")[which]) for cell in cells if cell != "- / -"] or [None]
 
