@@ -41,3 +41,10 @@ def test_every_public_name_is_described() -> None:
 )
 def test_types_go_by_their_own_names(written: str, shown: str) -> None:
     assert reference._short(written) == shown
+
+
+def test_signatures_are_whole() -> None:
+    page = reference.python_page()
+    lines = [line for block in page.split("```python\n")[1:] for line in block.split("```")[0].splitlines()]
+    assert len(lines) > 100
+    assert [line for line in lines if line.count("'") % 2 or line.count('"') % 2] == []

@@ -260,16 +260,6 @@ class EncodingBatch:
         side: _Side | None = None,
         multiple_of: SupportsIndex | None = None,
         *,
-        dtype: Literal["int64"] | type[np.int64] | np.dtype[np.int64] = "int64",
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
-    @overload
-    def pad(
-        self,
-        length: SupportsIndex | None = None,
-        pad_id: SupportsIndex | None = None,
-        side: _Side | None = None,
-        multiple_of: SupportsIndex | None = None,
-        *,
         dtype: Literal["int32"] | type[np.int32] | np.dtype[np.int32],
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]: ...
     @overload
@@ -282,6 +272,16 @@ class EncodingBatch:
         *,
         dtype: Literal["uint32"] | type[np.uint32] | np.dtype[np.uint32],
     ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]: ...
+    @overload
+    def pad(
+        self,
+        length: SupportsIndex | None = None,
+        pad_id: SupportsIndex | None = None,
+        side: _Side | None = None,
+        multiple_of: SupportsIndex | None = None,
+        *,
+        dtype: Literal["int64"] | type[np.int64] | np.dtype[np.int64] = "int64",
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
     def to_torch(
         self,
         length: SupportsIndex | None = None,

@@ -65,6 +65,6 @@ def test_flags_are_true_or_false() -> None:
         with pytest.raises(TypeError):
             made.encode("the fox", add_eos="yes")
     with pytest.raises(TypeError, match=r"add_bos is <class 'str'>; it is True or False; .* is return_type="):
-        ours.SentencePieceProcessor(model_proto=proto).encode("the fox", str)
+        made.encode("the fox", str)
     with pytest.raises(TypeError, match="reverse is 2; it is True or False"):
-        ours.SentencePieceProcessor(model_proto=proto, reverse=2)
+        library.SentencePieceProcessor(model_proto=proto, reverse=2)

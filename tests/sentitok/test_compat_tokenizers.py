@@ -285,6 +285,7 @@ def test_folders_and_the_cache_of_the_hub(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_token_is_a_text() -> None:
+    each: Any
     for each in both("BERT"):
         with pytest.raises(TypeError):
             each.token_to_id(5)

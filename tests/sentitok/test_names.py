@@ -155,8 +155,10 @@ def test_what_is_no_name(wrong: Any) -> None:
 def test_a_path_in_the_place_of_a_name(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name}.* there are gpt2.*get_encoding\('cl100k_base', path\)"):
         sentitok.get_encoding(name)
-    with pytest.raises(ValueError, match=r"o200k_harmony$"):
+    with pytest.raises(ValueError, match=r"o200k_harmony \(did you mean cl100k_base\?\)$"):
         sentitok.get_encoding("cl100k")
+    with pytest.raises(ValueError, match=r"o200k_harmony$"):
+        sentitok.get_encoding("zzz")
 
 
 def test_a_gap_where_the_special_token_is(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:

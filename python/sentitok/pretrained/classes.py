@@ -11,7 +11,7 @@ Source of what classes do: transformers 5.24, `models/*/tokenization_*.py`.
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,10 @@ __all__ = ["of_files"]
 
 _Document = dict[str, Any]
 _Config = Mapping[str, Any]
-_Roles = Callable[[str], tuple[str, int]]
+_Token = tuple[str, int]
+_Roles = Callable[[str], _Token]
+#: What stands in a template, a text by its name or a special token, and its type.
+_Part = tuple[str | _Token, int]
 _QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
@@ -116,7 +119,7 @@ def _t5(document: _Document, _: _Config) -> None:
 
 def _around_bert(roles: _Roles, _: _Config) -> _Document:
     cls, sep = roles("cls_token"), roles("sep_token")
-    single = [(cls, 0), ("A", 0), (sep, 0)]
+    single: list[_Part] = [(cls, 0), ("A", 0), (sep, 0)]
     return _template(single, [*single, ("B", 1), (sep, 1)])
 
 
@@ -139,18 +142,17 @@ def _by_flags(roles: _Roles, config: _Config) -> _Document:
     before = [roles("bos_token")] if config.get("add_bos_token") else []
     behind = [roles("eos_token")] if config.get("add_eos_token") else []
 
-    def one(text: str, type_id: int) -> list[tuple[str | tuple[str, int], int]]:
-        return [(part, type_id) for part in (*before, text, *behind)]
+    def one(text: str, type_id: int) -> list[_Part]:
+        parts: list[str | _Token] = [*before, text, *behind]
+        return [(part, type_id) for part in parts]
 
     return _template(one("A", 0), [*one("A", 0), *one("B", 1)])
 
 
-def _template(
-    single: Sequence[tuple[str | tuple[str, int], int]], pair: Sequence[tuple[str | tuple[str, int], int]]
-) -> _Document:
+def _template(single: list[_Part], pair: list[_Part]) -> _Document:
     """A post-processor of texts, `"A"` and `"B"`, and special tokens, each with its type."""
 
-    def part(what: str | tuple[str, int], type_id: int) -> _Document:
+    def part(what: str | _Token, type_id: int) -> _Document:
         if isinstance(what, str):
             return {"Sequence": {"id": what, "type_id": type_id}}
         return {"SpecialToken": {"id": what[0], "type_id": type_id}}
@@ -260,7 +262,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
     vocabulary, is_model = _vocabulary(folder)
     tokenizer = vocabulary.with_specials(named).with_specials([*tokens_of(folder)])
 
-    def of_role(role: str) -> tuple[str, int]:
+    def of_role(role: str) -> _Token:
         token = roles.get(role)
         id = None if token is None else tokenizer.token_to_id(token)
         if token is None or id is None:

@@ -8,7 +8,7 @@ Source of what the calls mean: google/sentencepiece 0.2.3, `python/src/sentencep
 
 from typing import NoReturn
 
-from .. import absent
+from ... import absent
 from .draws import set_random_generator_seed
 from .normalizer import SentencePieceNormalizer
 from .processor import SentencePieceProcessor

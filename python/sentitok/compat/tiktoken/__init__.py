@@ -10,10 +10,9 @@ import os
 from functools import lru_cache
 from typing import NoReturn
 
-from ... import names
+from ... import absent, names
 from ..._sentitok import Tokenizer
 from ...names import encoding_name_for_model
-from .. import absent
 from . import load
 from .encoding import Encoding
 

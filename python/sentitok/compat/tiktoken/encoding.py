@@ -15,11 +15,11 @@ from typing import Literal, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ... import absent
 from ..._sentitok import DecodeError, Tokenizer
 from ...continuations import Continuations
 from ...messages import shown
 from ...numbers import index, whole
-from .. import absent
 from .load import line
 
 __all__ = ["Encoding"]

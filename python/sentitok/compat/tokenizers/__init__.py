@@ -7,7 +7,7 @@ tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and g
 
 from typing import NoReturn
 
-from .. import absent
+from ... import absent
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .encoding import Encoding

@@ -8,7 +8,7 @@ Source of what the calls mean: tokenizers 0.23.
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from .. import absent
+from ... import absent
 
 __all__ = ["NormalizedString", "PreTokenizedString"]
 

@@ -8,9 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
-from ... import numbers
+from ... import absent, numbers
 from ...messages import shown
-from .. import absent
 from .added import AddedToken, token_of
 from .fields import Field, Holder, Json, text, whole
 from .shown import written

@@ -1,6 +1,7 @@
-"""`error`: what is said of names that another library has and its module here has not.
+"""`error`: what is said of names that another library has and its module of `compat` has not.
 
-Each of the three names its own, with what takes their place; the pages docs/compat-*.md list them.
+Each of these modules names its own, with what takes their place; the pages docs/compat-*.md list them.
+Not for names of our own.
 """
 
 from collections.abc import Mapping
