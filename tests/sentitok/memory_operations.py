@@ -333,7 +333,7 @@ def corpus_operations(size: int, folder: Path) -> dict[str, Work]:
         "counts merge": merged,
         "train_bpe": lambda: sentitok.train_bpe(texts=lines, vocab_size=3000, threads=2).to_bytes(),
         "train_bpe solid": lambda: sentitok.train_bpe(texts=solid, vocab_size=1000, threads=2).to_bytes(),
-        "train_bpe of counts": lambda: sentitok.train_bpe(counts, vocab_size=3000).to_bytes(),
+        "train_bpe of counts": lambda: sentitok.train_bpe(counts=counts, vocab_size=3000).to_bytes(),
         "train_bpe sentencepiece": lambda: sentitok.train_bpe(
             texts=lines, vocab_size=1000, method="sentencepiece"
         ).to_bytes(),

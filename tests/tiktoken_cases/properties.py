@@ -22,7 +22,8 @@ for named in NAMED:
     def texts_come_back(lib: Library, name: str = named) -> None:
         enc = lib.get_encoding(name)
 
-        @given(st.text())
+        # Hypothesis also draws strings that it finds in modules; one that spells a special token is refused.
+        @given(st.text().filter(lambda text: not any(one in text for one in enc.special_tokens_set)))
         def holds(text: str) -> None:
             assert enc.decode(enc.encode(text)) == text
 
