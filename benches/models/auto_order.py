@@ -10,6 +10,7 @@ of long texts that take far longer than the default budget are left out, and sho
 """
 
 import argparse
+import json
 import os
 import tempfile
 import time
@@ -29,6 +30,7 @@ from sentimodels.classifier import Classifier
 from sentimodels.data import read_table
 from sentimodels.data.folds import folds
 from sentimodels.evaluation.predictions import predict
+from sentimodels.runs.config import resolve
 
 TARGET = result.RESULTS / "auto-order.json"
 PAGE = result.ROOT / "docs" / "senti-data.md"
@@ -96,11 +98,14 @@ def material(texts: Texts, data: Path) -> Parts:
     return Parts(train, dev.take(range(0, len(dev), step)), parts.sealed)
 
 
+def tree_of(texts: Texts, arch: str) -> Tree:
+    return {"arch": arch, **(UNSPACED.get(arch, {}) if texts.of_set == "chinese" else {})}
+
+
 def measure(texts: Texts, arch: str, data: Path) -> result.Result:
     """Trains one model and scores it on dev."""
     parts, before = material(texts, data), result.load()
-    tree = {"arch": arch, **(UNSPACED.get(arch, {}) if texts.of_set == "chinese" else {})}
-    config = configured(tree, 0, data)
+    config = configured(tree_of(texts, arch), 0, data)
     with tempfile.TemporaryDirectory() as folder:
         trained(config, fewer(parts, 100), Path(folder) / "first")  # what is imported is not counted
         began = time.process_time()
@@ -113,16 +118,17 @@ def measure(texts: Texts, arch: str, data: Path) -> result.Result:
     }  # fmt: skip
 
 
-def counts(cell: result.Result, arch: str) -> bool:
-    """Whether a cell is of today's code."""
-    return result.links(cell["stamp"]["code"], result.code_hash(arch), result.unchanged())
+def counts(cell: result.Result, texts: Texts, arch: str) -> bool:
+    """Whether a cell is of today's code and defaults."""
+    same = cell["config"] == json.loads(json.dumps(result.settings(resolve(tree_of(texts, arch)))))
+    return same and result.links(cell["stamp"]["code"], result.code_hash(arch), result.unchanged())
 
 
 def shown(cells: result.Result, texts: Texts, arch: str) -> str:
     if arch not in texts.archs:
         return "-"
     cell = cells.get(f"{texts.title}: {arch}")
-    if cell is None or not counts(cell, arch):
+    if cell is None or not counts(cell, texts, arch):
         return "not measured"
     return f"{cell['accuracy']:.3f} ({cell['cpu_seconds']:.{0 if cell['cpu_seconds'] >= 2 else 1}f})"
 
@@ -169,7 +175,7 @@ def main() -> None:
             name = f"{texts.title}: {arch}"
             if asked.cells and not any(some in name for some in asked.cells):
                 continue
-            if name in found["cells"] and counts(found["cells"][name], arch):
+            if name in found["cells"] and counts(found["cells"][name], texts, arch):
                 continue
             if touched := result.changed(arch):
                 raise SystemExit(

@@ -65,7 +65,7 @@ def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Pa
         assert not (tmp_path / "run").exists()
 
 
-# What a network reads of it is cut; making n-grams of a word of a megabyte takes it most of the time.
+# Networks read the first `max_tokens` of it: by default a shorter text asks the same of them.
 SIZES = [
     *[(arch, 1_000_000) for arch in ("tfidf", "nb", "bow")],
     *[(arch, 200_000) for arch in ("lstm", "mamba")],

@@ -38,7 +38,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "train": {"accumulate": 2, "ema": 0.5, "recompute": True},
     },
     "lstm": {"arch": "lstm", "model": {"d_hidden": 16}},
-    "mamba": {"arch": "mamba", "model": {"d_head": 8, "d_state": 8}, "train": {"recompute": True}},
+    "mamba": {
+        "arch": "mamba",
+        "model": {"d_head": 8, "d_state": 8},
+        "task": {"tied": False},
+        "train": {"recompute": True},
+    },
 }
 SLOW = ("mamba",)
 CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in RECIPES]
