@@ -106,8 +106,11 @@ def _llama(document: _Document, config: _Config) -> None:
 
 def _merges(vocab: Mapping[str, int]) -> list[tuple[str, str]]:
     """Each way to make a token of two, by the token's id and then by the length of the first."""
+    # Only where both sides have the length of some token: no long token is copied at each of its places.
+    lengths = {len(token) for token in vocab}
     cuts = ((token, cut) for token in sorted(vocab, key=vocab.__getitem__) for cut in range(1, len(token)))
-    pairs = ((token[:cut], token[cut:]) for token, cut in cuts)
+    fitting = ((token, cut) for token, cut in cuts if cut in lengths and len(token) - cut in lengths)
+    pairs = ((token[:cut], token[cut:]) for token, cut in fitting)
     return [(left, right) for left, right in pairs if left in vocab and right in vocab]
 
 
