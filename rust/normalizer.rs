@@ -27,7 +27,7 @@ pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;
 use forms::Form;
 use growth::Growth;
-pub(crate) use literal::spell_spaces;
+pub(crate) use literal::{spell_spaces, spell_words};
 pub use matches::Matches;
 pub use precompiled::Precompiled;
 pub(crate) use rewrite::Plain;

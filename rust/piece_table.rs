@@ -2,10 +2,10 @@
 //!
 //! One key (up to 15 bytes and their number) and one hash for all that looks pieces up:
 //! BPE, WordPiece, Unigram and counting, which has a table of its own. Entries have 32
-//! bytes, two to a line of the processor's caches. The table is set-associative and bounded: a piece
-//! belongs in one of two sets of two places (Azar et al. 1994), and where both are
-//! full it drives out the one of its first set that came first. It grows with what
-//! comes in, so a short text pays for a short table.
+//! bytes, two to a line of the processor's caches. The table is set-associative and
+//! bounded: a piece belongs in one of two sets of two places (Azar et al. 1994), and
+//! where both are full it drives out the one of its first set that came first. It grows
+//! with what comes in, so a short text pays for a short table.
 //!
 //! Not a map: what went in may be gone. Texts may be chosen so that their pieces
 //! drive each other out; that costs time, and never changes a result.

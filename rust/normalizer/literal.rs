@@ -42,21 +42,29 @@ fn at_each<R: Rewrite>(
     true
 }
 
+/// Writes the words of ASCII that a text begins with, and `▁` for the single spaces between them; returns how
+/// many bytes it took, none where the text begins otherwise, and whether spaces were among them.
+pub(crate) fn spell_words<R: Rewrite>(text: &[u8], room: &mut Room, out: &mut R) -> (usize, bool) {
+    let (read, written) = Level::best().spell_spaces(text, room);
+    match simdutf8::basic::from_utf8(&room[..written]) {
+        Ok(words) if read > 0 => {
+            out.replace(read, words);
+            // Each mark is two bytes longer than its space.
+            (read, written > read)
+        }
+        _ => (0, false),
+    }
+}
+
 /// Writes each space as `▁`: those between words of ASCII many at a time, the others one by one.
 pub(crate) fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
     let bytes = text.as_bytes();
     let mut room: Room = [0; size_of::<Room>()];
     let (mut at, mut changed) = (0, false);
     while at < bytes.len() {
-        let (read, written) = Level::best().spell_spaces(&bytes[at..], &mut room);
-        if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
-            && read > 0
-        {
-            // Each mark is two bytes longer than its space.
-            changed |= written > read;
-            out.replace(read, words);
-            at += read;
-        }
+        let (read, has_spaces) = spell_words(&bytes[at..], &mut room, out);
+        changed |= has_spaces;
+        at += read;
         let Some(space) = memchr::memchr(b' ', &bytes[at..]) else {
             out.copy(&text[at..]);
             return changed;

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::normalizer::{Rewrite, spell_spaces};
-use crate::simd::{Block, Level, Room, Starts, Tiles, WINDOW, Window};
+use crate::normalizer::{Rewrite, spell_spaces, spell_words};
+use crate::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
 use crate::steps::step;
 
 /// What stands for a space.
@@ -85,11 +85,8 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
         in_word = true;
         // Words of ASCII with single spaces between them, many at a time.
         if first.is_ascii_graphic() && !R::KEEPS_WAY_BACK {
-            let (read, written) = Level::best().spell_spaces(&section.as_bytes()[at..], &mut room);
-            if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
-                && read > 0
-            {
-                out.replace(read, words);
+            let (read, _) = spell_words(&section.as_bytes()[at..], &mut room, &mut out);
+            if read > 0 {
                 at += read;
                 continue;
             }

@@ -5,7 +5,6 @@ that SENTITOK_TRANSFORMERS_4 names. Not for what differs between 4 and 5: see `v
 """
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,19 +12,12 @@ from pathlib import Path
 import pytest
 
 import sentitok
-from oracles.families import FAMILIES
 
 CHECKS = Path(__file__).with_name("test_acceleration.py")
 APART = Path(sys.prefix) / "apart" / "transformers<5" / "bin" / "python"
 
 
-# All that is looked at once, and of what is looked at for each family of files every third family: under
-# transformers 5, `test_acceleration.py` has them all.
-OF_FAMILIES = ("texts", "texts_of_many_ids", "words", "ids", "where_offsets_run_here")
-
-
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_all_checks_pass_with_transformers_4(every: int) -> None:
+def test_all_checks_pass_with_transformers_4() -> None:
     python = os.environ.get("SENTITOK_TRANSFORMERS_4") or str(APART)
     if not Path(python).exists():
         pytest.skip(f"no environment with transformers 4 ({python}): `make test` sets one up")
@@ -36,11 +28,8 @@ def test_all_checks_pass_with_transformers_4(every: int) -> None:
         env=env, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert found.stdout.startswith("4."), found.stdout
-    left = [family for place, family in enumerate(FAMILIES) if place % every]
-    where = CHECKS.relative_to(CHECKS.parents[2]).as_posix()
-    without = [f"--deselect={where}::test_{name}[{family}]" for name in OF_FAMILIES for family in left]
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CHECKS), *without],
+        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CHECKS)],
         env=env,
         capture_output=True,
         text=True,
@@ -48,6 +37,3 @@ def test_all_checks_pass_with_transformers_4(every: int) -> None:
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
     assert " passed" in done.stdout
-    deselected = re.search(r"(\d+) deselected", done.stdout)  # those that are slow among them
-    assert deselected
-    assert int(deselected[1]) >= len(without)

@@ -76,7 +76,7 @@ def test_ids_equal_tiktoken(name: str) -> None:
 
 
 # The slowest reference: by default it reads documents evenly apart, as tiktoken reads them all.
-@pytest.mark.parametrize("step", [32, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_equal_tokenizers(name: str, step: int, tmp_path: Path) -> None:
     ours = loaded(name)

@@ -129,6 +129,12 @@ def test_the_class_of_a_model(vocabularies: dict[str, Path], tmp_path: Path) -> 
             "a tokenizer of BPE, and the files are of Uni",
         ),
         ("bert", {"tokenizer_class": "BertTokenizer", "cls_token": None}, "puts cls_token around texts"),
+        (
+            "spm-unigram",
+            {"tokenizer_class": "T5Tokenizer", "extra_ids": "x"},
+            "extra_ids is .x.; it is a whole",
+        ),
+        ("spm-unigram", {"tokenizer_class": "T5Tokenizer", "extra_ids": 10**12}, "from 0 to 100,000"),
     ],
 )
 def test_what_is_not_known_is_refused(

@@ -116,7 +116,7 @@ def resume_translation(
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)
     try:
-        train, valid = read_pairs(config, told.on_note)
+        train, valid = read_pairs(config, told.on_note, resumes=True)
         then = TrainingRecord.load(out)
         for source in TrainingRecord.of(train.table(), valid=valid.table()).sources:
             if (source.sha256, source.rows) not in {(old.sha256, old.rows) for old in then.sources}:

@@ -24,8 +24,12 @@ __all__ = ["encoded", "read_pairs", "training_pairs"]
 Say = Callable[[str], None] | None
 
 
-def read_pairs(config: TranslationConfig, say: Say) -> tuple[ParallelText, ParallelText]:
+def read_pairs(
+    config: TranslationConfig, say: Say, *, resumes: bool = False
+) -> tuple[ParallelText, ParallelText]:
     """Reads the pairs to train on and those to validate on.
+
+    Of a run that goes on, what its base has learned was looked at when it began.
 
     Raises:
         DataError: if they are the same, or may not be trained on, or if the base has learned what validates.
@@ -43,7 +47,8 @@ def read_pairs(config: TranslationConfig, say: Say) -> tuple[ParallelText, Paral
             say(f"{seen:,} of {len(valid):,} validation pairs are training pairs as well")
     else:
         train, valid = split_pairs(train, data.valid_share, config.train.seed)
-    _say_of_base(config, train, valid, say)
+    if not resumes:
+        _say_of_base(config, train, valid, say)
     return train, valid
 
 

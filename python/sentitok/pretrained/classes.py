@@ -28,6 +28,8 @@ _Token = tuple[str, int]
 _Roles = Callable[[str], _Token]
 #: What stands in a template, a text by its name or a special token, and its type.
 _Part = tuple[str | _Token, int]
+#: A file may ask for any number; T5 has 100.
+_MOST_SENTINELS = 100_000
 _QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
@@ -43,12 +45,14 @@ class _Class:
         roles: what its special tokens are for, where the settings do not say.
         stages: writes its stages into the parts of a tokenizer.json, by the settings.
         around: returns its post-processor, of a function from a role to a token and its id, and the settings.
+        more: returns the special tokens that it adds beside those that have a role, by the settings.
     """
 
     model: str
     roles: Mapping[str, str]
     stages: Callable[[_Document, _Config], None]
     around: Callable[[_Roles, _Config], _Document]
+    more: Callable[[_Config], list[str]] = lambda _: []
 
 
 def _byte_level(document: _Document, config: _Config) -> None:
@@ -141,6 +145,16 @@ def _around_t5(roles: _Roles, _: _Config) -> _Document:
     return _template([("A", 0), (end, 0)], [("A", 0), (end, 0), ("B", 0), (end, 0)])
 
 
+def _sentinels(config: _Config) -> list[str]:
+    n = config.get("extra_ids", 100)
+    if type(n) is not int or not 0 <= n <= _MOST_SENTINELS:
+        raise FormatError(
+            f"tokenizer_config.json: extra_ids is {shown(n)}; it is a whole number from 0 to "
+            f"{_MOST_SENTINELS:,}"
+        )
+    return [f"<extra_id_{i}>" for i in reversed(range(n))]
+
+
 def _by_flags(roles: _Roles, config: _Config) -> _Document:
     before = [roles("bos_token")] if config.get("add_bos_token") else []
     behind = [roles("eos_token")] if config.get("add_eos_token") else []
@@ -203,6 +217,7 @@ _T5 = _Class(
     {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"},
     _t5,
     _around_t5,
+    _sentinels,
 )
 _CLASSES = {
     "BertTokenizer": _BERT,
@@ -259,9 +274,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
             "Tokenizer.from_file(folder)"
         )
     roles = {role: token for role, token in made.roles.items() if role not in config} | roles_of(config)
-    named = [*dict.fromkeys(roles.values())]
-    if made is _T5:
-        named = [f"<extra_id_{i}>" for i in reversed(range(config.get("extra_ids", 100)))] + named
+    named = [*made.more(config), *dict.fromkeys(roles.values())]
     vocabulary, is_model = _vocabulary(folder)
     tokenizer = vocabulary.with_specials(named).with_specials([*tokens_of(folder)])
 

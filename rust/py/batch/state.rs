@@ -26,8 +26,8 @@ const N_OF_EARLIER: usize = 7;
 
 /// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
 /// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words, parts of texts
-/// that stand there once more), padding (its id, or the token that is none; whether it stands on the left), tokens by id,
-/// places and texts of surfaces, what offsets leave out.
+/// that stand there once more), padding (its id, or the token that is none; whether it stands on the
+/// left), tokens by id, places and texts of surfaces, what offsets leave out.
 pub(super) type State<'py> = (
     [Bound<'py, PyAny>; 5],
     Option<Vec<Py<PyAny>>>,

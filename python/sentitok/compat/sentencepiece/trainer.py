@@ -11,6 +11,7 @@ import os
 import random
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -183,7 +184,7 @@ class _Options:
                 f"input_sentence_size={self['input_sentence_size']}: sample more than 100 lines"
             )
         symbols = [*self["control_symbols"], *self["user_defined_symbols"]]
-        if twice := [symbol for symbol in symbols if symbols.count(symbol) > 1]:
+        if twice := [symbol for symbol, n in Counter(symbols).items() if n > 1]:
             raise RuntimeError(
                 f"{twice[0]!r} stands twice in control_symbols and user_defined_symbols; give each once"
             )
