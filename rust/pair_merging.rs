@@ -62,7 +62,7 @@ pub struct Merge {
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum MergeStop {
     /// The vocabulary has the size asked for.
     VocabFull,
     /// No two symbols stand side by side any more that may be merged.
@@ -78,7 +78,7 @@ pub enum Stop {
 
 /// What training gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trained {
+pub struct TrainedMerges {
     /// The tokens by id. `None` only for a special token that no sequence of
     /// bytes can become: over bytes, one with a character that stands for no
     /// byte, such as a blank. (With `extend`, also for the base's gaps.)
@@ -91,7 +91,7 @@ pub struct Trained {
     /// How many ids there were before the first merge.
     pub n_initial: usize,
     /// Why training ended.
-    pub stop: Stop,
+    pub stop: MergeStop,
     /// What `limit_alphabet` left out, with counts, the most frequent first.
     pub dropped: Vec<(Vec<u8>, u64)>,
 }
@@ -149,13 +149,13 @@ impl Start {
         order: impl Order,
         reuse: merger::Reuse,
         progress: &mut Progress,
-    ) -> Result<Trained> {
+    ) -> Result<TrainedMerges> {
         let Self { mut tokens, symbols, mut layout, limits } = self;
         let n_initial = tokens.len();
         let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, reuse, progress)?;
         progress.report(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
         let (tokens, special_tokens) = tokens.into_parts();
-        Ok(Trained { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })
+        Ok(TrainedMerges { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })
     }
 }
 

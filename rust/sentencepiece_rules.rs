@@ -50,7 +50,7 @@ impl Kind {
 
 /// One entry of a trained vocabulary.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Piece {
+pub struct TrainedPiece {
     /// Its text, with `▁` for a space.
     pub text: String,
     /// Unigram: its log-probability. BPE: minus the number of its merge. 0 for all
@@ -173,23 +173,23 @@ impl PieceOptions {
     }
 
     /// The pieces that get ids before what is learnt: special tokens, then bytes.
-    pub(crate) fn reserved(&self) -> impl Iterator<Item = Piece> {
+    pub(crate) fn reserved(&self) -> impl Iterator<Item = TrainedPiece> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
         let specials = self.special_tokens.iter().cloned();
         let bytes = bytes.map(|byte| (format!("<0x{byte:02X}>"), Kind::Byte));
-        specials.chain(bytes).map(|(text, kind)| Piece { text, score: 0.0, kind })
+        specials.chain(bytes).map(|(text, kind)| TrainedPiece { text, score: 0.0, kind })
     }
 
     /// Puts pieces, those of [`PieceOptions::reserved`] first, where their ids are.
     ///
     /// # Errors
     /// [`Error::Option`] for an id past the last piece.
-    pub(crate) fn arranged(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
+    pub(crate) fn arranged(&self, pieces: Vec<TrainedPiece>) -> Result<Vec<TrainedPiece>> {
         if self.special_ids.is_empty() {
             return Ok(pieces);
         }
         let n = pieces.len();
-        let mut places: Vec<Option<Piece>> = vec![None; n];
+        let mut places: Vec<Option<TrainedPiece>> = vec![None; n];
         let mut rest = Vec::with_capacity(n);
         for piece in pieces {
             let asked = self.special_ids.iter().find(|asked| asked.0 == piece.text);
@@ -259,7 +259,7 @@ impl PieceOptions {
             return wrong("max_piece_length", value, "a piece has 1 to 255 characters; 16 is usual");
         }
         let mut texts = BTreeSet::new();
-        if let Some(Piece { text, .. }) =
+        if let Some(TrainedPiece { text, .. }) =
             self.reserved().find(|piece| piece.text.is_empty() || !texts.insert(piece.text.clone()))
         {
             let reason = if text.is_empty() {

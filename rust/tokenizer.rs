@@ -124,7 +124,7 @@ pub struct Parts {
 /// let counts = WordCounts::from_texts(&pipeline, ["low lower lowest"])?;
 /// let tokenizer = Tokenizer::train_bpe(
 ///     &BpeTrainer { vocab_size: 260, ..BpeTrainer::default() }, &counts, &mut sentitok::Progress::silent())?;
-/// let ids = tokenizer.encode(b"lower", EncodeOptions::default())?.ids;
+/// let ids = tokenizer.encode("lower", EncodeOptions::default())?.ids;
 /// assert_eq!(tokenizer.decode(&ids, false)?, "lower");
 /// # Ok::<(), sentitok::Error>(())
 /// ```

@@ -25,16 +25,16 @@ const MOST_STRIDE: usize = 8;
 
 /// The beginnings of some strings.
 pub(crate) struct Prefixes {
-    beginnings: Words,
+    beginnings: PrefixFilter,
     len: usize,
     /// What stands in the first bytes of strings, each so many places.
-    parts: Words,
+    parts: PrefixFilter,
     stride: usize,
 }
 
 /// A set of the first bytes of words, by their hashes: a Bloom filter whose bits for a word
 /// lie in one place of memory (Putze et al. 2007).
-struct Words {
+struct PrefixFilter {
     bits: Box<[u64]>,
     /// Which bits of a hash say where its own are.
     shift: u32,
@@ -42,7 +42,7 @@ struct Words {
     mask: u64,
 }
 
-impl Words {
+impl PrefixFilter {
     fn new(len: usize, n: usize) -> Self {
         let n_bits = (n * BITS).next_power_of_two().clamp(128, MOST_BITS);
         Self {
@@ -83,8 +83,8 @@ impl Prefixes {
         }
         let len = shortest.min(8);
         let stride = (shortest + 1).saturating_sub(PART_LEN).clamp(1, MOST_STRIDE);
-        let mut beginnings = Words::new(len, strings.len());
-        let mut parts = Words::new(PART_LEN, if stride > 1 { strings.len() * stride } else { 0 });
+        let mut beginnings = PrefixFilter::new(len, strings.len());
+        let mut parts = PrefixFilter::new(PART_LEN, if stride > 1 { strings.len() * stride } else { 0 });
         for string in strings {
             beginnings.insert(word(string.as_ref(), 0));
             if stride > 1 {

@@ -17,10 +17,10 @@ use crate::pair_merging::merger::Reuse;
 use crate::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::pair_merging::tokens::Tokens;
 use crate::pair_merging::{Limits, Start, by_weight};
-pub use crate::pair_merging::{Merge, Stop, Trained, Unit};
+pub use crate::pair_merging::{Merge, MergeStop, TrainedMerges, Unit};
 use crate::progress::Progress;
 use crate::vocab::TokenId;
-pub use sentencepiece::{Kind, Piece, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
+pub use sentencepiece::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
 
 /// The options of training.
 ///
@@ -125,7 +125,7 @@ impl BpeTrainer {
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
-    ) -> Result<Trained> {
+    ) -> Result<TrainedMerges> {
         let pieces = by_weight(pieces);
         let affix = |option, text: &Option<String>| match text {
             None => Ok(Vec::new()),

@@ -17,7 +17,7 @@ use super::block::Division;
 use super::compression::Compression;
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
-use super::table::Table;
+use super::table::DelimitedTable;
 use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source, mistaken};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -65,7 +65,7 @@ struct Input {
 
 enum Current {
     Stream(Stream),
-    Table(Table),
+    Table(DelimitedTable),
 }
 
 /// Documents of files; `-` is standard input.
@@ -177,9 +177,10 @@ impl FileSource {
                 let delimiter = if matches!(input.format, Format::Csv { .. }) { b',' } else { b'\t' };
                 let reader = Box::new(Cursor::new(start).chain(reader));
                 let limit = self.options.max_line_bytes;
-                let table = Table::open(path.clone(), reader, delimiter, column, limit, marks, |error| {
-                    place.error(&self.meter, error)
-                })?;
+                let table =
+                    DelimitedTable::open(path.clone(), reader, delimiter, column, limit, marks, |error| {
+                        place.error(&self.meter, error)
+                    })?;
                 Current::Table(table)
             }
             format => {

@@ -12,7 +12,7 @@ use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
 
 /// One table being read.
-pub(super) struct Table {
+pub(super) struct DelimitedTable {
     reader: csv::Reader<Rows<Box<dyn Read + Send>>>,
     max_row_bytes: usize,
     path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Table {
     ended: bool,
 }
 
-impl Table {
+impl DelimitedTable {
     /// Reads the header.
     pub fn open(
         path: PathBuf,

@@ -26,12 +26,12 @@ const BLOCK: usize = 512;
 const SHORT_BLOCK: usize = 32;
 
 /// What ids stand for.
-pub(crate) struct Table {
+pub(crate) struct TokenTable {
     entries: Vec<Entry>,
     slab: Vec<u8>,
 }
 
-impl Table {
+impl TokenTable {
     /// The table of `n_ids` ids; `bytes_of` writes those of an id, or says `false`.
     pub(crate) fn new(n_ids: usize, mut bytes_of: impl FnMut(TokenId, &mut Vec<u8>) -> bool) -> Self {
         let mut table = Self { entries: Vec::with_capacity(n_ids), slab: Vec::new() };
@@ -140,7 +140,7 @@ mod tests {
     fn ids_are_their_bytes_one_after_the_other() {
         let tokens: [&[u8]; 7] =
             [b"a", b"", b"fifteen bytes..", b"sixteen bytes...", "é".as_bytes(), &[7; 5000], b"end"];
-        let table = Table::new(8, |id, out| {
+        let table = TokenTable::new(8, |id, out| {
             let token = tokens.get(id as usize).filter(|_| id != 4);
             out.extend_from_slice(token.copied().unwrap_or_default());
             token.is_some()

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::normalizer::SentencePieceOptions;
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
-use crate::sentencepiece_rules::{Piece, PieceOptions};
+use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
 use crate::tokenizer::Tokenizer;
 use crate::unigram::trainer::UnigramTrainer;
 use crate::unigram::{self, Kind};
@@ -41,7 +41,7 @@ impl Tokenizer {
     pub(crate) fn from_sentencepiece_unigram(
         trainer: &UnigramTrainer,
         pipeline: &Pipeline,
-        trained: &unigram::trainer::Trained,
+        trained: &unigram::trainer::TrainedUnigram,
     ) -> Result<Option<Self>> {
         let Some(options) = options_in_a_file(&trainer.pieces, pipeline) else { return Ok(None) };
         let file = file(&trained.pieces, ModelType::Unigram, trainer.pieces.byte_fallback, options)?;
@@ -105,7 +105,7 @@ impl Tokenizer {
 
 /// Trained pieces as a file.
 fn file(
-    pieces: &[Piece],
+    pieces: &[TrainedPiece],
     model_type: ModelType,
     byte_fallback: bool,
     options: &SentencePieceOptions,

@@ -16,7 +16,7 @@ mod tables;
 use serde::{Deserialize, Serialize};
 use table::{Family, Steps};
 
-pub(crate) use self::table::{ALONE, BLANK, Table};
+pub(crate) use self::table::{ALONE, BLANK, CleaningTable};
 use super::frozen::jamo;
 use super::reordering::Reordering;
 use super::rewrite::Rewrite;
@@ -43,8 +43,8 @@ impl Default for Bert {
 
 impl Bert {
     /// The table of this choice of steps, made when first asked for.
-    pub(crate) fn table(self) -> &'static Table {
-        Table::of(
+    pub(crate) fn table(self) -> &'static CleaningTable {
+        CleaningTable::of(
             Family::HuggingFace,
             Steps {
                 clean: self.clean_text,
@@ -65,14 +65,14 @@ pub struct GoogleBert {
 }
 
 impl GoogleBert {
-    pub(super) fn table(self) -> &'static Table {
+    pub(super) fn table(self) -> &'static CleaningTable {
         let lower = self.lowercase;
-        Table::of(Family::Google, Steps { clean: true, pad: true, strip: lower, lower })
+        CleaningTable::of(Family::Google, Steps { clean: true, pad: true, strip: lower, lower })
     }
 }
 
 /// Writes a text cleaned up; `false` if it is so already.
-pub(crate) fn rewrite<R: Rewrite>(table: &Table, text: &str, out: &mut R) -> bool {
+pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R) -> bool {
     let bytes = text.as_bytes();
     let (mut copied, mut at) = (0, 0);
     let mut changed = false;
@@ -110,7 +110,7 @@ pub(crate) fn rewrite<R: Rewrite>(table: &Table, text: &str, out: &mut R) -> boo
 /// Writes the word that a text without blanks becomes in the place of `out`; `false`,
 /// and what is written means nothing, where that may be more than a word, or depends on
 /// more than a character: [`rewrite`] does it then.
-pub(crate) fn rewrite_word(table: &Table, text: &str, out: &mut String) -> bool {
+pub(crate) fn rewrite_word(table: &CleaningTable, text: &str, out: &mut String) -> bool {
     out.clear();
     for c in text.chars() {
         let entry = table.entry(c);
@@ -133,7 +133,7 @@ pub(crate) fn rewrite_word(table: &Table, text: &str, out: &mut String) -> bool 
     true
 }
 
-fn copy<R: Rewrite>(table: &Table, text: &str, out: &mut R) {
+fn copy<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R) {
     if table.steps.lower {
         out.copy_lowering_ascii(text);
     } else {
@@ -142,7 +142,7 @@ fn copy<R: Rewrite>(table: &Table, text: &str, out: &mut R) {
 }
 
 /// Writes what becomes of the character at `at`, alone.
-fn rewrite_char<R: Rewrite>(table: &Table, text: &str, at: usize, c: char, out: &mut R) {
+fn rewrite_char<R: Rewrite>(table: &CleaningTable, text: &str, at: usize, c: char, out: &mut R) {
     let entry = table.entry(c);
     let len = c.len_utf8();
     let mut buffer = [0; 12];
@@ -168,7 +168,7 @@ fn rewrite_char<R: Rewrite>(table: &Table, text: &str, at: usize, c: char, out: 
 }
 
 /// Writes the stretch of marks that begins at `at`; returns its end.
-fn rewrite_marks<R: Rewrite>(table: &Table, text: &str, start: usize, out: &mut R) -> usize {
+fn rewrite_marks<R: Rewrite>(table: &CleaningTable, text: &str, start: usize, out: &mut R) -> usize {
     let facts = table.facts;
     let begins_with_mark = |c| facts.parts(c).next().is_some_and(|(_, class)| class != 0);
     let mut end = start;

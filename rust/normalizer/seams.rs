@@ -1,7 +1,7 @@
 //! What steps do around a seam: a single blank between words of ASCII letters and
 //! digits, where a text is cut in two that are normalized apart.
 //!
-//! The right part begins with the blank. On each side of it stand [`Window::reach`]
+//! The right part begins with the blank. On each side of it stand [`Surroundings::reach`]
 //! letters or digits; what steps do to them is put one in the place of another, but
 //! for the outermost: a step that looks beyond a character may take one on each side.
 //! A step allows the cut if what it makes of the text is what it makes of the left part
@@ -14,7 +14,7 @@ use super::{Normalizer, SentencePiece};
 
 /// What stands around a seam after some steps.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub(crate) struct Surroundings {
     /// What each ASCII letter or digit has become, which is one; `None`: it may not
     /// stand there.
     images: [Option<u8>; 128],
@@ -24,7 +24,7 @@ pub(crate) struct Window {
     pub(crate) reach: usize,
 }
 
-impl Window {
+impl Surroundings {
     /// Any letters and digits, and a blank.
     pub(crate) fn new() -> Self {
         let image = |byte: usize| Some(byte as u8).filter(u8::is_ascii_alphanumeric);
@@ -78,7 +78,7 @@ impl Normalizer {
     /// Appends what this does to the parts of a text that is cut at seams, and leaves in
     /// `window` what has become of the letters beside one and of the blank. `None` where
     /// a text may not be cut so.
-    pub(crate) fn at_seams(&self, window: &mut Window, parts: &mut PartSteps) -> Option<()> {
+    pub(crate) fn at_seams(&self, window: &mut Surroundings, parts: &mut PartSteps) -> Option<()> {
         match self {
             Self::Sequence { normalizers } => {
                 return normalizers.iter().try_for_each(|step| step.at_seams(window, parts));
@@ -131,7 +131,7 @@ impl Normalizer {
 }
 
 /// Matches of a literal lie on one side if none holds a letter of the window or the blank.
-fn replace_at_seams(pattern: &str, content: &str, window: &mut Window) -> Option<()> {
+fn replace_at_seams(pattern: &str, content: &str, window: &mut Surroundings) -> Option<()> {
     let mut chars = pattern.chars();
     if chars.next() == Some(window.blank) && chars.clone().all(|c| c == window.blank) {
         // Of more than one blank none matches between two letters.
@@ -143,7 +143,11 @@ fn replace_at_seams(pattern: &str, content: &str, window: &mut Window) -> Option
 
 /// A letter that begins no rule which ASCII may go on and stands inside none is copied
 /// by itself, whatever was before it; the pass is then where `SentencePiece::inside` begins.
-fn sentencepiece_at_seams(whole: &SentencePiece, window: &mut Window, parts: &mut PartSteps) -> Option<()> {
+fn sentencepiece_at_seams(
+    whole: &SentencePiece,
+    window: &mut Surroundings,
+    parts: &mut PartSteps,
+) -> Option<()> {
     if window.blank != ' ' || !whole.keeps_spaces() {
         return None;
     }
@@ -191,7 +195,7 @@ mod tests {
             (Normalizer::Sequence { normalizers: vec![replace(" ", "▁"), replace("▁", "")] }, None),
         ];
         for (step, blank) in cases {
-            let mut window = Window::new();
+            let mut window = Surroundings::new();
             let found = step.at_seams(&mut window, &mut PartSteps::default());
             assert_eq!(found.map(|()| window.blank), blank, "{step:?}");
         }
@@ -204,7 +208,7 @@ mod tests {
             Normalizer::Lowercase,
             Normalizer::Strip { left: true, right: true },
         ];
-        let (mut window, mut parts) = (Window::new(), PartSteps::default());
+        let (mut window, mut parts) = (Surroundings::new(), PartSteps::default());
         Normalizer::Sequence { normalizers: steps }.at_seams(&mut window, &mut parts).unwrap();
         let lengths = [&parts.first, &parts.inner, &parts.last].map(Vec::len);
         assert_eq!(lengths, [3, 1, 2]);

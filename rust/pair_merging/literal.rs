@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::SymbolLayout;
 use super::tokens::Tokens;
-use super::{Limits, Merge, Stop};
+use super::{Limits, Merge, MergeStop};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -84,7 +84,7 @@ pub(super) fn train(
     tokens: &mut Tokens,
     limits: &Limits,
     progress: &mut Progress,
-) -> Result<(Vec<Merge>, Stop)> {
+) -> Result<(Vec<Merge>, MergeStop)> {
     let mut words = LinkedPieces::of(layout)?;
     let mut books = Books::default();
     for at in 0..words.symbols.len() as u32 {
@@ -101,19 +101,21 @@ pub(super) fn train(
     let stop = loop {
         progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
         if tokens.len() >= limits.vocab_size {
-            break Stop::VocabFull;
+            break MergeStop::VocabFull;
         }
-        let Some((count, Reverse(pair), Reverse(entry))) = books.queue.pop() else { break Stop::NoPairs };
+        let Some((count, Reverse(pair), Reverse(entry))) = books.queue.pop() else {
+            break MergeStop::NoPairs;
+        };
         let live = books.counts[&pair] as u64;
         if count != live {
             books.queue.push((live, Reverse(pair), Reverse(entry)));
             continue;
         }
         if count == 0 {
-            break Stop::NoPairs;
+            break MergeStop::NoPairs;
         }
         if count < limits.min_frequency {
-            break Stop::BelowMinFrequency { count };
+            break MergeStop::BelowMinFrequency { count };
         }
         let bytes = tokens.joined(pair.0, pair.1);
         let id = tokens.intern(&bytes);

@@ -5,8 +5,8 @@ use super::layout::SymbolLayout;
 use super::literal;
 use super::rewrite::Rewriter;
 use super::tokens::Tokens;
-use super::window::{Next, Order, Window};
-use super::{Limits, Merge, Stop};
+use super::window::{Next, Order, PairWindow};
+use super::{Limits, Merge, MergeStop};
 use crate::error::Result;
 use crate::progress::{Progress, Stage};
 
@@ -32,9 +32,9 @@ pub(crate) fn run<O: Order>(
     limits: &Limits,
     reuse: Reuse,
     progress: &mut Progress,
-) -> Result<(Vec<Merge>, Stop)> {
+) -> Result<(Vec<Merge>, MergeStop)> {
     let n_initial = tokens.len();
-    let mut window = Window::new(order, limits);
+    let mut window = PairWindow::new(order, limits);
     let mut rewriter = Rewriter::default();
     let mut merges: Vec<Merge> = Vec::new();
     while tokens.len() < limits.vocab_size {
@@ -45,7 +45,7 @@ pub(crate) fn run<O: Order>(
                 None => continue,
                 Some(stop) => return Ok((merges, stop)),
             },
-            Next::NoGain => return Ok((merges, Stop::NoGain)),
+            Next::NoGain => return Ok((merges, MergeStop::NoGain)),
         };
         let pair = (best.left, best.right);
         let bytes = tokens.joined(best.left, best.right);
@@ -78,5 +78,5 @@ pub(crate) fn run<O: Order>(
         window.settle(pair);
         merges.push(Merge { left: best.left, right: best.right, id, count: best.count });
     }
-    Ok((merges, Stop::VocabFull))
+    Ok((merges, MergeStop::VocabFull))
 }

@@ -9,7 +9,7 @@
 
 use super::layout::{SEPARATOR, SymbolLayout, Weights};
 use super::tokens::Tokens;
-use super::window::{Order, Window};
+use super::window::{Order, PairWindow};
 use crate::error::Result;
 use crate::vocab::TokenId;
 
@@ -157,7 +157,7 @@ impl Rewriter {
         tokens: &Tokens,
         (left, right): (TokenId, TokenId),
         id: TokenId,
-        window: &mut Window<impl Order>,
+        window: &mut PairWindow<impl Order>,
     ) {
         let Self { before, after } = self;
         for (side, part) in [(&mut *before, left), (&mut *after, right)] {
@@ -187,7 +187,7 @@ impl Rewriter {
         tokens: &Tokens,
         (left, right): (TokenId, TokenId),
         id: TokenId,
-        window: &mut Window<impl Order>,
+        window: &mut PairWindow<impl Order>,
     ) {
         let Self { before, after } = self;
         for (side, is_before) in [(before, true), (after, false)] {

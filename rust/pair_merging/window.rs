@@ -12,7 +12,7 @@ use super::layout::SymbolLayout;
 use super::pairs::{Candidate, FrequentPair, Pairs, Positions};
 use super::scan::{Scan, Sketch};
 use super::tokens::Tokens;
-use super::{Limits, Stop};
+use super::{Limits, MergeStop};
 use crate::error::Result;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -68,7 +68,7 @@ pub(crate) trait Order {
 }
 
 /// Frequent pairs, and their order.
-pub(crate) struct Window<O> {
+pub(crate) struct PairWindow<O> {
     pub(super) order: O,
     pairs: Pairs,
     least: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Window<O> {
     min_frequency: u64,
 }
 
-impl<O: Order> Window<O> {
+impl<O: Order> PairWindow<O> {
     /// An empty window.
     pub(crate) fn new(order: O, limits: &Limits) -> Self {
         Self { order, pairs: Pairs::default(), least: u64::MAX, min_frequency: limits.min_frequency }
@@ -88,7 +88,7 @@ impl<O: Order> Window<O> {
         self.order.best(tokens, &mut self.pairs, self.least, is_last)
     }
 
-    /// Takes out the pair that [`Window::best`] gave, with its positions.
+    /// Takes out the pair that [`PairWindow::best`] gave, with its positions.
     pub(super) fn take(&mut self, tokens: &Tokens, best: Candidate) -> Positions {
         self.order.remove(tokens, best);
         self.pairs.remove(best)
@@ -107,7 +107,7 @@ impl<O: Order> Window<O> {
         }
     }
 
-    /// Adds a pair of at least [`Window::least`] with `n` places to come, and
+    /// Adds a pair of at least [`PairWindow::least`] with `n` places to come, and
     /// gives its number.
     pub(super) fn insert(
         &mut self,
@@ -150,7 +150,7 @@ impl<O: Order> Window<O> {
         tokens: &Tokens,
         limits: &Limits,
         progress: &mut Progress,
-    ) -> Result<Option<Stop>> {
+    ) -> Result<Option<MergeStop>> {
         self.pairs = Pairs::default();
         layout.compact();
         let scan = Scan { layout, tokens, limits };
@@ -180,16 +180,16 @@ impl<O: Order> Window<O> {
 }
 
 /// Why no pair is frequent enough: there is none, or the most frequent is too rare.
-fn why_none(scan: &Scan, sketch: &Sketch, progress: &mut Progress) -> Result<Stop> {
+fn why_none(scan: &Scan, sketch: &Sketch, progress: &mut Progress) -> Result<MergeStop> {
     let mut bound = sketch.max().min(scan.limits.min_frequency - 1);
     while bound > 0 {
         // Halves, so that the rare pairs of a large corpus are not all held.
         let least = bound.div_ceil(2);
         let pairs = scan.pairs(sketch, least, progress)?;
         if let Some(count) = pairs.iter().map(|pair| pair.count).max() {
-            return Ok(Stop::BelowMinFrequency { count });
+            return Ok(MergeStop::BelowMinFrequency { count });
         }
         bound = least - 1;
     }
-    Ok(Stop::NoPairs)
+    Ok(MergeStop::NoPairs)
 }

@@ -8,7 +8,7 @@
 
 use super::Pipeline;
 use crate::error::Result;
-use crate::normalizer::seams::{PartSteps, Window};
+use crate::normalizer::seams::{PartSteps, Surroundings};
 use crate::normalizer::{Aligned, Normalizer};
 use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer, REPLACEMENT};
 
@@ -26,7 +26,7 @@ pub(crate) enum Part {
 /// Where a text may be cut, and what becomes of its parts.
 #[derive(Debug)]
 pub(crate) struct Seams {
-    window: Window,
+    window: Surroundings,
     letters: [bool; 256],
     /// The steps for each [`Part`].
     steps: [Option<Normalizer>; 3],
@@ -37,7 +37,7 @@ pub(crate) struct Seams {
 impl Seams {
     /// The seams of a pipeline, if it has any.
     pub(crate) fn of(pipeline: &Pipeline) -> Option<Self> {
-        let (mut window, mut parts) = (Window::new(), PartSteps::default());
+        let (mut window, mut parts) = (Surroundings::new(), PartSteps::default());
         if let Some(normalizer) = &pipeline.normalizer {
             normalizer.at_seams(&mut window, &mut parts)?;
         }
@@ -96,7 +96,7 @@ impl Seams {
 ///
 /// What a section begins with decides what is put in front of it: nothing, before a blank
 /// or its mark.
-fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Window) -> Option<bool> {
+fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Option<bool> {
     match pre_tokenizer {
         PreTokenizer::Metaspace { split, .. } => Some(!split),
         PreTokenizer::MetaspaceWords => Some(false),

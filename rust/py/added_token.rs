@@ -196,7 +196,7 @@ impl Part {
     pub fn segment<'a>(&'a self, py: Python<'a>) -> PyResult<Segment<'a>> {
         match self {
             Self::Special(special) => Ok(Segment::Special(&special.get().content)),
-            Self::Text(text) => text.bytes(py).map(Segment::Text),
+            Self::Text(text) => text.input(py).map(Segment::Text),
         }
     }
 }

@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
-type Table = HashMap<[u8; 32], Weak<Tokenizer>>;
+type LoadedTable = HashMap<[u8; 32], Weak<Tokenizer>>;
 
-static LOADED: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+static LOADED: LazyLock<Mutex<LoadedTable>> = LazyLock::new(Mutex::default);
 
 /// The tokenizer of these bytes.
 pub(super) fn from_bytes(bytes: &[u8]) -> Result<Arc<Tokenizer>> {

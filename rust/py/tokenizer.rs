@@ -95,7 +95,7 @@ impl PyTokenizer {
     }
 
     fn pair(&self, py: Python<'_>, texts: [Text; 2], call: Call) -> PyResult<PyEncoding> {
-        let (first, second) = (texts[0].bytes(py)?, texts[1].bytes(py)?);
+        let (first, second) = (texts[0].input(py)?, texts[1].input(py)?);
         let n_bytes = first.len() + second.len();
         let (ids, second) =
             off(py, n_bytes, |stop| self.tokenizer.encode_pair_ids(first, second, call.options(stop)))?;
@@ -317,9 +317,9 @@ impl PyTokenizer {
                 return self.rows(py, given, &shortening, true, call);
             }
             let text = Text::new(text, errors)?;
-            let bytes = text.bytes(py)?;
+            let input = text.input(py)?;
             let batch =
-                off(py, bytes.len(), |stop| self.tokenizer.windows(bytes, size, stride, call.options(stop)))?;
+                off(py, input.len(), |stop| self.tokenizer.windows(input, size, stride, call.options(stop)))?;
             let around = if add_special_tokens { self.tokenizer.template().n_special(false) } else { 0 };
             let step = size.saturating_sub(stride + around);
             PyEncodingBatch::windows(py, batch, step, Texts::Objects(vec![text]), call, self)
@@ -341,7 +341,7 @@ impl PyTokenizer {
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
             let input = text.input(py)?;
-            off(py, input.len(), |stop| self.tokenizer.count_of(input, call.options(stop)))
+            off(py, input.len(), |stop| self.tokenizer.count(input, call.options(stop)))
         })
     }
 
@@ -388,8 +388,8 @@ impl PyTokenizer {
             let limit = limit.get();
             let call = Call::new(add_special_tokens, specials);
             let text = Text::new(text, errors)?;
-            let bytes = text.bytes(py)?;
-            off(py, bytes.len(), |stop| self.tokenizer.fits(bytes, limit, call.options(stop)))
+            let input = text.input(py)?;
+            off(py, input.len(), |stop| self.tokenizer.fits(input, limit, call.options(stop)))
         })
     }
 }

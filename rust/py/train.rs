@@ -21,7 +21,7 @@ use super::report::{Learnt, PyTrainReport};
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
-use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, Trained, Unit};
+use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::pipeline::Pipeline;
@@ -114,7 +114,7 @@ fn train(
 ) -> PyResult<PyTokenizer> {
     let Corpus { counts, seconds } = corpus;
     let started = Instant::now();
-    let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress, |progress| {
+    let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress, |progress| {
         let _held = counts.hold(memory::OF_MERGING)?;
         let trained = trainer.train(counts.iter(), progress)?;
         let pipeline = counts.pipeline().clone();

@@ -10,7 +10,7 @@ use super::counting::Reading;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
 use super::tokenizer::PyTokenizer;
-use crate::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, Stop};
+use crate::bpe::trainer::{Kind, MergeStop, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::pipeline::Pipeline;
@@ -181,9 +181,11 @@ impl SentencePieceTraining {
 }
 
 /// Why training ended, and where SentencePiece would have gone on.
-fn stop_text(stop: Stop) -> String {
+fn stop_text(stop: MergeStop) -> String {
     match stop {
-        Stop::NoPairs => format!("{stop}; SentencePiece goes on with pairs of count 0, which no text needs"),
+        MergeStop::NoPairs => {
+            format!("{stop}; SentencePiece goes on with pairs of count 0, which no text needs")
+        }
         other => other.to_string(),
     }
 }

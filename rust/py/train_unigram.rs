@@ -26,7 +26,7 @@ use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::Tokenizer;
-use crate::unigram::trainer::{Method, PieceOptions, Trained, UnigramTrainer};
+use crate::unigram::trainer::{Method, PieceOptions, TrainedUnigram, UnigramTrainer};
 
 /// SentencePiece's manner: a space in front, each space written as `▁`, and a
 /// piece begins at each.
@@ -166,7 +166,7 @@ pub(super) fn train_unigram(
         Tokenizer::check_unigram(&trainer, &pipeline)?;
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
-        let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
+        let (trained, tokenizer): (TrainedUnigram, Tokenizer) = run(py, progress.as_ref(), |progress| {
             let _held = counts.hold(memory::OF_UNIGRAM)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;

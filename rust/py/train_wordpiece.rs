@@ -27,7 +27,7 @@ use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
 use crate::wordpiece::WordPieceOptions;
-use crate::wordpiece::trainer::{Score, Trained, WordPieceTrainer};
+use crate::wordpiece::trainer::{Score, TrainedMerges, WordPieceTrainer};
 
 /// Trains a WordPiece tokenizer.
 ///
@@ -121,7 +121,7 @@ pub(super) fn train_wordpiece(
         let pipeline = given.pipeline(asked.as_ref(), default)?;
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
-        let (trained, tokenizer): (Trained, Tokenizer) = run(py, progress.as_ref(), |progress| {
+        let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress.as_ref(), |progress| {
             let _held = counts.hold(memory::OF_MERGING)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_wordpiece(options, counts.pipeline().clone(), &trained)?;

@@ -33,7 +33,7 @@ impl Characters {
     /// Counts characters, but one, and keeps what `character_coverage` asks for.
     pub(crate) fn of(
         options: &PieceOptions,
-        words: &Words<'_>,
+        words: &CountedWords<'_>,
         uncounted: Option<char>,
         progress: &mut Progress,
     ) -> Result<Self> {
@@ -86,12 +86,12 @@ impl Characters {
 }
 
 /// Counted words as text, with special tokens cut out.
-pub(crate) struct Words<'a> {
+pub(crate) struct CountedWords<'a> {
     words: Vec<(&'a str, u64)>,
     specials: Option<AhoCorasick>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> CountedWords<'a> {
     pub(crate) fn new(
         options: &PieceOptions,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::characters::{Characters, Words};
+use super::characters::{Characters, CountedWords};
 use super::rules::{Class, Rules};
 use crate::error::Result;
 use crate::memory;
@@ -44,7 +44,7 @@ impl<'a, T: Ord> Segments<'a, T> {
     /// Cuts words. `note` makes a note of what follows a segment at one place, or
     /// adds that to the note of the places before.
     pub(crate) fn of(
-        words: &Words<'a>,
+        words: &CountedWords<'a>,
         characters: &Characters,
         rules: &Rules,
         mut note: impl FnMut(Option<&T>, After) -> T,

@@ -14,23 +14,23 @@ const fn every(byte: u8) -> u64 {
 pub(super) struct Portable;
 
 /// The bytes, eight a word.
-pub(super) struct Words([u64; 8]);
+pub(super) struct EightWords([u64; 8]);
 
 impl Load for Portable {
-    type Block = Words;
+    type Block = EightWords;
 
     #[inline(always)]
-    fn load(self, bytes: &Bytes) -> Words {
+    fn load(self, bytes: &Bytes) -> EightWords {
         let (eights, _) = bytes.as_chunks::<8>();
         let mut words = [0; 8];
         for (word, eight) in words.iter_mut().zip(eights) {
             *word = u64::from_le_bytes(*eight);
         }
-        Words(words)
+        EightWords(words)
     }
 }
 
-impl Words {
+impl EightWords {
     /// The mask of the bytes whose highest bit `test` sets.
     #[inline(always)]
     fn mask(&self, test: impl Fn(u64) -> u64) -> u64 {
@@ -51,7 +51,7 @@ const fn between(seven: u64, first: u8, last: u8) -> u64 {
     (seven + every(0x80 - first)) & !(seven + every(0x7F - last))
 }
 
-impl Block for Words {
+impl Block for EightWords {
     #[inline(always)]
     fn eq(&self, byte: u8) -> u64 {
         self.range(byte, byte)

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use super::Tokenizer;
-use crate::decoder::table::Table;
+use crate::decoder::table::TokenTable;
 use crate::decoder::{Decoder, State};
 use crate::encoding::Rows;
 use crate::error::{Error, Result};
@@ -17,8 +17,8 @@ use crate::vocab::TokenId;
 /// has no such table.
 #[derive(Default)]
 pub(super) struct Tables {
-    all: OnceLock<Option<Table>>,
-    without_special: OnceLock<Option<Table>>,
+    all: OnceLock<Option<TokenTable>>,
+    without_special: OnceLock<Option<TokenTable>>,
 }
 
 impl Tokenizer {
@@ -100,7 +100,7 @@ impl Tokenizer {
 
     /// The table. Threads that come first each make it, and one's is kept: nobody
     /// waits for another, whom a fork may have left behind.
-    fn table(&self, skip_special: bool) -> Option<&Table> {
+    fn table(&self, skip_special: bool) -> Option<&TokenTable> {
         let known = if skip_special { &self.tables.without_special } else { &self.tables.all };
         if known.get().is_none() {
             let _ = known.set(self.made_table(skip_special));
@@ -108,10 +108,10 @@ impl Tokenizer {
         known.get()?.as_ref()
     }
 
-    fn made_table(&self, skip_special: bool) -> Option<Table> {
+    fn made_table(&self, skip_special: bool) -> Option<TokenTable> {
         let settled = self.decoder.settled()?;
         let mut state = settled.clone();
-        Some(Table::new(self.max_id() as usize + 1, |id, out| {
+        Some(TokenTable::new(self.max_id() as usize + 1, |id, out| {
             state.clone_from(&settled);
             self.push_bytes(&mut state, id, skip_special, out).is_ok()
         }))

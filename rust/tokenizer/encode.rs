@@ -22,7 +22,7 @@ use crate::stretches::{Stretch, for_each_few};
 use crate::template::Part;
 
 impl Tokenizer {
-    /// Encodes a text, given as bytes; each longest run of bytes that are no
+    /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is no
     /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
     /// normalizer each such byte becomes U+FFFD, as SentencePiece has it.
     ///
@@ -30,7 +30,8 @@ impl Tokenizer {
     /// [`Error::Encode`] for a special token found under
     /// [`crate::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
     /// user's pattern hits its step limit.
-    pub fn encode(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
+    pub fn encode<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<Encoding> {
+        let text = text.into();
         let around = self.n_around(&options, false);
         let output =
             self.encode_text(text, &options, options.add_special_tokens, around, Keeps::SpansByModel)?;
@@ -56,20 +57,13 @@ impl Tokenizer {
         Ok(encoding)
     }
 
-    /// The number of ids a text becomes.
+    /// The number of ids a text becomes. A text of more than 256 KiB is shared among
+    /// threads where it can be cut.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
-    pub fn count(&self, text: &[u8], options: EncodeOptions<'_>) -> Result<usize> {
-        self.count_of(Input::Bytes(text), options)
-    }
-
-    /// As [`Tokenizer::count`], of a text that may be known to be UTF-8. A text of
-    /// more than 256 KiB is shared among threads where it can be cut.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn count_of(&self, text: Input<'_>, options: EncodeOptions<'_>) -> Result<usize> {
+    pub fn count<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<usize> {
+        let text = text.into();
         if text.len() > LONG_BYTES {
             return Ok(self.counts_of(&[text], options)?.iter().sum::<u64>() as usize);
         }
@@ -83,12 +77,17 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
-    pub fn fits(&self, text: &[u8], limit: usize, options: EncodeOptions<'_>) -> Result<bool> {
+    pub fn fits<'t>(
+        &self,
+        text: impl Into<Input<'t>>,
+        limit: usize,
+        options: EncodeOptions<'_>,
+    ) -> Result<bool> {
         let around = self.n_around(&options, false);
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
         let Some(room) = room.checked_div(self.template.copies(false)[0]) else { return Ok(true) };
         let mut output = Output::counting(Some(room.saturating_add(1)), options.stop);
-        self.encode_into(Input::Bytes(text), &options, &mut output)?;
+        self.encode_into(text.into(), &options, &mut output)?;
         Ok(output.n_ids() <= room)
     }
 
@@ -108,7 +107,7 @@ impl Tokenizer {
 
     pub(super) fn encode_text<'a>(
         &self,
-        text: &[u8],
+        text: Input<'_>,
         options: &EncodeOptions<'a>,
         with_template: bool,
         around: usize,
@@ -117,7 +116,7 @@ impl Tokenizer {
         let room = self.room(options, if with_template { around } else { 0 })?;
         let mut output = Output::new(keeps, room, options.stop);
         output.surfaces = output.spans.is_some().then(Surfaces::default);
-        self.encode_into(Input::Bytes(text), options, &mut output)?;
+        self.encode_into(text, options, &mut output)?;
         Ok(output)
     }
 

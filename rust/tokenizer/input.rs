@@ -2,7 +2,7 @@
 
 /// A text, or bytes that may be one. What comes from a `str`, also one of
 /// Python's, is not checked for UTF-8 again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// UTF-8.
     Text(&'a str),
@@ -44,8 +44,26 @@ impl<'a> From<&'a str> for Input<'a> {
     }
 }
 
+impl<'a> From<&'a String> for Input<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl<'a> From<&'a [u8]> for Input<'a> {
     fn from(bytes: &'a [u8]) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Input<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Input<'a> {
+    fn from(bytes: &'a [u8; N]) -> Self {
         Self::Bytes(bytes)
     }
 }

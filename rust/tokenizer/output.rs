@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::walk::{Ended, Walk};
-use super::words::Words;
+use super::words::WordOfIds;
 use crate::added_tokens::AddedToken;
 use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub(super) struct Output<'a> {
     /// Where the ids are known already: those to come. None are put out.
     pub(super) known: Option<&'a [TokenId]>,
     /// The word of each id, where they are asked for.
-    pub(super) words: Option<Words>,
+    pub(super) words: Option<WordOfIds>,
     /// The number of ids at which to stop, those that were there included.
     limit: usize,
     /// The ids that were counted and are gone; `None` where ids are kept.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::input::Input;
 use super::output::{Keeps, Output};
 use super::shortening::longest_first;
 use super::{EncodeOptions, Tokenizer};
@@ -18,8 +19,14 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
-    pub fn encode_pair(&self, first: &[u8], second: &[u8], options: EncodeOptions<'_>) -> Result<Encoding> {
-        let [first, second] = self.texts_of_pair(first, second, &options, Keeps::SpansByModel)?;
+    pub fn encode_pair<'t>(
+        &self,
+        first: impl Into<Input<'t>>,
+        second: impl Into<Input<'t>>,
+        options: EncodeOptions<'_>,
+    ) -> Result<Encoding> {
+        let [first, second] =
+            self.texts_of_pair(first.into(), second.into(), &options, Keeps::SpansByModel)?;
         let [first, second] = [first, second]
             .map(|text| (text.ids, text.spans.unwrap_or_default(), text.surfaces.unwrap_or_default()));
         let mut encoding = Encoding::default();
@@ -46,13 +53,13 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As there.
-    pub fn encode_pair_ids(
+    pub fn encode_pair_ids<'t>(
         &self,
-        first: &[u8],
-        second: &[u8],
+        first: impl Into<Input<'t>>,
+        second: impl Into<Input<'t>>,
         options: EncodeOptions<'_>,
     ) -> Result<(Vec<TokenId>, Range<usize>)> {
-        let [first, second] = self.texts_of_pair(first, second, &options, Keeps::Ids)?;
+        let [first, second] = self.texts_of_pair(first.into(), second.into(), &options, Keeps::Ids)?;
         let (mut ids, mut place) = (Vec::new(), 0..0);
         for part in &self.template.pair {
             match *part {
@@ -71,8 +78,8 @@ impl Tokenizer {
     /// The two texts without the template, shortened together.
     fn texts_of_pair<'a>(
         &self,
-        first: &[u8],
-        second: &[u8],
+        first: Input<'_>,
+        second: Input<'_>,
         options: &EncodeOptions<'a>,
         keeps: Keeps,
     ) -> Result<[Output<'a>; 2]> {

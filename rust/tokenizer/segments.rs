@@ -5,6 +5,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment<'a> {
     /// Text, encoded like a text of its own.
-    Text(&'a [u8]),
+    Text(Input<'a>),
     /// A special token, by its text.
     Special(&'a str),
 }
@@ -22,7 +23,7 @@ impl<'a> Segment<'a> {
     /// Its bytes.
     pub fn bytes(&self) -> &'a [u8] {
         match self {
-            Self::Text(text) => text,
+            Self::Text(text) => text.bytes(),
             Self::Special(content) => content.as_bytes(),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
-use crate::bpe::trainer::{Base, BpeTrainer, Stop, Trained};
+use crate::bpe::trainer::{Base, BpeTrainer, MergeStop, TrainedMerges};
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ impl Tokenizer {
         trainer: &BpeTrainer,
         unk_token: Option<&str>,
         pipeline: Pipeline,
-        trained: &Trained,
+        trained: &TrainedMerges,
         base: Option<&Self>,
     ) -> Result<Self> {
         let mut tokens = Vec::with_capacity(trained.tokens.len());
@@ -155,7 +155,7 @@ fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for MergeStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::VocabFull => f.write_str("the vocabulary has the size asked for"),

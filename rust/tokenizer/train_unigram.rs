@@ -16,7 +16,7 @@ use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
 use crate::template::Template;
-use crate::unigram::trainer::{Method, Stop, Trained, UnigramTrainer};
+use crate::unigram::trainer::{Method, TrainedUnigram, UnigramStop, UnigramTrainer};
 use crate::unigram::{Kind, Precision, Unigram, UnigramOptions};
 use crate::vocab::{TokenId, Vocab};
 use crate::word_counts::WordCounts;
@@ -97,7 +97,11 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Unigram::new`].
-    pub fn from_unigram(trainer: &UnigramTrainer, mut pipeline: Pipeline, trained: &Trained) -> Result<Self> {
+    pub fn from_unigram(
+        trainer: &UnigramTrainer,
+        mut pipeline: Pipeline,
+        trained: &TrainedUnigram,
+    ) -> Result<Self> {
         if trainer.method == Method::SentencePiece
             && let Some(tokenizer) = Self::from_sentencepiece_unigram(trainer, &pipeline, trained)?
         {
@@ -138,7 +142,7 @@ impl Tokenizer {
 }
 
 /// Keeps SentencePiece's rules off the user's symbols, as its file would.
-fn shield(pipeline: &mut Pipeline, trained: &Trained) -> Result<()> {
+fn shield(pipeline: &mut Pipeline, trained: &TrainedUnigram) -> Result<()> {
     if let Some(Normalizer::SentencePiece(normalizer)) = &mut pipeline.normalizer {
         let symbols = trained.pieces.iter().filter(|piece| piece.kind == Kind::UserDefined);
         let user_defined: Vec<String> = symbols.map(|piece| piece.text.clone()).collect();
@@ -163,7 +167,7 @@ fn decoder_of(pipeline: &Pipeline, byte_fallback: bool) -> Decoder {
     if byte_fallback { Decoder::ByteFallback { strip } } else { Decoder::Stripped { strip } }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for UnigramStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::VocabFull => f.write_str("the vocabulary has the size asked for"),

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::template::{Part, Template};
 use crate::vocab::{TokenId, Vocab};
 use crate::word_counts::WordCounts;
-use crate::wordpiece::trainer::{Trained, WordPieceTrainer};
+use crate::wordpiece::trainer::{TrainedMerges, WordPieceTrainer};
 use crate::wordpiece::{WordPiece, WordPieceOptions};
 
 impl Tokenizer {
@@ -42,7 +42,11 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`crate::Error::Format`] if the unknown token is no token.
-    pub fn from_wordpiece(options: WordPieceOptions, pipeline: Pipeline, trained: &Trained) -> Result<Self> {
+    pub fn from_wordpiece(
+        options: WordPieceOptions,
+        pipeline: Pipeline,
+        trained: &TrainedMerges,
+    ) -> Result<Self> {
         let tokens = trained.tokens.iter().map(|token| token.as_deref().unwrap_or_default());
         let added: Vec<_> = trained
             .special_tokens

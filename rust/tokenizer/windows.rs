@@ -1,6 +1,7 @@
 //! Windows of one long text. Those of many texts, of pairs, from either end, are rows
 //! (`Tokenizer::encode_rows`).
 
+use super::input::Input;
 use super::joined::TextRow;
 use super::output::Keeps;
 use super::shortening::Shortening;
@@ -17,18 +18,19 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Encode`] when `stride` leaves no step; [`Error::Memory`] where there
     /// is not enough for all windows; else as [`Tokenizer::encode`].
-    pub fn windows(
+    pub fn windows<'t>(
         &self,
-        text: &[u8],
+        text: impl Into<Input<'t>>,
         size: usize,
         stride: usize,
         options: EncodeOptions<'_>,
     ) -> Result<EncodingBatch> {
+        let text = text.into();
         if !self.template.is_framed() {
             let shortening = Shortening { stride: Some(stride), ..Shortening::default() };
             let options = EncodeOptions { max_tokens: Some(size), spans: true, ..options };
             let row = TextRow { first: 0..1, second: None };
-            return Ok(self.encode_rows(&[text.into()], &[row], false, &shortening, options)?.batch);
+            return Ok(self.encode_rows(&[text], &[row], false, &shortening, options)?.batch);
         }
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };

@@ -11,12 +11,12 @@ use crate::memory;
 
 /// The word of each id.
 #[derive(Default)]
-pub(super) struct Words {
+pub(super) struct WordOfIds {
     of: Vec<u32>,
     n: u32,
 }
 
-impl Words {
+impl WordOfIds {
     /// Ends a word: the ids up to the `n`th are its own, if they are no earlier one's.
     pub(super) fn end(&mut self, n: usize) -> Result<()> {
         memory::resize(&mut self.of, n, self.n)?;
@@ -32,7 +32,7 @@ impl Tokenizer {
     /// As [`Tokenizer::encode`].
     pub fn words(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<u32>> {
         let mut output = Output::new(Keeps::SpansByModel, None, options.stop);
-        output.words = Some(Words::default());
+        output.words = Some(WordOfIds::default());
         self.encode_into(text, options, &mut output)?;
         Ok(output.words.unwrap_or_default().of)
     }

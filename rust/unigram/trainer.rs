@@ -26,10 +26,10 @@ mod team;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
-use crate::sentencepiece_rules::characters::{Characters, Words};
+use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::{After, Segments};
-pub use crate::sentencepiece_rules::{Kind, Piece, PieceOptions};
+pub use crate::sentencepiece_rules::{Kind, PieceOptions, TrainedPiece};
 use crate::vocab::TokenId;
 use crate::word_counts::LINE_END;
 
@@ -102,7 +102,7 @@ pub enum Method {
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum UnigramStop {
     /// The vocabulary has the size asked for.
     VocabFull,
     /// No further piece was worth its place: the corpus is small for this size.
@@ -114,12 +114,12 @@ pub enum Stop {
 
 /// What training gives.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trained {
+pub struct TrainedUnigram {
     /// The vocabulary by id: special tokens, byte tokens, then by score, of
     /// equal scores by text.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TrainedPiece>,
     /// Why training ended.
-    pub stop: Stop,
+    pub stop: UnigramStop,
     /// The characters left out of the alphabet, with counts, the most frequent first.
     pub dropped: Vec<(char, u64)>,
 }
@@ -137,11 +137,11 @@ impl UnigramTrainer {
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
-    ) -> Result<Trained> {
+    ) -> Result<TrainedUnigram> {
         self.check()?;
         let threads = parallel::n_threads(self.threads);
         let rules = Rules::of(&self.pieces);
-        let words = Words::new(&self.pieces, pieces)?;
+        let words = CountedWords::new(&self.pieces, pieces)?;
         // SentencePiece knows where lines end, but not as a character.
         let uncounted = (self.method == Method::SentencePiece).then_some(LINE_END);
         let characters = Characters::of(&self.pieces, &words, uncounted, progress)?;

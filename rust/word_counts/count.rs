@@ -13,7 +13,7 @@ use super::file::{CountsWriter, Header};
 use super::options::CountOptions;
 use super::ranges;
 use super::run::{self, SortedRun, Spilled};
-use super::table::Table;
+use super::table::CountTable;
 use super::worker::{State, Worker};
 use super::{Totals, WordCounts};
 use crate::corpus::Source;
@@ -75,7 +75,7 @@ pub fn count_to_file(
 
 /// The counts of all workers, not yet merged.
 struct Counted {
-    tables: Vec<Table>,
+    tables: Vec<CountTable>,
     spilled: Vec<Spilled>,
     totals: Totals,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::WordCounts;
 use super::run::{self, SortedRun};
-use super::table::Table;
+use super::table::CountTable;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::parallel;
@@ -23,13 +23,13 @@ const RANGE_PIECES: usize = 1 << 13;
 /// [`Error::CountOverflow`] for the least piece whose sum is too large;
 /// [`Error::Cancelled`] when `progress` asks to stop.
 pub(super) fn merge(
-    tables: &[Table],
+    tables: &[CountTable],
     n_threads: usize,
     temp_dir: &Path,
     progress: &mut Progress,
     words: &mut WordCounts,
 ) -> Result<()> {
-    let n_pieces: usize = tables.iter().map(Table::len).sum();
+    let n_pieces: usize = tables.iter().map(CountTable::len).sum();
     let n = n_threads.min(n_pieces / RANGE_PIECES).max(1);
     let greatest = tables.iter().max_by_key(|table| table.len());
     let bounds = greatest.map(|table| table.quantiles(n)).unwrap_or_default();
@@ -60,13 +60,13 @@ pub(super) fn merge(
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::Table;
+    use super::super::table::CountTable;
     use super::*;
     use crate::pipeline::Pipeline;
     use crate::pre_tokenizer::PreTokenizer;
 
-    fn table(pieces: impl Iterator<Item = String>) -> Table {
-        let mut table = Table::new();
+    fn table(pieces: impl Iterator<Item = String>) -> CountTable {
+        let mut table = CountTable::new();
         for piece in pieces {
             while !table.add(piece.as_bytes()) {
                 table.grow(piece.as_bytes()).unwrap();
@@ -80,11 +80,11 @@ mod tests {
     fn ranges_are_one_merge() {
         let word = |n: usize| format!("{:x}", n * n % 7919 * 99_991);
         let long = |n: usize| format!("{:040x}", n * n % 4001 * 7_777_777);
-        let cases: [Vec<Table>; 4] = [
+        let cases: [Vec<CountTable>; 4] = [
             vec![table((0..20_000).map(word)), table((10_000..60_000).map(word))],
             vec![table((0..40_000).map(long)), table((0..100).map(word)), table((0..9000).map(word))],
-            vec![table((0..30_000).map(|n| if n % 2 == 0 { word(n) } else { long(n) })), Table::new()],
-            vec![Table::new()],
+            vec![table((0..30_000).map(|n| if n % 2 == 0 { word(n) } else { long(n) })), CountTable::new()],
+            vec![CountTable::new()],
         ];
         for tables in cases {
             let merged = |n_threads| {

@@ -48,7 +48,7 @@ struct Chunk {
 }
 
 /// Pieces with their counts, in no order.
-pub(super) struct Table {
+pub(super) struct CountTable {
     slots: Vec<Slot>,
     n_short: usize,
     seed: Key,
@@ -60,7 +60,7 @@ pub(super) struct Table {
     hasher: DefaultHashBuilder,
 }
 
-impl Table {
+impl CountTable {
     /// An empty table.
     pub fn new() -> Self {
         let hasher = DefaultHashBuilder::default();
@@ -81,7 +81,7 @@ impl Table {
         self.n_short + self.entries.len()
     }
 
-    /// Takes the keys of a chunk of pieces, for [`Table::add_next`].
+    /// Takes the keys of a chunk of pieces, for [`CountTable::add_next`].
     #[inline]
     pub fn begin(&mut self, text: &[u8], pieces: &[Piece]) {
         let Self { slots, chunk, seed, .. } = self;
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// Counts `piece` once more; `false` if there is no room for a new piece
-    /// of its length: then [`Table::grow`] or [`Table::take_sorted`] first.
+    /// of its length: then [`CountTable::grow`] or [`CountTable::take_sorted`] first.
     pub fn add(&mut self, piece: &[u8]) -> bool {
         if piece.len() > MAX_KEY {
             return self.add_long(piece);
@@ -191,7 +191,7 @@ impl Table {
         Ok(())
     }
 
-    /// The memory held after [`Table::grow`] for `piece`.
+    /// The memory held after [`CountTable::grow`] for `piece`.
     pub fn bytes_if_grown(&self, piece: &[u8]) -> usize {
         let (short, long) = if piece.len() <= MAX_KEY { (3, 1) } else { (1, 2) };
         self.slots.len() * size_of::<Slot>() * short
@@ -201,8 +201,8 @@ impl Table {
                     + self.arena.capacity())
     }
 
-    /// Sorts what there is, in the same memory. Then [`Table::sorted`] reads
-    /// it and [`Table::clear`] empties it; nothing else may be asked of it.
+    /// Sorts what there is, in the same memory. Then [`CountTable::sorted`] reads
+    /// it and [`CountTable::clear`] empties it; nothing else may be asked of it.
     pub fn sort(&mut self) {
         let mut end = 0;
         for at in 0..self.slots.len() {
@@ -300,7 +300,7 @@ mod tests {
         });
         let pieces: Vec<Piece> =
             ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
-        let (mut by_chunk, mut one_by_one) = (Table::new(), Table::new());
+        let (mut by_chunk, mut one_by_one) = (CountTable::new(), CountTable::new());
         for chunk in pieces.chunks(LONG_CHUNK) {
             by_chunk.begin(text.as_bytes(), chunk);
             let mut done = 0;
@@ -320,7 +320,7 @@ mod tests {
                 one_by_one.grow(word).unwrap();
             }
         }
-        let counts = |table: &mut Table| {
+        let counts = |table: &mut CountTable| {
             table.sort();
             let (mut sorted, mut counts) = (table.sorted(), Vec::new());
             while sorted.advance() {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::count::LINE_END;
 use super::options::CountOptions;
 use super::run::{self, SortedRun, SpillWriter, Spilled};
-use super::table::Table;
+use super::table::CountTable;
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
 use crate::piece_table::MAX_KEY;
@@ -66,7 +66,7 @@ pub(super) struct Worker<'a> {
     max_piece_bytes: usize,
     /// Bytes the table may take.
     budget: usize,
-    pub(super) table: Table,
+    pub(super) table: CountTable,
     /// The last piece of a line so far.
     last: Vec<u8>,
     /// Level n holds runs made of about `FAN_IN ^ n` tables each, so that few
@@ -100,7 +100,7 @@ impl<'a> Worker<'a> {
             meter,
             max_piece_bytes: options.max_piece_bytes,
             budget,
-            table: Table::new(),
+            table: CountTable::new(),
             last: Vec::new(),
             spilled: Vec::new(),
             tally: Tally::default(),

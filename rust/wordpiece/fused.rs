@@ -11,7 +11,7 @@ use super::worker::Scratch;
 use super::{WordPiece, ideograph};
 use crate::error::{Error, Result};
 use crate::long_pieces::LongPieces;
-use crate::normalizer::bert::{ALONE, BLANK, Table, rewrite, rewrite_word};
+use crate::normalizer::bert::{ALONE, BLANK, CleaningTable, rewrite, rewrite_word};
 use crate::normalizer::{Aligned, Bert, Plain};
 use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
 use crate::pre_tokenizer::PreTokenizer;
@@ -26,7 +26,7 @@ const AS_IT_STANDS: Key = 1 << 127;
 
 /// Splits a text that is not cleaned up yet.
 pub(crate) struct RawWords {
-    table: &'static Table,
+    table: &'static CleaningTable,
 }
 
 impl RawWords {
@@ -86,7 +86,7 @@ struct Unknown<'a, const LOWER: bool> {
 /// What cleans raw words up and encodes them.
 struct Stages<'a> {
     model: &'a WordPiece,
-    table: &'static Table,
+    table: &'static CleaningTable,
     word: &'a mut String,
     normalized: &'a mut Plain,
     failed: Option<Error>,
@@ -112,7 +112,7 @@ impl Scratch {
     fn look_up<const LOWER: bool>(
         &mut self,
         model: &WordPiece,
-        table: &'static Table,
+        table: &'static CleaningTable,
         text: &[u8],
         raw_words: &[Piece],
         ids: &mut Vec<TokenId>,
@@ -224,7 +224,7 @@ mod tests {
     use crate::pre_tokenizer::chunks::CHUNK;
 
     /// The raw words of a text by what each character is alone.
-    fn one_by_one(table: &Table, text: &str) -> Vec<Piece> {
+    fn one_by_one(table: &CleaningTable, text: &str) -> Vec<Piece> {
         let class = |c: char| match c {
             ' ' | '\t' | '\n' | '\r' => BLANK,
             _ if c.is_ascii_punctuation() => ALONE,

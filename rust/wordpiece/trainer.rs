@@ -26,7 +26,7 @@ use crate::pair_merging::merger::Reuse;
 use crate::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::pair_merging::tokens::Tokens;
 use crate::pair_merging::{Limits, Start, Unit, by_weight};
-pub use crate::pair_merging::{Merge, Stop, Trained};
+pub use crate::pair_merging::{Merge, MergeStop, TrainedMerges};
 use crate::progress::{Progress, Stage};
 use by_score::ByScore;
 use score::{Likelihood, Pmi};
@@ -145,7 +145,7 @@ impl WordPieceTrainer {
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
-    ) -> Result<Trained> {
+    ) -> Result<TrainedMerges> {
         let pieces = by_weight(pieces);
         if let Some((word, _)) = pieces.iter().find(|(word, _)| std::str::from_utf8(word).is_err()) {
             return Err(Error::Option {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, Merge, Stop, TieBreak, Trained, Unit};
+use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, Merge, MergeStop, TieBreak, TrainedMerges, Unit};
 use sentitok::progress::Stage;
 use sentitok::{Error, Progress, TokenId};
 
@@ -14,7 +14,7 @@ fn counts(words: &[(&str, u64)]) -> Counts {
     words.iter().map(|(word, count)| (word.as_bytes().to_vec(), *count)).collect()
 }
 
-fn train(options: &BpeTrainer, counts: &Counts) -> sentitok::Result<Trained> {
+fn train(options: &BpeTrainer, counts: &Counts) -> sentitok::Result<TrainedMerges> {
     options.train(counts.iter().map(|(piece, count)| (piece.as_slice(), *count)), &mut Progress::silent())
 }
 
@@ -23,7 +23,7 @@ fn text(bytes: &Option<Vec<u8>>) -> String {
 }
 
 /// Merges as `left right`, joined by commas.
-fn spelled(trained: &Trained) -> String {
+fn spelled(trained: &TrainedMerges) -> String {
     let token = |id: TokenId| text(&trained.tokens[id as usize]);
     let merges = trained.merges.iter().map(|merge| format!("{} {}", token(merge.left), token(merge.right)));
     merges.collect::<Vec<_>>().join(", ")
@@ -290,7 +290,7 @@ fn ids_begin_with_specials_then_code_points() {
     assert_eq!(trained.tokens[1], None);
     assert_eq!((text(&trained.tokens[2]), text(&trained.tokens[95])), ("!".into(), "~".into()));
     assert_eq!(trained.tokens[2 + 188], Some(vec![0]));
-    assert_eq!(trained.stop, Stop::VocabFull);
+    assert_eq!(trained.stop, MergeStop::VocabFull);
     assert_eq!(trained.special_tokens, [("<s>".to_owned(), 0), (" the".to_owned(), 1)]);
 }
 
@@ -298,10 +298,10 @@ fn ids_begin_with_specials_then_code_points() {
 fn the_size_is_kept_or_refused() {
     let words = counts(&[("ab", 2), ("cd", 1)]);
     for (options, stop) in [
-        (seen(5), Stop::VocabFull),
-        (seen(9), Stop::NoPairs),
-        (BpeTrainer { min_frequency: 2, ..seen(9) }, Stop::BelowMinFrequency { count: 1 }),
-        (seen(4), Stop::VocabFull),
+        (seen(5), MergeStop::VocabFull),
+        (seen(9), MergeStop::NoPairs),
+        (BpeTrainer { min_frequency: 2, ..seen(9) }, MergeStop::BelowMinFrequency { count: 1 }),
+        (seen(4), MergeStop::VocabFull),
     ] {
         let trained = train(&options, &words).unwrap();
         assert_eq!(trained.stop, stop);
@@ -370,7 +370,7 @@ fn threads_do_not_change_the_result() {
     counts.insert(long, 3);
     let trained = |threads| train(&BpeTrainer { threads: Some(threads), ..seen(400) }, &counts).unwrap();
     let one = trained(1);
-    assert_eq!(one.stop, Stop::VocabFull);
+    assert_eq!(one.stop, MergeStop::VocabFull);
     for threads in [2, 3, 7] {
         assert!(trained(threads) == one, "{threads} threads");
     }
@@ -404,5 +404,5 @@ fn a_caller_can_stop_it() {
 #[test]
 fn nothing_in_gives_the_alphabet() {
     let trained = train(&BpeTrainer::default(), &Counts::new()).unwrap();
-    assert_eq!((trained.tokens.len(), trained.stop), (256, Stop::NoPairs));
+    assert_eq!((trained.tokens.len(), trained.stop), (256, MergeStop::NoPairs));
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use sentitok::progress::Stage;
-use sentitok::unigram::trainer::{Kind, Method, Piece, PieceOptions, Stop, Trained, UnigramTrainer};
+use sentitok::unigram::trainer::{
+    Kind, Method, PieceOptions, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer,
+};
 use sentitok::{Error, Progress};
 
 type Counts = BTreeMap<String, u64>;
@@ -17,7 +19,7 @@ fn counts(words: &[(&str, u64)]) -> Counts {
     words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
 }
 
-fn train(options: &UnigramTrainer, counts: &Counts) -> sentitok::Result<Trained> {
+fn train(options: &UnigramTrainer, counts: &Counts) -> sentitok::Result<TrainedUnigram> {
     options.train(counts.iter().map(|(word, count)| (word.as_bytes(), *count)), &mut Progress::silent())
 }
 
@@ -30,11 +32,11 @@ fn all_covered() -> PieceOptions {
     PieceOptions { character_coverage: 1.0, ..PieceOptions::default() }
 }
 
-fn normal(trained: &Trained) -> impl Iterator<Item = &Piece> {
+fn normal(trained: &TrainedUnigram) -> impl Iterator<Item = &TrainedPiece> {
     trained.pieces.iter().filter(|piece| piece.kind == Kind::Normal)
 }
 
-fn texts(trained: &Trained) -> Vec<&str> {
+fn texts(trained: &TrainedUnigram) -> Vec<&str> {
     normal(trained).map(|piece| piece.text.as_str()).collect()
 }
 
@@ -125,7 +127,7 @@ proptest! {
     }
 }
 
-fn bits(trained: &Trained) -> Vec<(&str, u64)> {
+fn bits(trained: &TrainedUnigram) -> Vec<(&str, u64)> {
     trained.pieces.iter().map(|piece| (piece.text.as_str(), piece.score.to_bits())).collect()
 }
 
@@ -144,7 +146,7 @@ fn a_book_as_sentencepiece_trains_it() {
         UnigramTrainer { method: Method::SentencePiece, pieces: PieceOptions::default(), ..of_size(4001) };
     options.pieces.special_tokens.push(("\n".to_owned(), Kind::UserDefined));
     let trained = train(&options, &counts).unwrap();
-    assert_eq!((trained.pieces.len(), trained.stop), (4001, Stop::VocabFull));
+    assert_eq!((trained.pieces.len(), trained.stop), (4001, UnigramStop::VocabFull));
     let theirs = bundled("unigram/sentencepiece-0.2.3-sherlock-4000.txt");
     let theirs: BTreeMap<&str, f64> = theirs
         .lines()
@@ -214,7 +216,7 @@ fn size_is_honoured_or_explained() {
     assert!(matches!(error, Error::VocabSize { requested: 5, minimum: 6 }), "{error}");
     assert_eq!(texts(&train(&of_size(6), &words).unwrap()).len(), 3);
     let trained = train(&of_size(1000), &words).unwrap();
-    assert!(matches!(trained.stop, Stop::NoPieces { seeds: 3.. }), "{:?}", trained.stop);
+    assert!(matches!(trained.stop, UnigramStop::NoPieces { seeds: 3.. }), "{:?}", trained.stop);
     let error = train(&UnigramTrainer { hard_vocab_limit: true, ..of_size(1000) }, &words).unwrap_err();
     assert!(error.to_string().starts_with("vocab_size = 1000: only "), "{error}");
 }
@@ -285,7 +287,7 @@ fn options_that_cannot_be() {
 #[test]
 fn nothing_to_train_on() {
     let empty = train(&of_size(10), &Counts::new()).unwrap();
-    assert_eq!((empty.pieces.len(), empty.stop), (3, Stop::NoPieces { seeds: 0 }));
+    assert_eq!((empty.pieces.len(), empty.stop), (3, UnigramStop::NoPieces { seeds: 0 }));
     let pieces = PieceOptions { required_chars: vec!['b', 'a'], ..all_covered() };
     let options = UnigramTrainer { pieces, ..of_size(10) };
     assert_eq!(texts(&train(&options, &Counts::new()).unwrap()), ["b", "a"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use sentitok::progress::Stage;
-use sentitok::wordpiece::trainer::{Merge, Score, Stop, Trained, WordPieceTrainer};
+use sentitok::wordpiece::trainer::{Merge, MergeStop, Score, TrainedMerges, WordPieceTrainer};
 use sentitok::{Error, Progress, TokenId};
 
 type Counts = BTreeMap<String, u64>;
@@ -17,7 +17,7 @@ fn counts(words: &[(&str, u64)]) -> Counts {
     words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
 }
 
-fn train(options: &WordPieceTrainer, counts: &Counts) -> sentitok::Result<Trained> {
+fn train(options: &WordPieceTrainer, counts: &Counts) -> sentitok::Result<TrainedMerges> {
     options.train(counts.iter().map(|(word, count)| (word.as_bytes(), *count)), &mut Progress::silent())
 }
 
@@ -25,11 +25,11 @@ fn plain(vocab_size: usize, score: Score) -> WordPieceTrainer {
     WordPieceTrainer { vocab_size, score, special_tokens: vec![], ..WordPieceTrainer::default() }
 }
 
-fn text(trained: &Trained, id: TokenId) -> String {
+fn text(trained: &TrainedMerges, id: TokenId) -> String {
     String::from_utf8(trained.tokens[id as usize].clone().unwrap()).unwrap()
 }
 
-fn spelled(trained: &Trained) -> String {
+fn spelled(trained: &TrainedMerges) -> String {
     let merges = trained.merges.iter();
     merges
         .map(|merge| format!("{} {}", text(trained, merge.left), text(trained, merge.right)))
@@ -230,11 +230,11 @@ fn the_size_is_kept_or_refused_and_an_early_end_says_why() {
     let specials = vec!["[PAD]".to_owned(), "[UNK]".to_owned()];
     for score in SCORES {
         for (vocab_size, min_frequency, stop) in [
-            (7, 0, Stop::VocabFull),
-            (6, 0, Stop::VocabFull),
-            (9, 0, Stop::NoPairs),
-            (9, 2, Stop::BelowMinFrequency { count: 1 }),
-            (9, 3, Stop::BelowMinFrequency { count: 2 }),
+            (7, 0, MergeStop::VocabFull),
+            (6, 0, MergeStop::VocabFull),
+            (9, 0, MergeStop::NoPairs),
+            (9, 2, MergeStop::BelowMinFrequency { count: 1 }),
+            (9, 3, MergeStop::BelowMinFrequency { count: 2 }),
         ] {
             let trained =
                 train(&WordPieceTrainer { min_frequency, ..plain(vocab_size, score) }, &words).unwrap();
@@ -250,7 +250,7 @@ fn the_size_is_kept_or_refused_and_an_early_end_says_why() {
     let options =
         WordPieceTrainer { continuing_subword_prefix: String::new(), ..plain(9, Score::Likelihood) };
     let trained = train(&options, &counts(&[("aaa", 5)])).unwrap();
-    assert_eq!((trained.stop, trained.tokens.len()), (Stop::NoGain, 1));
+    assert_eq!((trained.stop, trained.tokens.len()), (MergeStop::NoGain, 1));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn counts_are_wide_and_checked() {
         let options = plain(9, score);
         let error = options.train([(&b"a\xff"[..], 1)], &mut Progress::silent()).unwrap_err().to_string();
         assert!(error.contains("not UTF-8"), "{error}");
-        assert_eq!(train(&options, &Counts::new()).unwrap().stop, Stop::NoPairs);
+        assert_eq!(train(&options, &Counts::new()).unwrap().stop, MergeStop::NoPairs);
     }
 }
 
@@ -306,7 +306,7 @@ fn threads_do_not_change_the_result() {
         let trained =
             |threads| train(&WordPieceTrainer { threads: Some(threads), ..options.clone() }, &words).unwrap();
         let one = trained(1);
-        assert_eq!(one.stop, Stop::VocabFull);
+        assert_eq!(one.stop, MergeStop::VocabFull);
         for threads in [2, 3, 7] {
             assert!(trained(threads) == one, "{score}, {threads} threads");
         }

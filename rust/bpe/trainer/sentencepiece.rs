@@ -16,12 +16,12 @@ use crate::pair_merging::by_count::{ByCount, TieBreak};
 use crate::pair_merging::layout::SymbolLayout;
 use crate::pair_merging::merger::{self, Reuse};
 use crate::pair_merging::tokens::Tokens;
-use crate::pair_merging::{Limits, Stop, by_weight};
+use crate::pair_merging::{Limits, MergeStop, by_weight};
 use crate::progress::{Progress, Stage};
-use crate::sentencepiece_rules::characters::{Characters, Words};
+use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::Segments;
-pub use crate::sentencepiece_rules::{Kind, Piece, PieceOptions};
+pub use crate::sentencepiece_rules::{Kind, PieceOptions, TrainedPiece};
 use crate::vocab::TokenId;
 use crate::word_counts::LINE_END;
 
@@ -64,11 +64,11 @@ impl Default for SentencePieceBpeTrainer {
 pub struct ScoredTrained {
     /// The vocabulary by id: special tokens, byte tokens, pieces in order of
     /// their making, then characters, the most frequent first.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TrainedPiece>,
     /// How many of them were made by merging.
     pub n_merges: usize,
     /// Why training ended.
-    pub stop: Stop,
+    pub stop: MergeStop,
     /// The characters left out of the alphabet, with counts, the most frequent first.
     pub dropped: Vec<(char, u64)>,
 }
@@ -96,7 +96,7 @@ impl SentencePieceBpeTrainer {
             });
         }
         let rules = Rules::of(&self.pieces);
-        let words = Words::new(&self.pieces, pieces)?;
+        let words = CountedWords::new(&self.pieces, pieces)?;
         let characters = Characters::of(&self.pieces, &words, Some(LINE_END), progress)?;
         self.pieces.check_size(self.vocab_size, characters.required.len())?;
         let segments = Segments::of(&words, &characters, &rules, |_, _| (), progress)?;
@@ -105,7 +105,7 @@ impl SentencePieceBpeTrainer {
         let mut tokens = Tokens::by_rules(rules);
         let mut layout = lay_out(&segments, &characters, &mut tokens)?;
         drop(segments);
-        let reserved: Vec<Piece> = self.pieces.reserved().collect();
+        let reserved: Vec<TrainedPiece> = self.pieces.reserved().collect();
         let limits = Limits::new(self.vocab_size - reserved.len(), self.min_frequency, self.threads);
         let order = ByCount::new(TieBreak::SentencePiece);
         let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, progress)?;
@@ -114,7 +114,7 @@ impl SentencePieceBpeTrainer {
         let made = merges.iter().map(|merge| String::from_utf8_lossy(tokens.bytes(merge.id)).into_owned());
         let chars = characters.required.iter().map(|seen| seen.0.to_string());
         let normal = made.chain(chars).enumerate();
-        let normal = normal.map(|(n, text)| Piece { text, score: -(n as f64), kind: Kind::Normal });
+        let normal = normal.map(|(n, text)| TrainedPiece { text, score: -(n as f64), kind: Kind::Normal });
         let pieces = self.pieces.arranged(reserved.into_iter().chain(normal).collect())?;
         Ok(ScoredTrained { pieces, n_merges: merges.len(), stop, dropped: characters.dropped })
     }

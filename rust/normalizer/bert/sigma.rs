@@ -8,7 +8,7 @@
 
 use std::sync::LazyLock;
 
-use super::table::Table;
+use super::table::CleaningTable;
 use super::tables;
 use crate::normalizer::point_map::PointMap;
 use crate::unicode::{flag::SPACE, flags};
@@ -17,14 +17,14 @@ static CASED: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_set(&tables::
 static CASE_IGNORABLE: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_set(&tables::CASE_IGNORABLE));
 
 /// Whether the sigma at `at` ends a word.
-pub(super) fn is_final(table: &Table, text: &str, at: usize) -> bool {
+pub(super) fn is_final(table: &CleaningTable, text: &str, at: usize) -> bool {
     let before = text[..at].chars().rev();
     let after = text[at..].chars().skip(1);
     meets_cased(table, before) && !meets_cased(table, after)
 }
 
 /// Whether the first character that is not passed over is cased and in the word.
-fn meets_cased(table: &Table, mut chars: impl Iterator<Item = char>) -> bool {
+fn meets_cased(table: &CleaningTable, mut chars: impl Iterator<Item = char>) -> bool {
     let first = chars.find(|&c| {
         let entry = table.entry(c);
         let ends_word = entry.is_padded() || entry.is_space() || flags(c) & SPACE != 0;

@@ -222,17 +222,17 @@ pub(crate) const BLANK: Flags = 1;
 pub(crate) const ALONE: Flags = 1 << 1;
 
 /// The entries of all code points for one choice of steps.
-pub(crate) struct Table {
+pub(crate) struct CleaningTable {
     entries: PointMap,
     images: String,
     pub(super) facts: &'static Facts,
     pub(super) steps: Steps,
 }
 
-impl Table {
+impl CleaningTable {
     /// The one table of this family and these steps.
     pub(super) fn of(family: Family, steps: Steps) -> &'static Self {
-        static TABLES: [OnceLock<Table>; 32] = [const { OnceLock::new() }; 32];
+        static TABLES: [OnceLock<CleaningTable>; 32] = [const { OnceLock::new() }; 32];
         let Steps { clean, pad, strip, lower } = steps;
         let bits = [clean, pad, strip, lower]
             .into_iter()
@@ -280,7 +280,7 @@ impl Table {
         (self.entries.get(point) >> Entry::IS_BLANK.trailing_zeros()) as Flags & (BLANK | ALONE)
     }
 
-    /// [`Table::word_class`] of the ideographs from U+4000 to U+9FFF.
+    /// [`CleaningTable::word_class`] of the ideographs from U+4000 to U+9FFF.
     #[inline(always)]
     pub(crate) fn class_of_ideographs(&self) -> Flags {
         if self.steps.pad { ALONE } else { 0 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::model::Model;
-use super::{Kind, Piece, Stop, Trained, UnigramTrainer};
+use super::{Kind, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer};
 use crate::error::{Error, Result};
 use crate::sentencepiece_rules::characters::Characters;
 
@@ -19,8 +19,8 @@ pub(super) fn finish(
     model: Model,
     characters: Characters,
     seeds: usize,
-) -> Result<Trained> {
-    let mut pieces: Vec<Piece> = options.pieces.reserved().collect();
+) -> Result<TrainedUnigram> {
+    let mut pieces: Vec<TrainedPiece> = options.pieces.reserved().collect();
     let n_reserved = pieces.len();
 
     let mut order: Vec<usize> = (0..model.len()).collect();
@@ -45,19 +45,19 @@ pub(super) fn finish(
         };
         if is_kept {
             let (text, score) = (model.text(piece).to_owned(), model.scores[piece]);
-            pieces.push(Piece { text, score, kind: Kind::Normal });
+            pieces.push(TrainedPiece { text, score, kind: Kind::Normal });
         }
     }
     let least = model.min_score();
     let lost = characters.required.iter().filter(|seen| !has_piece.contains(&seen.0));
-    pieces.extend(lost.enumerate().map(|(n, seen)| Piece {
+    pieces.extend(lost.enumerate().map(|(n, seen)| TrainedPiece {
         text: seen.0.to_string(),
         score: least + STEP * n as f64,
         kind: Kind::Normal,
     }));
     pieces[n_reserved..].sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 
-    let stop = if room == 0 { Stop::VocabFull } else { Stop::NoPieces { seeds } };
+    let stop = if room == 0 { UnigramStop::VocabFull } else { UnigramStop::NoPieces { seeds } };
     if options.hard_vocab_limit && room > 0 {
         return Err(Error::Option {
             option: "vocab_size",
@@ -69,5 +69,5 @@ pub(super) fn finish(
         });
     }
     let pieces = options.pieces.arranged(pieces)?;
-    Ok(Trained { pieces, stop, dropped: characters.dropped })
+    Ok(TrainedUnigram { pieces, stop, dropped: characters.dropped })
 }

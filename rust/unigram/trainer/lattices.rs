@@ -40,7 +40,7 @@ struct Extent {
 
 /// The lattices of some segments.
 #[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
+pub(super) struct LatticeBlock<'a> {
     pub(super) weights: &'a [u64],
     pub(super) lens: &'a [u32],
     pub(super) counts: &'a [u8],
@@ -90,10 +90,10 @@ impl Lattices {
         self.blocks.len()
     }
 
-    pub(super) fn block(&self, number: usize) -> Block<'_> {
+    pub(super) fn block(&self, number: usize) -> LatticeBlock<'_> {
         let extent = &self.blocks[number];
         let places = extent.room.start..extent.room.start + extent.places;
-        Block {
+        LatticeBlock {
             weights: &self.weights[extent.segments.clone()],
             lens: &self.lens[extent.segments.clone()],
             counts: &self.counts[extent.positions.clone()],
@@ -143,7 +143,7 @@ fn close_up(counts: &mut [u8], pieces: &mut [u32], lens: &mut [u8], numbers: &[u
     write
 }
 
-impl<'a> Block<'a> {
+impl<'a> LatticeBlock<'a> {
     /// The lattices of the block, in order.
     pub(super) fn lattices(self) -> impl Iterator<Item = Lattice<'a>> {
         let (mut position, mut place) = (0, 0);

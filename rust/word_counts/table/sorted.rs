@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Entry, Slot, Table};
+use super::{CountTable, Entry, Slot};
 use crate::piece_table::MAX_KEY;
 
-impl Table {
+impl CountTable {
     /// The pieces of a sorted table, in order.
     pub fn sorted(&self) -> Sorted<'_> {
         self.sorted_between(None, None)
