@@ -34,19 +34,19 @@ class Aim:
     Attributes:
         what: in words.
         bar: what is aimed at.
-        found: the figures, one a row or cell it speaks of.
+        figures: the figures, one a row or cell it speaks of.
         least: whether figures must not be below the bar; else not above it.
     """
 
     what: str
     bar: float
-    found: Callable[[str], Iterable[float | None]]
+    figures: Callable[[str], Iterable[float | None]]
     least: bool = True
 
     def row(self, page: str) -> list[str]:
         """What it is, the bar, the range of what was measured, and the verdict."""
         sign = "at least" if self.least else "at most"
-        figures = list(self.found(page))
+        figures = list(self.figures(page))
         known = [figure for figure in figures if figure is not None]
         if not known or len(known) < len(figures):
             return [self.what, f"{sign} {self.bar:g}", "-", "not measured"]
@@ -76,8 +76,8 @@ def tables(text: str) -> Iterator[tuple[str, Rows]]:
 
 def number(cell: str | None) -> float | None:
     """The number that a cell begins with, if it does."""
-    found = re.match(r"\d[\d,]*\.?\d*", cell or "")
-    return float(found[0].replace(",", "")) if found else None
+    match = re.match(r"\d[\d,]*\.?\d*", cell or "")
+    return float(match[0].replace(",", "")) if match else None
 
 
 def _tables(page: str, title: str) -> list[tuple[str, Rows]]:
@@ -94,7 +94,7 @@ def _rows(page: str, title: str, table: str = "") -> Rows:
 def _best(texts: Iterable[str], names: Iterable[str], which: int) -> Callable[[str], list[float | None]]:
     """Our speed by that of the fastest rival with equal ids, of tokenizers on texts."""
 
-    def found(page: str) -> list[float | None]:
+    def figures(page: str) -> list[float | None]:
         rows = {row["tokenizer"]: row for row in _rows(page, "Encoding")}
         # A tokenizer that came to the bench after the page was measured has no row yet.
         known = [rows[name] for name in names if name in rows]
@@ -102,14 +102,14 @@ def _best(texts: Iterable[str], names: Iterable[str], which: int) -> Callable[[s
         # Where nobody else gives the same ids there is no rival.
         return [number(cell.split(" / ")[which]) for cell in cells if cell != "- / -"] or [None]
 
-    return found
+    return figures
 
 
 def _encoding(name: str, text: str) -> tuple[Callable[[str], dict[str, str]], Callable[[str], Rows]]:
     def rows(page: str) -> Rows:
         # Texts of other sizes are for a few libraries only.
-        found = [rows for title, rows in _tables(page, "Encoding") if title.startswith(f"{name}, {text}")]
-        return max(found, key=len, default=[])
+        by_title = [rows for title, rows in _tables(page, "Encoding") if title.startswith(f"{name}, {text}")]
+        return max(by_title, key=len, default=[])
 
     return lambda page: next((row for row in rows(page) if row["library"].startswith(OURS)), {}), rows
 
@@ -117,36 +117,36 @@ def _encoding(name: str, text: str) -> tuple[Callable[[str], dict[str, str]], Ca
 def _column(title: str, table: str, *columns: str, row: str = "") -> Callable[[str], list[float | None]]:
     """The cells of some columns, of the rows whose first cell begins so."""
 
-    def found(page: str) -> list[float | None]:
+    def figures(page: str) -> list[float | None]:
         rows = _rows(page, title, table)
         taken = [one for one in rows if next(iter(one.values())).startswith(row)]
         return [number(one.get(column)) for one in taken for column in columns] or [None]
 
-    return found
+    return figures
 
 
 def _same_vocabulary(page: str) -> list[float | None]:
     """First passes of Mistral's file as .json by those of the .model."""
-    found: list[float | None] = []
+    ratios: list[float | None] = []
     for text in (ENGLISH, CHINESE, CODE, SCRIPTS):
         speeds = []
         for name in MISTRAL:
             ours, _ = _encoding(name, text)
             speeds.append(number(ours(page).get("first pass MB/s")))
         model, json = speeds
-        found.append(json / model if model and json else None)
-    return found
+        ratios.append(json / model if model and json else None)
+    return ratios
 
 
 def _decoding(page: str) -> list[float | None]:
     """Our speed by that of the fastest rival with equal texts, for each tokenizer and text."""
-    found: dict[tuple[str, str], float] = {}
+    ratios: dict[tuple[str, str], float] = {}
     for row in _rows(page, "Decoding"):
         ratio = number(row.get("ours / this"))
         if row["texts"] == "equal" and not row["library"].startswith(OURS) and ratio is not None:
             key = (row["tokenizer"], row["text"])
-            found[key] = min(ratio, found.get(key, ratio))
-    return list(found.values()) or [None]
+            ratios[key] = min(ratio, ratios.get(key, ratio))
+    return list(ratios.values()) or [None]
 
 
 def _decoded(page: str) -> list[float | None]:
@@ -156,7 +156,7 @@ def _decoded(page: str) -> list[float | None]:
 
 def _memory(page: str) -> list[float | None]:
     """Our peak by the least of those whose ids are equal, for each of three tokenizers and texts."""
-    found: list[float | None] = []
+    ratios: list[float | None] = []
     for name in BYTES:
         for text in (ENGLISH, CHINESE, CODE, SCRIPTS):
             ours, rows = _encoding(name, text)
@@ -167,14 +167,14 @@ def _memory(page: str) -> list[float | None]:
                 and (peak := number(row["peak"]))
             ]  # fmt: skip
             mine = number(ours(page).get("peak"))
-            found.append(mine / min(others) if mine and others else None)
-    return found
+            ratios.append(mine / min(others) if mine and others else None)
+    return ratios
 
 
 def _training(text: str, column: str) -> Callable[[str], list[float | None]]:
     """What the best rival with the same tokens takes by what we take: time, or memory."""
 
-    def found(page: str) -> list[float | None]:
+    def figures(page: str) -> list[float | None]:
         rows = _rows(page, "Training", text)
         mine = next((number(row[column]) for row in rows if row["library"].startswith(OURS)), None)
         others = [
@@ -185,17 +185,17 @@ def _training(text: str, column: str) -> Callable[[str], list[float | None]]:
         ]  # fmt: skip
         return [min(others) / mine] if mine and others else [None]
 
-    return found
+    return figures
 
 
 def _serving(*calls: str) -> Callable[[str], list[float | None]]:
     """How many times as fast transformers' calls are, of rows whose call begins so."""
 
-    def found(page: str) -> list[float | None]:
+    def figures(page: str) -> list[float | None]:
         rows = [row for row in _rows(page, "Serving") if row["call"].startswith(calls)]
         return [number(row["ratio"]) for row in rows] or [None]
 
-    return found
+    return figures
 
 
 CALLS = "Other calls"

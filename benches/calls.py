@@ -44,7 +44,7 @@ def in_turns(calls: Mapping[str, Callable[[], object]]) -> Row:
             if turn:
                 times[name].append(time.perf_counter() - started)
             del result
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def loaded(job: Row) -> Any:
@@ -95,7 +95,7 @@ def short(job: Row, texts: list[str]) -> Row:
     """Times one call on a short text that was seen before, the loop around it included."""
     tokenizer = loaded(job)
     text = "".join(texts)
-    found: Row = {}
+    times: Row = {}
     for size in SHORT:
         starts = range(0, min(size * N_SHORT, len(text) - size), size)
         given = [text[start : start + size] for start in starts]
@@ -105,8 +105,8 @@ def short(job: Row, texts: list[str]) -> Row:
                 for one in given:
                     call(one)
 
-            found[f"{name}, {size}"] = in_turns({"loop": loop})["loop"] / len(given)
-    return found
+            times[f"{name}, {size}"] = in_turns({"loop": loop})["loop"] / len(given)
+    return times
 
 
 def added(job: Row, texts: list[str]) -> Row:
@@ -121,7 +121,7 @@ def added(job: Row, texts: list[str]) -> Row:
         ],
     }
     plain = loaded(job)
-    found: Row = {}
+    costs: Row = {}
     for kind, words in kinds.items():
         words = list(dict.fromkeys(words))
         path = Path(job["folder"]) / "added.json"
@@ -136,8 +136,8 @@ def added(job: Row, texts: list[str]) -> Row:
                 "without": partial(plain.encode_batch, texts, threads=1),
             }
         )
-        found[kind] = {"load_s": seconds, "cost": times["with"] / times["without"]}
-    return found
+        costs[kind] = {"load_s": seconds, "cost": times["with"] / times["without"]}
+    return costs
 
 
 def counting(job: Row, texts: list[str]) -> Row:
@@ -195,16 +195,16 @@ def section(folder: Path) -> str:
     over_ids, in_threads, of_short = [], [], []
     for name in TOKENIZERS:
         for text in texts:
-            found = rows(with_text(name, text), "beside_ids")
-            ids = median(found, "ids")
+            passes = rows(with_text(name, text), "beside_ids")
+            ids = median(passes, "ids")
             base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids", "eval": "ids"}
-            cells = [f"{median(found, key) / median(found, below):.2f}" for key, below in base.items()]
+            cells = [f"{median(passes, key) / median(passes, below):.2f}" for key, below in base.items()]
             over_ids.append([name, text.name, f"{text.n_bytes / 1e6 / ids:.0f}", *cells])
-        found = rows(with_text(name, english), "threads")
-        gains = [median(found, f"{what}, 1") / median(found, f"{what}, 2") for what in ("documents", "one")]
+        passes = rows(with_text(name, english), "threads")
+        gains = [median(passes, f"{what}, 1") / median(passes, f"{what}, 2") for what in ("documents", "one")]
         in_threads.append([name, *(f"{gain:.2f}" for gain in gains)])
-        found = rows(with_text(name, texts[0]), "short")
-        of_short.append([name, *(f"{median(found, key) * 1e6:.1f}" for key in found[0])])
+        passes = rows(with_text(name, texts[0]), "short")
+        of_short.append([name, *(f"{median(passes, key) * 1e6:.1f}" for key in passes[0])])
     return "\n\n".join(
         [
             "## Other calls",
@@ -221,7 +221,7 @@ def section(folder: Path) -> str:
             "How many times as fast as one.\n\n"
             + markdown(["tokenizer", "documents", "one document"], in_threads),
             "### One short text\n\nMicroseconds a call.\n\n"
-            + markdown(["tokenizer", *(f"{name} bytes" for name in found[0])], of_short),
+            + markdown(["tokenizer", *(f"{name} bytes" for name in passes[0])], of_short),
             _added_and_counted(
                 with_text("gpt2", texts[0]), with_text("gpt2", corpora.english()), corpora.english()
             ),
@@ -230,14 +230,14 @@ def section(folder: Path) -> str:
 
 
 def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:
-    found = rows(job, "added")
+    passes = rows(job, "added")
     of_added = [
         [
             kind,
-            f"{statistics.median(row[kind]['load_s'] for row in found):.2f}",
-            f"{statistics.median(row[kind]['cost'] for row in found):.2f}",
+            f"{statistics.median(row[kind]['load_s'] for row in passes):.2f}",
+            f"{statistics.median(row[kind]['cost'] for row in passes):.2f}",
         ]
-        for kind in found[0]
+        for kind in passes[0]
     ]
     ours = median(rows({**longer, "corpus": str(text.path)}, "counting"), "count")
     rival = "gigatoken"

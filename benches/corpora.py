@@ -41,16 +41,16 @@ class Corpus:
 
     def documents(self, least: int) -> list[str]:
         """Whole lines, together at least so many characters a document, but for the last."""
-        found: list[str] = []
+        documents: list[str] = []
         lines: list[str] = []
         length = 0
         for line in self.lines():
             lines.append(line)
             length += len(line)
             if length >= least:
-                found.append("".join(lines))
+                documents.append("".join(lines))
                 lines, length = [], 0
-        return [*found, "".join(lines)] if lines else found
+        return [*documents, "".join(lines)] if lines else documents
 
 
 def data_dir() -> Path | None:

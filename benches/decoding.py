@@ -29,10 +29,10 @@ def rows_of(folder: Path, name: str, job: Row, text: corpora.Corpus) -> list[lis
     def decode(library: str) -> Row:
         return run({**job, "decode": str(ids), "texts": str(folder / f"texts-{library}")}, library)
 
-    found = in_turns(names, decode, ROUNDS)
-    ours = found["sentitok"]
+    by_library = in_turns(names, decode, ROUNDS)
+    ours = by_library["sentitok"]
     table = []
-    for library, results in found.items():
+    for library, results in by_library.items():
         if isinstance(results, str) or isinstance(ours, str):
             continue
         same = (folder / f"texts-{library}").read_bytes() == (folder / "texts-sentitok").read_bytes()

@@ -72,10 +72,10 @@ class Table:
 
     def best(self, key: str) -> tuple[str, float] | None:
         """The fastest rival with equal ids, and our speed over its."""
-        found = [
+        ratios = [
             (name, ratio) for name in self.rows if name != "sentitok" and (ratio := self.ratio(name, key))
         ]
-        return min(found, key=lambda pair: pair[1], default=None)
+        return min(ratios, key=lambda pair: pair[1], default=None)
 
     def markdown(self) -> str:
         """A row for each library, the fastest first pass first."""
@@ -150,13 +150,13 @@ def table(folder: Path, job: Row, corpus: Corpus, names: Iterable[str]) -> Table
     rows: dict[str, list[Row] | str] = {name: [] for name in names}
     for round_number in range(ROUNDS):
         for name in names:
-            found, ours = rows[name], rows["sentitok"]
-            if isinstance(found, str) or (round_number and not isinstance(ours, str) and is_far(found, ours)):
+            done, ours = rows[name], rows["sentitok"]
+            if isinstance(done, str) or (round_number and not isinstance(ours, str) and is_far(done, ours)):
                 continue
             print(f"  {name}", file=sys.stderr)
             ids = str(folder / f"ids-{name}.npz")
             try:
-                found.append(run({**job, "documents": str(documents), "ids": ids}, name))
+                done.append(run({**job, "documents": str(documents), "ids": ids}, name))
             except RuntimeError as error:
                 rows[name] = str(error)
     result = Table(corpus.n_bytes, rows)
@@ -171,7 +171,7 @@ def jobs(folder: Path, vocabs: Path) -> dict[str, Row]:
     """The published tokenizers, in the files that the libraries read; what is missing is written."""
     import sentitok
 
-    found: dict[str, Row] = {}
+    known: dict[str, Row] = {}
 
     def saved(name: str, tokenizer: sentitok.Tokenizer) -> str:
         target = folder / f"{name}.tokenizer.json"
@@ -182,7 +182,7 @@ def jobs(folder: Path, vocabs: Path) -> dict[str, Row]:
 
     for name, ranks, specials in RANKS:
         tokenizer = sentitok.Tokenizer.from_tiktoken(vocabs / ranks, name, specials)
-        found[name] = {
+        known[name] = {
             "name": name,
             "file": saved(name, tokenizer),
             "ranks": str(vocabs / ranks),
@@ -190,15 +190,15 @@ def jobs(folder: Path, vocabs: Path) -> dict[str, Row]:
             "specials": specials,
         }
     bert = sentitok.Tokenizer.from_bert_vocab(vocabs / "bert-base-uncased" / "vocab.txt", lowercase=True)
-    found["bert"] = {"name": "bert", "file": saved("bert", bert)}
+    known["bert"] = {"name": "bert", "file": saved("bert", bert)}
     for name, path in MODELS:
-        found[f"{name} .model"] = {"name": name, "file": str(vocabs / path)}
-        found[f"{name} .json"] = {
+        known[f"{name} .model"] = {"name": name, "file": str(vocabs / path)}
+        known[f"{name} .json"] = {
             "name": name,
             "file": saved(name, sentitok.Tokenizer.from_file(vocabs / path)),
         }
-    found["t5 hub .json"] = {"name": "t5", "file": as_on_the_hub(Path(found["t5 .json"]["file"]))}
-    return {name: {**job, "threads": 1} for name, job in found.items()}
+    known["t5 hub .json"] = {"name": "t5", "file": as_on_the_hub(Path(known["t5 .json"]["file"]))}
+    return {name: {**job, "threads": 1} for name, job in known.items()}
 
 
 def as_on_the_hub(file: Path) -> str:
@@ -249,8 +249,8 @@ def section(folder: Path) -> str:
     sizes = []
     for n_bytes in OTHER_BYTES:
         text = corpora.head(texts[0] if n_bytes < TEXT_BYTES else corpora.english(), n_bytes)
-        found = table(folder, known["gpt2"], text, ("sentitok", "gigatoken"))
-        sizes.append(f"### gpt2, {text.name}, {megabytes(text.n_bytes)}\n\n{found.markdown()}")
+        measured = table(folder, known["gpt2"], text, ("sentitok", "gigatoken"))
+        sizes.append(f"### gpt2, {text.name}, {megabytes(text.n_bytes)}\n\n{measured.markdown()}")
     parts = [
         f"### {name}, {text.name}, {megabytes(text.n_bytes)}\n\n{tables[name, text.name].markdown()}"
         for name in known

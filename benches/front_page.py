@@ -57,10 +57,10 @@ def section(page: str, title: str) -> str:
     Raises:
         ValueError: there is none of this title.
     """
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.M | re.S)
-    if found is None:
+    match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+    if match is None:
         raise ValueError(f"{PAGE.name} has no section {title!r}; type make bench")
-    return found[1]
+    return match[1]
 
 
 def table(text: str, title: str) -> Table:
@@ -69,18 +69,18 @@ def table(text: str, title: str) -> Table:
     Raises:
         ValueError: there is none.
     """
-    found = re.search(rf"^### ({re.escape(title)}.*)\n\n((?:\|.*\n)+)", text, re.M)
-    if found is None:
+    match = re.search(rf"^### ({re.escape(title)}.*)\n\n((?:\|.*\n)+)", text, re.M)
+    if match is None:
         raise ValueError(f"{PAGE.name} has no table {title!r}; type make bench")
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[2].splitlines()]
-    return Table(found[1], [dict(zip(lines[0], line, strict=True)) for line in lines[2:]])
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in match[2].splitlines()]
+    return Table(match[1], [dict(zip(lines[0], line, strict=True)) for line in lines[2:]])
 
 
 def measured(text: str) -> str:
     """Returns when, of what and on what machine a section was measured, in words."""
-    found = re.search(r"(\d{4}-\d\d-\d\d), commit (\w+)", text)
+    match = re.search(r"(\d{4}-\d\d-\d\d), commit (\w+)", text)
     machine = re.search(r"(\w+ \w+, \d+ CPUs)", text)
-    said = [f"{found[1]}, commit {found[2]}" if found else "an earlier commit", machine[1] if machine else ""]
+    said = [f"{match[1]}, commit {match[2]}" if match else "an earlier commit", machine[1] if machine else ""]
     return ", ".join(filter(None, said))
 
 
@@ -91,12 +91,12 @@ def training(page: str) -> list[str]:
         "|---|---:|---:|---:|",
     ]
     for name, (title, text) in TRAINING.items():
-        found = table(section(page, title), text)
-        size = found.title.partition(": ")[2]
-        rivals = [row for row in found.rows if not row["library"].startswith((OURS, THEIRS))]
+        measurements = table(section(page, title), text)
+        size = measurements.title.partition(": ")[2]
+        rivals = [row for row in measurements.rows if not row["library"].startswith((OURS, THEIRS))]
         others = [row for row in rivals if is_shared(row)]
         fastest = min(others, key=lambda row: float(row["seconds"]), default=None)
-        cells = [_spent(found.of(OURS)), _spent(found.of(THEIRS))]
+        cells = [_spent(measurements.of(OURS)), _spent(measurements.of(THEIRS))]
         cells.append(f"{fastest['library'].split()[0]} {_spent(fastest)}" if fastest else "-")
         lines.append(f"| {name}: {size} | {' | '.join(cells)} |")
     return lines
@@ -121,10 +121,10 @@ def encoding(page: str) -> list[str]:
     ]
     text = section(page, "Encoding")
     for name, title in ENCODING.items():
-        found = table(text, title)
-        equal = [row for row in found.rows if row["ids"] == "equal" and "-" not in row.values()]
+        measurements = table(text, title)
+        equal = [row for row in measurements.rows if row["ids"] == "equal" and "-" not in row.values()]
         others = [row for row in equal if not row["library"].startswith((OURS, THEIRS))]
-        cells = [_speeds(found.of(OURS)), _speeds(found.of(THEIRS))]
+        cells = [_speeds(measurements.of(OURS)), _speeds(measurements.of(THEIRS))]
         for column in ("first pass MB/s", "repeat MB/s"):
             speed, library = max((float(row[column]), row["library"]) for row in others)
             cells.append(f"{library} {speed:.0f}")

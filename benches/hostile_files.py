@@ -458,10 +458,10 @@ def main() -> None:
                 job = write(Path(folder), name, make())
                 size = Path(job["path"]).stat().st_size
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as one:
-                    found = one.submit(use, **job).result()
+                    outcome = one.submit(use, **job).result()
                 shown = (
                     f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
-                    for key, value in found.items()
+                    for key, value in outcome.items()
                 )
                 print(f"{name} ({size}):", ", ".join(shown), flush=True)
 

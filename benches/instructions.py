@@ -50,8 +50,8 @@ def built() -> str:
     # What whole-program optimisation would add takes minutes.
     environment = {**os.environ, "CARGO_PROFILE_BENCH_LTO": "off", "CARGO_PROFILE_BENCH_CODEGEN_UNITS": "1"}
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment, check=False)
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    paths = [row["executable"] for row in found if row.get("target", {}).get("name") == "instructions"]
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    paths = [row["executable"] for row in messages if row.get("target", {}).get("name") == "instructions"]
     if done.returncode != 0 or not paths:
         raise RowError("the rows do not compile; see the message of cargo above")
     return str(paths[-1])
@@ -68,27 +68,27 @@ def count(program: str, row: str) -> int:
         # What is made before is left out; it runs on the thread that measures.
         command += ["--collect-atstart=no", "--toggle-collect=*measured*"]
     done = subprocess.run([*command, program, row], capture_output=True, text=True, check=False)
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode != 0 or found is None:
+    match = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode != 0 or match is None:
         raise RowError(f"{row}: {done.stderr.strip()[-500:]}")
-    return int(found[1])
+    return int(match[1])
 
 
 def counts() -> dict[str, int]:
     """The instructions of every row."""
     program = built()
     rows = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
-    found = {}
+    counted = {}
     for row in rows:
-        found[row] = count(program, row)
-        print(f"{row:<34} {found[row]:>15,}", file=sys.stderr)
-    return found
+        counted[row] = count(program, row)
+        print(f"{row:<34} {counted[row]:>15,}", file=sys.stderr)
+    return counted
 
 
-def differences(expected: dict[str, int], found: dict[str, int]) -> list[str]:
+def differences(expected: dict[str, int], counted: dict[str, int]) -> list[str]:
     """What is wrong with counts, a line each."""
-    wrong = [f"{row}: no such row any more" for row in sorted(expected.keys() - found.keys())]
-    for row, n in found.items():
+    wrong = [f"{row}: no such row any more" for row in sorted(expected.keys() - counted.keys())]
+    for row, n in counted.items():
         if row not in expected:
             wrong.append(f"{row}: not written down yet")
         elif abs(n / expected[row] - 1) > TOLERANCE:
@@ -111,11 +111,11 @@ def main(arguments: list[str]) -> int:
     except CannotCountError as error:
         print(f"instructions are not counted: {error}", file=sys.stderr)
         return NOT_HERE
-    found = counts()
+    counted = counts()
     if arguments == ["renew"]:
-        FILE.write_text(json.dumps({"rustc": version, "instructions": found}, indent=2) + "\n", "utf-8")
+        FILE.write_text(json.dumps({"rustc": version, "instructions": counted}, indent=2) + "\n", "utf-8")
         return 0
-    wrong = differences(known["instructions"], found)
+    wrong = differences(known["instructions"], counted)
     if wrong:
         wrong.append("If that is meant, `python benches/instructions.py renew` writes the new counts.")
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)

@@ -86,7 +86,7 @@ def _gigatoken(job: Job) -> tuple[Encode, Rows]:
     parallel = job["threads"] > 1
     return (
         lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
-        lambda found: [np.asarray(row) for row in found],
+        lambda rows: [np.asarray(row) for row in rows],
     )
 
 
@@ -98,7 +98,7 @@ def _tokenizers(job: Job) -> tuple[Encode, Rows]:
     encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
     return (
         lambda texts: encode(texts, add_special_tokens=False),
-        lambda found: [encoding.ids for encoding in found],
+        lambda encodings: [encoding.ids for encoding in encodings],
     )
 
 
@@ -108,7 +108,7 @@ def _fastokens(job: Job) -> tuple[Encode, Rows]:
     tokenizer = Tokenizer.from_file(_json(job))
     return (
         lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
-        lambda found: _cut(np.frombuffer(found[0], np.uint32), np.frombuffer(found[1], np.uint64)),
+        lambda flat: _cut(np.frombuffer(flat[0], np.uint32), np.frombuffer(flat[1], np.uint64)),
     )
 
 
@@ -118,7 +118,7 @@ def _tokie(job: Job) -> tuple[Encode, Rows]:
     tokenizer: Any = Tokenizer.from_json(_json(job))  # its stub lacks the call
     return (
         lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
-        lambda found: _cut(found[0], np.concatenate([[0], np.cumsum(found[1])])),
+        lambda flat: _cut(flat[0], np.concatenate([[0], np.cumsum(flat[1])])),
     )
 
 
@@ -132,7 +132,7 @@ def _quicktok(job: Job) -> tuple[Encode, Rows]:
     threads = job["threads"]
     return (
         lambda texts: tokenizer.encode_batch(texts, threads=threads),
-        lambda found: _cut(found[0], found[1]),
+        lambda flat: _cut(flat[0], flat[1]),
     )
 
 
@@ -143,7 +143,7 @@ def _kitoken(job: Job) -> tuple[Encode, Rows]:
         tokenizer = Kitoken.from_sentencepiece_file(job["file"])
     else:
         tokenizer = Kitoken.from_tokenizers_file(job["file"])
-    return (lambda texts: tokenizer.encode_all(texts, False), lambda found: found)
+    return (lambda texts: tokenizer.encode_all(texts, False), lambda rows: rows)
 
 
 def _open_tiktoken(job: Job) -> Any:
@@ -163,8 +163,8 @@ def _tiktoken(job: Job) -> tuple[Encode, Rows]:
     threads = job["threads"]
     if threads == 1:
         # Its batch call starts a pool of threads even for one.
-        return (lambda texts: [encoding.encode_ordinary(text) for text in texts], lambda found: found)
-    return (lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads), lambda found: found)
+        return (lambda texts: [encoding.encode_ordinary(text) for text in texts], lambda rows: rows)
+    return (lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads), lambda rows: rows)
 
 
 def _open_sentencepiece(job: Job) -> Any:
@@ -178,7 +178,7 @@ def _open_sentencepiece(job: Job) -> Any:
 def _sentencepiece(job: Job) -> tuple[Encode, Rows]:
     processor = _open_sentencepiece(job)
     threads = job["threads"]
-    return (lambda texts: processor.encode(texts, num_threads=threads), lambda found: found)
+    return (lambda texts: processor.encode(texts, num_threads=threads), lambda rows: rows)
 
 
 def _json(job: Job) -> str:

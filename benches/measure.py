@@ -56,10 +56,10 @@ def in_turns(
     names: Sequence[str], run: Callable[[str], Row], rounds: int = ROUNDS
 ) -> dict[str, list[Row] | str]:
     """Runs each library `rounds` times, in turns; a failure is its row."""
-    found: dict[str, list[Row] | str] = {name: [] for name in names}
+    results: dict[str, list[Row] | str] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
-            rows = found[name]
+            rows = results[name]
             if isinstance(rows, str):
                 continue
             print(f"  {name}", file=sys.stderr)
@@ -69,8 +69,8 @@ def in_turns(
                     raise RuntimeError(row["refused"])
                 rows.append(row)
             except RuntimeError as error:
-                found[name] = str(error)
-    return found
+                results[name] = str(error)
+    return results
 
 
 def median(rows: list[Row], key: str) -> float:
@@ -99,13 +99,13 @@ def train_table(
         return set(json.loads((folder / f"{name}.json").read_text("utf-8")))
 
     names = [name for name in rivals if find_spec(name.split(",")[0])]
-    found = in_turns(names, run)
-    wanted = tokens(reference) if not isinstance(found.get(reference), str | None) else None
-    ours = found[names[0]]
+    results = in_turns(names, run)
+    wanted = tokens(reference) if not isinstance(results.get(reference), str | None) else None
+    ours = results[names[0]]
     base = median(ours, "seconds") if not isinstance(ours, str) else None
     cells = []
     for name in names:
-        rows = found[name]
+        rows = results[name]
         if isinstance(rows, str):
             cells.append([name, "-", "-", "-", "-", rows])
             continue

@@ -32,8 +32,8 @@ def updated(page: str, sections: str) -> str:
 
 
 def _split(page: str) -> list[tuple[str, str]]:
-    found = re.split(r"(?m)^(?=## )", page)
-    return [(part.splitlines()[0], part.strip()) for part in found if part.startswith("## ")]
+    parts = re.split(r"(?m)^(?=## )", page)
+    return [(part.splitlines()[0], part.strip()) for part in parts if part.startswith("## ")]
 
 
 def _git(root: Path, *arguments: str) -> str:

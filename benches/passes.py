@@ -66,8 +66,8 @@ def measure_decoding(job: dict[str, Any]) -> dict[str, Any]:
     library = LIBRARIES[job["library"]]
     if library.decoder is None:
         return {"refused": "no call that decodes is known"}
-    with np.load(job["decode"]) as found:
-        rows = np.split(found["ids"], np.cumsum(found["lengths"])[:-1])
+    with np.load(job["decode"]) as saved:
+        rows = np.split(saved["ids"], np.cumsum(saved["lengths"])[:-1])
     try:
         decode = library.decoder(job, rows)
         first_s, texts = seconds(decode)
@@ -100,14 +100,14 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     except Exception as error:
         return {"refused": f"{type(error).__name__}: {error}"}
-    first_s, found = seconds(lambda: encode(texts))
+    first_s, encoded = seconds(lambda: encode(texts))
     peak = peak_bytes()
     repeats = []
     for _ in range(REPEATS if first_s < SLOW_S else 1):
-        found = None  # a second result beside the first is no part of a pass
-        repeat_s, found = seconds(lambda: encode(texts))
+        encoded = None  # a second result beside the first is no part of a pass
+        repeat_s, encoded = seconds(lambda: encode(texts))
         repeats.append(repeat_s)
-    ids = [np.asarray(row, dtype=np.uint32) for row in rows(found)]
+    ids = [np.asarray(row, dtype=np.uint32) for row in rows(encoded)]
     lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
     np.savez(job["ids"], ids=np.concatenate([*ids, np.empty(0, np.uint32)]), lengths=lengths)
     return {

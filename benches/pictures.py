@@ -110,14 +110,14 @@ def accuracy(_: Path, target: Path) -> list[str]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for result in measured():
         rows.setdefault(result["row"], []).append(result)
-    found = {}
+    points = {}
     for name, results in rows.items():
         reached = interval(results)
         seconds = fmean(result["cost"]["cpu_seconds"] for result in results)
         parameters = results[0]["cost"]["parameters"]
-        found[name] = Reached(*reached, parameters, seconds, "a sealed fifth of the sentences")
-    save(drawing("accuracy")(found, Asked("seconds", on="Kaggle movie-review phrases")), target)
-    return [f"result files of benches/models/results/kaggle: {', '.join(found)}"]
+        points[name] = Reached(*reached, parameters, seconds, "a sealed fifth of the sentences")
+    save(drawing("accuracy")(points, Asked("seconds", on="Kaggle movie-review phrases")), target)
+    return [f"result files of benches/models/results/kaggle: {', '.join(points)}"]
 
 
 def measured() -> Iterator[dict[str, Any]]:
@@ -147,8 +147,8 @@ def interval(results: list[dict[str, Any]]) -> tuple[float, float, float]:
     from sentimodels.evaluation.joint_intervals import level
 
     right = np.stack([unpack(result["sealed"]["right"]) for result in results])
-    found = level(right, unpack(results[0]["sealed"]["rows"]))
-    return found.value, found.low, found.high
+    joint = level(right, unpack(results[0]["sealed"]["rows"]))
+    return joint.value, joint.low, joint.high
 
 
 FIGURES: dict[str, Callable[[Path, Path], list[str]]] = {

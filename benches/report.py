@@ -167,7 +167,7 @@ class Bench:
             "BERT": (vocabs / "bert-base-uncased" / "tokenizer.json", ""),
             **{name: (path, "") for name, path in self._own_models().items()},
         }
-        found = {
+        by_model = {
             name: worker(
                 {"task": "hostile_speed", "path": str(path), "pattern": pattern, "n": HOSTILE_BYTES},
                 threads=1,
@@ -176,10 +176,10 @@ class Bench:
         }
         tables = []
         for action, what in {"ids": "Ids alone.", "spans": "Ids and the bytes of each token."}.items():
-            speeds = {name: of_model[action] for name, of_model in found.items()}
+            speeds = {name: of_model[action] for name, of_model in by_model.items()}
             texts = next(iter(speeds.values()))
             cells = [[text, *(f"{by[text] / 1e6:.1f}" for by in speeds.values())] for text in texts]
-            tables.append(f"{what}\n\n" + markdown(["text", *found], cells))
+            tables.append(f"{what}\n\n" + markdown(["text", *by_model], cells))
         text = (
             f"MB/s of processor time of a first pass, {megabytes(HOSTILE_BYTES)} in one document, "
             "one thread.\n\n"
@@ -220,10 +220,10 @@ class Bench:
         cells = []
         for name, make in hostile_files.files().items():
             job = hostile_files.write(self.folder, name, make())
-            found = worker({"task": "hostile_file", **job})
+            outcome = worker({"task": "hostile_file", **job})
             size = f"{Path(job['path']).stat().st_size / 1e3:.0f}"
-            seconds = (f"{found[step]:.3f}" if step in found else "-" for step in steps)
-            cells.append([name, size, *seconds, megabytes(found["memory"]), found["refused"]])
+            seconds = (f"{outcome[step]:.3f}" if step in outcome else "-" for step in steps)
+            cells.append([name, size, *seconds, megabytes(outcome["memory"]), outcome["refused"]])
         head = ["file", "KB", *(f"{step} s" for step in steps), "memory", "refused"]
         text = (
             "Processor time, in a process of its own; the text has "
@@ -279,8 +279,8 @@ def load() -> float | None:
 def settle() -> float | None:
     """Waits up to five minutes for what ran before, a build mostly; returns the load."""
     for _ in range(60):
-        found = load()
-        if found is None or found <= BUSY:
+        current = load()
+        if current is None or current <= BUSY:
             break
         time.sleep(5)
     return load()

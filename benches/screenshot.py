@@ -27,7 +27,7 @@ def serving(command: list[str]) -> Iterator[str]:
     with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
+            yield next(match[0] for line in process.stdout if (match := re.search(r"http://\S+", line)))
         finally:
             process.terminate()
 

@@ -102,7 +102,7 @@ def squad(untouched: Any, text: str) -> tuple[float, float, bool]:
     questions = [text[start : start + QUESTION] for start in starts]
     contexts = [text[s : s + CONTEXT * (4 if s // 250 % 3 == 0 else 1)] for s in starts]
     begin = time.perf_counter()
-    found = untouched(
+    theirs = untouched(
         questions, contexts, truncation="only_second", max_length=MOST, stride=STRIDE,
         return_overflowing_tokens=True, return_offsets_mapping=True, return_token_type_ids=True,
     )  # fmt: skip
@@ -113,10 +113,10 @@ def squad(untouched: Any, text: str) -> tuple[float, float, bool]:
     offsets, types = windows.offsets(), windows.type_ids
     end = time.perf_counter()
     same = [
-        windows.ids.tolist() == [id for row in found["input_ids"] for id in row],
-        types.tolist() == [id for row in found["token_type_ids"] for id in row],
-        offsets.tolist() == [list(span) for row in found["offset_mapping"] for span in row],
-        windows.source_rows.tolist() == found["overflow_to_sample_mapping"],
+        windows.ids.tolist() == [id for row in theirs["input_ids"] for id in row],
+        types.tolist() == [id for row in theirs["token_type_ids"] for id in row],
+        offsets.tolist() == [list(span) for row in theirs["offset_mapping"] for span in row],
+        windows.source_rows.tolist() == theirs["overflow_to_sample_mapping"],
     ]
     return middle - begin, end - middle, all(same)
 
@@ -136,19 +136,19 @@ def measured(file: str, text_path: str) -> list[list[str]]:
     import sentitok
 
     text = Path(text_path).read_text("utf-8")
-    found: dict[str, list[tuple[float, float, bool]]] = {}
+    by_call: dict[str, list[tuple[float, float, bool]]] = {}
     for _ in range(ROUNDS):
         # New objects, which have seen none of the prompts.
         untouched, accelerated = loaded(file), sentitok.accelerate(loaded(file))
         for name, (call, given) in calls(loaded(file), text).items():
             times = [seconds(tokenizer, call, given) for tokenizer in (untouched, accelerated)]
             same = all(answer(call(untouched, x)) == answer(call(accelerated, x)) for x in given)
-            found.setdefault(name, []).append((times[0], times[1], same))
+            by_call.setdefault(name, []).append((times[0], times[1], same))
         if file.endswith("uncased"):
             name = f"{N_PAIRS:,} pairs of SQuAD's size in windows, with offsets; `windows_batch`"
-            found.setdefault(name, []).append(squad(untouched, text))
+            by_call.setdefault(name, []).append(squad(untouched, text))
     rows = []
-    for name, rounds in found.items():
+    for name, rounds in by_call.items():
         before, after = (statistics.median(each[place] for each in rounds) for place in (0, 1))
         ratio = f"{before / after:.1f}" if all(same for *_, same in rounds) else "**differ**"
         rows.append([name, f"{before * 1e6:,.1f} µs", f"{after * 1e6:,.1f} µs", ratio])

@@ -45,8 +45,8 @@ def hf(tokenizer: sentitok.Tokenizer, folder: Path) -> Any:
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-def ids_of(found: list[Any]) -> list[list[int]]:
-    return [encoding.ids for encoding in found]
+def ids_of(encodings: list[Any]) -> list[list[int]]:
+    return [encoding.ids for encoding in encodings]
 
 
 @pytest.mark.benchmark(group="train")

@@ -60,13 +60,13 @@ NAMED = {
 
 def files(checkout: Path) -> list[str]:
     """The files of tests that are about tokenizers."""
-    found = sorted(checkout.glob("tests/models/*/test_tokenization_*.py"))
-    found += sorted(checkout.glob("tests/tokenization/test_*.py"))
-    if not found:
+    paths = sorted(checkout.glob("tests/models/*/test_tokenization_*.py"))
+    paths += sorted(checkout.glob("tests/tokenization/test_*.py"))
+    if not paths:
         raise SystemExit(
             f"{checkout} has no tests/models/*/test_tokenization_*.py: give sources of transformers"
         )
-    return [str(path.relative_to(checkout)) for path in found]
+    return [str(path.relative_to(checkout)) for path in paths]
 
 
 def run(checkout: Path, mode: str, folder: Path) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def run(checkout: Path, mode: str, folder: Path) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", _MODE: mode, _FOLDER: str(folder)},
         check=False,
     )
-    found: dict[str, Any] = json.loads((folder / f"{mode}.json").read_text("utf-8"))
-    return found
+    outcome: dict[str, Any] = json.loads((folder / f"{mode}.json").read_text("utf-8"))
+    return outcome
 
 
 def page(first: dict[str, Any], second: dict[str, Any], conditions: str) -> str:
@@ -124,9 +124,9 @@ def page(first: dict[str, Any], second: dict[str, Any], conditions: str) -> str:
 def versions(checkout: Path) -> str:
     """What was run."""
     said = (checkout / "src" / "transformers" / "__init__.py").read_text("utf-8")
-    found = re.search(r'__version__ = "([^"]+)"', said)
+    match = re.search(r'__version__ = "([^"]+)"', said)
     installed = ", ".join(f"{name} {version(name)}" for name in ("sentitok", "transformers", "tokenizers"))
-    return f"{installed}; tests of transformers {found[1] if found else 'of an unknown version'}."
+    return f"{installed}; tests of transformers {match[1] if match else 'of an unknown version'}."
 
 
 def main() -> None:

@@ -68,17 +68,17 @@ def measure(train: Counter[str], held_out: Counter[str], vocab_size: int, score:
         return wordpiece.encode(word, tokens)
 
     def counted(texts: Counter[str]) -> Counter[str]:
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for word, count in texts.items():
             for token in cut(word):
-                found[token] += count
-        return found
+                counts[token] += count
+        return counts
 
-    seen, found = counted(train), counted(held_out)
-    n_tokens, n_bytes = found.total(), sum(len(word.encode()) * n for word, n in held_out.items())
+    seen, held = counted(train), counted(held_out)
+    n_tokens, n_bytes = held.total(), sum(len(word.encode()) * n for word, n in held_out.items())
     total = seen.total() + len(tokens)
-    bits = -sum(count * math.log2((seen[token] + 1) / total) for token, count in found.items())
-    fertility, unknown = n_tokens / held_out.total(), found["[UNK]"] / held_out.total()
+    bits = -sum(count * math.log2((seen[token] + 1) / total) for token, count in held.items())
+    fertility, unknown = n_tokens / held_out.total(), held["[UNK]"] / held_out.total()
     return (
         f"{score:10} {least:13} {len(tokens):8} {fertility:9.4f} {n_bytes / n_tokens:11.4f} "
         f"{unknown:8.5f} {bits / n_bytes:14.4f} {accuracy(cut):9.4f}"

@@ -125,16 +125,16 @@ def main() -> int:
         print("needs transformers and accelerate: pip install transformers accelerate", file=sys.stderr)
         return 2
     before = load()
-    found: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    by_side: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for _ in range(ROUNDS):
         for side in SIDES:
             done = subprocess.run(
                 [sys.executable, __file__, side], check=True, capture_output=True, text=True
             )
-            found[side].append(json.loads(done.stdout.splitlines()[-1]))
-            print(side, found[side][-1], flush=True)
+            by_side[side].append(json.loads(done.stdout.splitlines()[-1]))
+            print(side, by_side[side][-1], flush=True)
     speed = {
-        side: statistics.median(r["tokens"] / r["seconds"] for r in runs) for side, runs in found.items()
+        side: statistics.median(r["tokens"] / r["seconds"] for r in runs) for side, runs in by_side.items()
     }
     from sentimodels.runs.config import resolve
 

@@ -127,9 +127,9 @@ def settings(run: Path, folder: Path) -> dict[str, Any]:
     return tree
 
 
-def tell(found: dict[str, Any]) -> None:
-    print(json.dumps(found, indent=1))
-    for one in judged_of("alignment", {"test": found}):
+def tell(scores: dict[str, Any]) -> None:
+    print(json.dumps(scores, indent=1))
+    for one in judged_of("alignment", {"test": scores}):
         print(f"{one.word}: {asks(one.bar)}")
 
 
@@ -176,8 +176,8 @@ def main() -> None:
     before, run = load(), asked.out / asked.name
     torch.set_num_threads(asked.threads)
     if asked.test:
-        found, samples = judged(run, asked.out / "test.csv")
-        tell(found)
+        scores, samples = judged(run, asked.out / "test.csv")
+        tell(scores)
         tree = settings(run, asked.out)
         about = {
             name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
@@ -186,7 +186,7 @@ def main() -> None:
         command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
         write(TARGET, {
             "set": "imdb-openings", "row": "ppo", "config": tree, "config_sha256": digest(tree),
-            "test": found, "dev": about[asked.name]["alignment"], "samples": samples,
+            "test": scores, "dev": about[asked.name]["alignment"], "samples": samples,
             "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
             **occasion(command, before),
         })  # fmt: skip

@@ -135,8 +135,8 @@ def shown(cells: result.Result, texts: Texts, arch: str) -> str:
 
 def span(values: Iterable[Any]) -> list[Any]:
     """Returns the least and the greatest, or the one that both are."""
-    found = sorted(set(values))
-    return [found[0], *found[1:][-1:]] if found else []
+    distinct = sorted(set(values))
+    return [distinct[0], *distinct[1:][-1:]] if distinct else []
 
 
 def part(cells: result.Result) -> str:
@@ -169,13 +169,13 @@ def main() -> None:
     )
     parser.add_argument("--pages", action="store_true", help="measure nothing")
     asked = parser.parse_args()
-    found = result.read(TARGET) if TARGET.is_file() else {"cells": {}}
+    measured = result.read(TARGET) if TARGET.is_file() else {"cells": {}}
     for texts in [] if asked.pages else TEXTS:
         for arch in texts.archs:
             name = f"{texts.title}: {arch}"
             if asked.cells and not any(some in name for some in asked.cells):
                 continue
-            if name in found["cells"] and counts(found["cells"][name], texts, arch):
+            if name in measured["cells"] and counts(measured["cells"][name], texts, arch):
                 continue
             if touched := result.changed(arch):
                 raise SystemExit(
@@ -183,9 +183,9 @@ def main() -> None:
                 )
             cell = measure(texts, arch, Path(os.environ["SENTITOK_DATA"]))
             print(f"{name}: dev {cell['accuracy']:.4f}, {cell['cpu_seconds']:.1f} CPU s", flush=True)
-            found["cells"][name] = cell
-            result.write(TARGET, found)
-    write_page(found["cells"])
+            measured["cells"][name] = cell
+            result.write(TARGET, measured)
+    write_page(measured["cells"])
 
 
 if __name__ == "__main__":

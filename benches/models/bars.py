@@ -222,9 +222,9 @@ def others(folder: Path) -> Others:
     return {name: read(path) for name in names if (path := folder / f"{name}.json").is_file()}
 
 
-def all_judged(found: Results, beside: Others) -> list[Judged]:
+def all_judged(by_row: Results, beside: Others) -> list[Judged]:
     """Puts every bar in a word."""
-    return [*(judged(bar, found) for bar in BARS), *(judged_other(bar, beside) for bar in OTHER_BARS)]
+    return [*(judged(bar, by_row) for bar in BARS), *(judged_other(bar, beside) for bar in OTHER_BARS)]
 
 
 def judged_other(bar: OtherBar, beside: Others) -> Judged:
@@ -267,19 +267,19 @@ def value(result: Result, part: str, score: str) -> float:
     return float(scores[score])
 
 
-def judged(bar: Bar, found: Results) -> Judged:
+def judged(bar: Bar, by_row: Results) -> Judged:
     """Puts a bar in a word."""
     # Other programs can only lengthen a time, so the quickest seed counts.
     join: Callable[[list[float]], float] = min if bar.part == "cost" else fmean
-    reached = _of(bar.row, bar, found, join)
+    reached = _of(bar.row, bar, by_row, join)
     if reached is not None and bar.near is not None:
-        base = _of(bar.near, bar, found, join)
+        base = _of(bar.near, bar, by_row, join)
         reached = None if base is None else reached - base
     return Judged(bar, reached, word(bar, reached))
 
 
-def _of(row: str, bar: Bar, found: Results, join: Callable[[list[float]], float]) -> float | None:
-    results = found.get((bar.of_set, row), [])
+def _of(row: str, bar: Bar, by_row: Results, join: Callable[[list[float]], float]) -> float | None:
+    results = by_row.get((bar.of_set, row), [])
     asked = rows_of(bar.of_set).get(row)
     if len(results) < (1 if asked is None else asked.seeds):
         return None

@@ -251,12 +251,12 @@ def judged(runs: dict[str, list[Path]], table: Table) -> dict[str, Any]:
     return {"scores": scores, "intervals": intervals, "gain": {k: asdict(one) for k, one in gains.items()}}
 
 
-def say(place: str, found: dict[str, Any]) -> None:
+def say(place: str, reached: dict[str, Any]) -> None:
     """Prints what was reached."""
-    for kind, of_seeds in found["scores"].items():
+    for kind, of_seeds in reached["scores"].items():
         accuracies = [one["accuracy"] for one in of_seeds]
         print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
-    for kind, gain in found["gain"].items():
+    for kind, gain in reached["gain"].items():
         print(f"{place}, {kind} less {other_base(kind)}: {100 * gain['value']:+.2f} points "
               f"({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})", flush=True)  # fmt: skip
 
@@ -291,8 +291,8 @@ def submitted(bench: Bench, runs: dict[str, list[Path]], table: Table) -> str:
     """Writes the answers of the run that is best on dev as Kaggle takes them; returns its name."""
     every = [run for folders in runs.values() for run in folders]
     best = max(every, key=lambda run: about(run)["valid"]["accuracy"])
-    found = predict(Classifier.load(best), table)
-    named = found.labels.decode(found.predicted.tolist())
+    answers = predict(Classifier.load(best), table)
+    named = answers.labels.decode(answers.predicted.tolist())
     write_atomically(bench.out / "submission.csv", submission("imdb", None, named).encode())
     return best.name
 
@@ -335,26 +335,26 @@ def of_run(run: Path) -> tuple[float, int]:
 
 def of_base(run: Path) -> dict[str, Any]:
     """Returns what the page says of a pre-trained model."""
-    found = about(run)
-    kept = {key: found[key] for key in ("task", "parameters", "vocabulary", "valid", "corpus")}
-    return {**kept, "tokens": found["fit"]["tokens"], "cpu_seconds": cpu_seconds(run)}
+    record = about(run)
+    kept = {key: record[key] for key in ("task", "parameters", "vocabulary", "valid", "corpus")}
+    return {**kept, "tokens": record["fit"]["tokens"], "cpu_seconds": cpu_seconds(run)}
 
 
 def wanted(asked: list[str]) -> dict[str, list[str]]:
     """Returns the kinds that are asked for of each set, `set:kind` or `set:arch`; all where none is named."""
-    found: dict[str, list[str]] = {}
+    chosen: dict[str, list[str]] = {}
     unknown = dict.fromkeys(asked)
     for of_set, kinds in OF_SETS.items():
         for kind in kinds:
             names = (of_set, f"{of_set}:{kind}", f"{of_set}:{KINDS[kind].arch}")
             if not asked or any(name in asked for name in names):
-                found.setdefault(of_set, []).append(kind)
+                chosen.setdefault(of_set, []).append(kind)
             for name in names:
                 unknown.pop(name, None)
     if unknown:
         known = [f"{of_set}:{kind}" for of_set, kinds in OF_SETS.items() for kind in kinds]
         raise SystemExit(f"bert.py: no {next(iter(unknown))!r}; there are: {', '.join([*OF_SETS, *known])}")
-    return found
+    return chosen
 
 
 def show(bench: Bench, asked: dict[str, list[str]]) -> None:
@@ -371,7 +371,7 @@ def show(bench: Bench, asked: dict[str, list[str]]) -> None:
 
 def go(bench: Bench, asked: dict[str, list[str]]) -> dict[str, dict[str, list[Path]]] | None:
     """Trains what is asked for; returns the runs by set and kind, `None` where the time ended before."""
-    found: dict[str, dict[str, list[Path]]] = {}
+    done: dict[str, dict[str, list[Path]]] = {}
     for of_set, kinds in asked.items():
         for kind in kinds:
             runs = bench.runs(of_set, kind)
@@ -380,8 +380,8 @@ def go(bench: Bench, asked: dict[str, list[str]]) -> dict[str, dict[str, list[Pa
             reached = [about(run)["valid"]["accuracy"] for run in runs]
             print(f"{of_set}:{kind}: dev {', '.join(f'{one:.4f}' for one in reached)}, rate "
                   f"{of_run(runs[0])[0]:g}", flush=True)  # fmt: skip
-            found.setdefault(of_set, {})[kind] = runs
-    return found
+            done.setdefault(of_set, {})[kind] = runs
+    return done
 
 
 def main() -> None:

@@ -132,9 +132,9 @@ def main() -> None:
         others = sorted(row for other, some in enumerate(parts) if other != place for row in some)
         load = result.load()
         with tempfile.TemporaryDirectory() as folder:
-            found = by(table.take(others), table.take(parts[place]), Path(folder))
-        print(place, {name: round(score, 4) for name, score in found["accuracy"].items()}, flush=True)
-        known.update({**found, "accuracy": known["accuracy"] | found["accuracy"]})
+            reached = by(table.take(others), table.take(parts[place]), Path(folder))
+        print(place, {name: round(score, 4) for name, score in reached["accuracy"].items()}, flush=True)
+        known.update({**reached, "accuracy": known["accuracy"] | reached["accuracy"]})
         measured |= {"rows": len(table), "stamp": result.stamp("nb", COMMAND, load)}
         result.write(TARGET, measured)
     whole = [one for one in measured["folds"].values() if {SENTI, SUBLINEAR} <= set(one["accuracy"])]

@@ -65,9 +65,9 @@ CLAIMS = (
 )
 
 
-def right_of(found: Results, of_set: str, row: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def right_of(by_row: Results, of_set: str, row: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns `(n_seeds, n_groups)` rows that are right on the sealed part, and rows of each group."""
-    results = found[of_set, row]
+    results = by_row[of_set, row]
     right = np.stack([unpack(one["sealed"]["right"]) for one in results])
     asked = rows_of(of_set).get(row)
     if asked is None or not asked.draws:  # every seed would be the same
@@ -75,61 +75,61 @@ def right_of(found: Results, of_set: str, row: str) -> tuple[NDArray[np.int64], 
     return right, unpack(results[0]["sealed"]["rows"])
 
 
-def complete(found: Results, of_set: str, row: str) -> bool:
+def complete(by_row: Results, of_set: str, row: str) -> bool:
     """Whether all seeds of a row are there."""
     asked = rows_of(of_set).get(row)
-    return len(found.get((of_set, row), [])) >= (1 if asked is None else asked.seeds)
+    return len(by_row.get((of_set, row), [])) >= (1 if asked is None else asked.seeds)
 
 
-def accuracy(found: Results, of_set: str, row: str) -> Joint:
-    return level(*right_of(found, of_set, row))
+def accuracy(by_row: Results, of_set: str, row: str) -> Joint:
+    return level(*right_of(by_row, of_set, row))
 
 
-def compared(found: Results, of_set: str, worse: str, better: str) -> tuple[Joint, float]:
+def compared(by_row: Results, of_set: str, worse: str, better: str) -> tuple[Joint, float]:
     """Returns the difference of two rows, and the noise of a seed."""
-    below, above = right_of(found, of_set, worse), right_of(found, of_set, better)
+    below, above = right_of(by_row, of_set, worse), right_of(by_row, of_set, better)
     # Chosen on dev: of two mixtures neither is a seed.
     noise = seed_noise(*(side for side in (below, above)))
     return difference(below[0], above[0], below[1]), noise
 
 
-def verdict(found: Joint, noise: float) -> str:
+def verdict(joint: Joint, noise: float) -> str:
     """Puts an interval of `better - worse` in a word."""
-    if found.seeds == 1:
+    if joint.seeds == 1:
         return "one seed: no verdict"
-    if found.low > noise:
+    if joint.low > noise:
         return "holds"
-    if found.high < -noise:
+    if joint.high < -noise:
         return "does not hold: the other way round"
-    return "not shown" if found.low <= 0 <= found.high else "not shown: within the noise of a seed"
+    return "not shown" if joint.low <= 0 <= joint.high else "not shown: within the noise of a seed"
 
 
-def points(found: Joint) -> str:
-    return f"{100 * found.value:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+def points(joint: Joint) -> str:
+    return f"{100 * joint.value:+.1f} ({100 * joint.low:+.1f} to {100 * joint.high:+.1f})"
 
 
-def claims(found: Results) -> str:
+def claims(by_row: Results) -> str:
     """Returns the table of claims; one whose rows are not there says so."""
     lines = ["| claim | rows | the report's | ours | seed | |", "|---|---|---:|---:|---:|---|"]
     for claim in CLAIMS:
         printed = "-" if claim.points is None else f"{claim.points:+.1f}"
         head = f"| {claim.text} | {claim.better} against {claim.worse} | {printed} | "
-        if not all(complete(found, "kaggle", name) for name in (claim.worse, claim.better)):
+        if not all(complete(by_row, "kaggle", name) for name in (claim.worse, claim.better)):
             lines.append(head + "- | - | not measured |")
             continue
-        joint, noise = compared(found, "kaggle", claim.worse, claim.better)
+        joint, noise = compared(by_row, "kaggle", claim.worse, claim.better)
         lines.append(head + f"{points(joint)} | {100 * noise:.1f} | {verdict(joint, noise)} |")
     return "\n".join(lines)
 
 
-def mixture_line(found: Results) -> str:
+def mixture_line(by_row: Results) -> str:
     """Says what the mixture gains over the best of its models, where it has been made."""
-    if ("kaggle", MIXTURE) not in found:
+    if ("kaggle", MIXTURE) not in by_row:
         return ""
-    (result,) = found["kaggle", MIXTURE]
+    (result,) = by_row["kaggle", MIXTURE]
     best = result["best_single"]
     rows = unpack(result["sealed"]["rows"])
-    single = next(one for one in found["kaggle", best["row"]] if one["seed"] == best["seed"])
+    single = next(one for one in by_row["kaggle", best["row"]] if one["seed"] == best["seed"])
     sides = [unpack(one["sealed"]["right"])[None] for one in (single, result)]
     joint = difference(sides[0], sides[1], rows)
     word = "more" if joint.low > 0 else "less" if joint.high < 0 else "neither more nor less, as far as seen"

@@ -137,12 +137,12 @@ def students(
 def phrases(data: Path, n: int, parts: Parts) -> list[str]:
     """Returns phrases of reviews, what stands between two marks, evenly apart; none that judges."""
     judge = {fold(text) for table in (parts.dev, parts.sealed()) for text in table.texts}
-    found: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for text in read_table(data / "imdb" / "imdb_40k.csv.xz").texts:
         for phrase in re.split(r"<br />|[.,;:!?()\"]+", text):
             if len(phrase.split()) in WORDS and fold(phrase) not in judge:
-                found.setdefault(fold(phrase), phrase.strip())
-    return list(found.values())[:: max(1, len(found) // n)][:n]
+                distinct.setdefault(fold(phrase), phrase.strip())
+    return list(distinct.values())[:: max(1, len(distinct) // n)][:n]
 
 
 def more(table: Table, texts: list[str]) -> Table:

@@ -91,16 +91,16 @@ def uncached(model: LanguageModel, prompts: list[list[int]], n_new: int) -> list
     module, ids = model._module, torch.tensor(prompts)
     for _ in range(n_new):
         ids = torch.cat((ids, module.logits(module(ids)[:, -1:]).argmax(-1)), 1)
-    found: list[list[int]] = ids.tolist()
-    return found
+    rows: list[list[int]] = ids.tolist()
+    return rows
 
 
 def of_transformers(model: Any, prompts: list[list[int]], n_new: int) -> list[list[int]]:
     ids = torch.tensor(prompts)
-    found: list[list[int]] = model.generate(
+    rows: list[list[int]] = model.generate(
         ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n_new, min_new_tokens=n_new
     ).tolist()
-    return found
+    return rows
 
 
 def measure(
@@ -143,7 +143,7 @@ def case(
         ours, theirs = build(width, heads, layers, n_words, Path(folder))
     drawn = torch.Generator().manual_seed(1)
     prompts = torch.randint(0, n_words, (rows, N_PROMPT), generator=drawn).tolist()
-    found = measure(
+    seconds = measure(
         {
             "cached": partial(cached, ours, prompts, n_new),
             "uncached": partial(uncached, ours, prompts, n_new),
@@ -152,16 +152,16 @@ def case(
         rounds,
         clock,
     )
-    with_cache = found["uncached"] / found["cached"]
-    against = found["transformers"] / found["cached"]
+    with_cache = seconds["uncached"] / seconds["cached"]
+    against = seconds["transformers"] / seconds["cached"]
     print(
-        f"{name:16} {n_new} new tokens: cached {found['cached']:.3f} "
-        f"({rows * n_new / found['cached']:,.0f} tokens/s), uncached {found['uncached']:.3f} "
-        f"({with_cache:.1f} x), transformers {found['transformers']:.3f} ({against:.2f} x)",
+        f"{name:16} {n_new} new tokens: cached {seconds['cached']:.3f} "
+        f"({rows * n_new / seconds['cached']:,.0f} tokens/s), uncached {seconds['uncached']:.3f} "
+        f"({with_cache:.1f} x), transformers {seconds['transformers']:.3f} ({against:.2f} x)",
         flush=True,
     )
     return {
-        "rows": rows, "new_tokens": n_new, "tokens_per_second": rows * n_new / found["cached"],
+        "rows": rows, "new_tokens": n_new, "tokens_per_second": rows * n_new / seconds["cached"],
         "with_cache": with_cache, "against_transformers": against,
     }  # fmt: skip
 
@@ -192,13 +192,13 @@ def main() -> None:
     clock, unit = (time.process_time, "CPU seconds") if given.cpu else (time.perf_counter, "seconds")
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median {unit}")
     rounds, n_new = (1, 64) if given.quick else (given.rounds, 256)
-    found = {
+    measured = {
         one[0]: case(*one, n_new=n_new, rounds=rounds, clock=clock) for one in CASES if given.only in one[0]
     }
     if given.write:
         command = f"{COMMAND} --rounds {rounds} --only {given.only!r} --write"
-        keep(found, command, before, torch.get_num_threads())
-    if not all(one[score] >= bar for one in found.values() for score, bar in GENERATION.items()):
+        keep(measured, command, before, torch.get_num_threads())
+    if not all(one[score] >= bar for one in measured.values() for score, bar in GENERATION.items()):
         sys.exit("a bar is missed")
     print("equal tokens on all sides; both bars are met")
 

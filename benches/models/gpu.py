@@ -94,11 +94,11 @@ def main() -> None:
     if not asked.small and not torch.cuda.is_available():
         parser.error("no GPU here; --small tries the benchmark on any device")
     before = load()
-    found = measure(asked)
-    for name, value in found.items():
+    measured = measure(asked)
+    for name, value in measured.items():
         print(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
-    if GPU in str(found["device"]):
-        word = MET if found["tokens_per_second"] >= GPU_TOKENS else MISSED
+    if GPU in str(measured["device"]):
+        word = MET if measured["tokens_per_second"] >= GPU_TOKENS else MISSED
         print(f"bar {GPU_TOKENS:,} on one {GPU}: {word}")
     else:
         print(f"the bar is of one {GPU}; this is another device")
@@ -106,7 +106,7 @@ def main() -> None:
         command = (
             f"{COMMAND} --steps {asked.steps} --batch {asked.batch} --optimizer {asked.optimizer} --write"
         )
-        write(TARGET, {**found, **occasion(command, before)})
+        write(TARGET, {**measured, **occasion(command, before)})
 
 
 if __name__ == "__main__":

@@ -182,12 +182,12 @@ def keystrokes(url: str) -> list[float]:
         opened.goto(url)
         opened.wait_for_selector(".bars")
         opened.wait_for_timeout(500)
-        text, found = "the food was wonderful and the waiter was kind", []
+        text, times = "the food was wonderful and the waiter was kind", []
         for end in range(1, len(text) + 1):
-            found.append(float(opened.evaluate(script, text[:end])))
+            times.append(float(opened.evaluate(script, text[:end])))
             opened.wait_for_timeout(150)  # slower than the pace, so that each keystroke is asked at once
         browser.close()
-    return found[5:]
+    return times[5:]
 
 
 def the_page(folder: Path) -> str:

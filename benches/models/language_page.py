@@ -87,8 +87,8 @@ def growth(path: Path) -> str:
     measured = sorted({length for _, length in points})
     rows = []
     for length in measured:
-        found = [points.get((kind, length)) for kind in kinds]
-        rows.append([f"{length:,}", *("-" if one is None else cell(one) for one in found)])
+        at_length = [points.get((kind, length)) for kind in kinds]
+        rows.append([f"{length:,}", *("-" if one is None else cell(one) for one in at_length)])
     crossings = []
     for kind in kinds:
         base = lengths.CAUSAL if kind.endswith(", causal") else lengths.TWO_WAY

@@ -120,8 +120,8 @@ def measure(kind: str, length: int) -> dict[str, Any]:
 def there(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """Returns the points of a file, by kind and length."""
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    found = [json.loads(line) for line in lines]
-    return {(one["name"], one["length"]): one for one in found}
+    rows = [json.loads(line) for line in lines]
+    return {(one["name"], one["length"]): one for one in rows}
 
 
 def crossing(points: dict[tuple[str, int], dict[str, Any]], kind: str, base: str, field: str) -> str:
@@ -162,16 +162,16 @@ def main() -> int:
                 left += 1
                 continue
             before = load()
-            found = measure(kind, length) | {
+            point = measure(kind, length) | {
                 "commit": git("rev-parse", "HEAD"), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
                 "load": [before, load()], "torch": versions()["torch"],
             }  # fmt: skip
-            points[kind, length] = found
+            points[kind, length] = point
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
-            shown = "-" if found["bytes"] is None else f"{found['bytes'] / 1e6:.0f} MB"
-            print(f"{kind:24}{length:7,}{found['seconds']:10.4f} s{shown:>10}", flush=True)
+                file.write(json.dumps(point) + "\n")
+            shown = "-" if point["bytes"] is None else f"{point['bytes'] / 1e6:.0f} MB"
+            print(f"{kind:24}{length:7,}{point['seconds']:10.4f} s{shown:>10}", flush=True)
     for kind in KINDS:
         base = CAUSAL if kind.endswith(", causal") else TWO_WAY
         if kind != base:

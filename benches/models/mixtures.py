@@ -59,7 +59,7 @@ def answered(result: Result, folder: Path) -> bool:
     return all(isclose(of_dev[key], said[key], rel_tol=1e-4) for key in ("accuracy", "log_loss"))
 
 
-def library(found: Results, folder: Path) -> list[Result]:
+def library(by_row: Results, folder: Path) -> list[Result]:
     """Every run on train alone that counts, in one order.
 
     Raises:
@@ -67,7 +67,7 @@ def library(found: Results, folder: Path) -> list[Result]:
     """
     runs = [
         result
-        for (of_set, row), results in sorted(found.items())
+        for (of_set, row), results in sorted(by_row.items())
         if of_set == "kaggle" and can_be_member(row)
         for result in results
     ]
@@ -112,8 +112,8 @@ def earlier(runs: list[Result], path: Path) -> list[Result]:
 
 def mixed(runs: list[Result], chosen: Selection, folder: Path, place: str) -> Predictions:
     """The mixture's answers in a place."""
-    found = [answers(folder, one["row"], one["seed"], place) for one in runs]
-    return replace(found[0], probs=chosen.mix([one.probs for one in found]))
+    all_answers = [answers(folder, one["row"], one["seed"], place) for one in runs]
+    return replace(all_answers[0], probs=chosen.mix([one.probs for one in all_answers]))
 
 
 def mixture(runs: list[Result], folder: Path) -> Result:
@@ -155,9 +155,9 @@ def mixture(runs: list[Result], folder: Path) -> Result:
 
 def remembering(result: Result, memory: PhraseMemory, folder: Path) -> Result:
     """A run whose remembered phrases are answered from memory: the Kaggle test alone has such."""
-    found = answers(folder, result["row"], result["seed"], "kaggle").labelled()
-    probs, known = memory.apply(found.texts, found.probs)
-    both = replace(found, probs=probs, remembered=known)
+    predictions = answers(folder, result["row"], result["seed"], "kaggle").labelled()
+    probs, known = memory.apply(predictions.texts, predictions.probs)
+    both = replace(predictions, probs=probs, remembered=known)
     return {
         "of": {"row": result["row"], "seed": result["seed"], "sha256": identity(result)},
         "cost": {"parameters": result["cost"]["parameters"], "remembered": float(np.mean(known))},
@@ -165,7 +165,7 @@ def remembering(result: Result, memory: PhraseMemory, folder: Path) -> Result:
     }
 
 
-def make(found: Results, results: Path, folder: Path, data: Path) -> None:
+def make(by_row: Results, results: Path, folder: Path, data: Path) -> None:
     """Writes the results of the mixture and of the rows with memory.
 
     Raises:
@@ -173,18 +173,18 @@ def make(found: Results, results: Path, folder: Path, data: Path) -> None:
     """
     train = read_table(data / "kaggle-movie-reviews" / "train.tsv.xz")
     before = load()
-    runs = library(found, folder)
+    runs = library(by_row, folder)
     if len(runs) < 2:
         raise SystemExit(f"mixture: {len(runs)} runs count, and it takes two; run some rows of kaggle first")
     target = path_of(results, "kaggle", MIXTURE, 0)
     judged = earlier(runs, target)
     made = mixture(runs, folder)
     write(target, _described(MIXTURE, 0, {**made, "earlier": judged}, before))
-    found["kaggle", MIXTURE] = [read(target)]
+    by_row["kaggle", MIXTURE] = [read(target)]
     print(f"kaggle:{MIXTURE}: dev, each half chosen by the other, "
           f"{made['scores']['dev_crossed']['accuracy']:.4f}")  # fmt: skip
     for row in REMEMBERING:
-        for result in found.get(("kaggle", row), []):
+        for result in by_row.get(("kaggle", row), []):
             labels = answers(folder, row, result["seed"], "kaggle").labels
             made = remembering(result, PhraseMemory(train, labels), folder)
             name = row + MEMORY
@@ -197,26 +197,26 @@ def _described(row: str, seed: int, made: Result, before: float | None) -> Resul
     return {"set": "kaggle", "row": row, "seed": seed, "stamp": about, **made}
 
 
-def add(found: Results, refused: dict[str, list[str]], results: Path) -> None:
+def add(by_row: Results, refused: dict[str, list[str]], results: Path) -> None:
     """Adds the rows made of results that still count; says of the others why not."""
     for row in (MIXTURE, *(row + MEMORY for row in REMEMBERING)):
         for path in sorted(
             (results / "kaggle").glob(path_of(results, "kaggle", row, 0).name[:-6] + "*.json")
         ):
             result = read(path)
-            wrong = parents_gone(result, found)
+            wrong = parents_gone(result, by_row)
             if wrong:
                 refused[path.name] = [*wrong, f"type: {COMMAND}"]
             else:
-                found.setdefault(("kaggle", row), []).append(result)
+                by_row.setdefault(("kaggle", row), []).append(result)
 
 
-def parents_gone(result: Result, found: Results) -> list[str]:
+def parents_gone(result: Result, by_row: Results) -> list[str]:
     """Names the results that a row was made of and that no longer count, or are others now."""
     parents = result.get("among") or [result["of"]]
     wrong = []
     for parent in parents:
-        now = {one["seed"]: identity(one) for one in found.get(("kaggle", parent["row"]), [])}
+        now = {one["seed"]: identity(one) for one in by_row.get(("kaggle", parent["row"]), [])}
         if now.get(parent["seed"]) != parent["sha256"]:
             wrong.append(f"made of {parent['row']}, seed {parent['seed']}, which is not that any more")
     return wrong

@@ -67,11 +67,11 @@ def measured(arch: str, rows: Table, asked: list[str]) -> dict[str, Any]:
     return {**about["compared"], "seconds": time.perf_counter() - began, "bytes": size}
 
 
-def section(found: dict[str, Any]) -> str:
+def section(record: dict[str, Any]) -> str:
     """Returns the section of the page, from the result file alone."""
     rows = []
     for arch in HOLDS:
-        one = found["archs"].get(arch)
+        one = record["archs"].get(arch)
         if one is None or "failed" in one:
             rows.append([f"`{arch}`", "-", "-", "-", "not measured" if one is None else "**missed**"])
             continue
@@ -88,10 +88,10 @@ def section(found: dict[str, Any]) -> str:
         "tolerance.\n\n"
     )
     head = ["architecture", "texts", "other labels", "largest difference of a probability", "bar"]
-    stamps = [one["stamp"] for one in found["archs"].values()]
+    stamps = [one["stamp"] for one in record["archs"].values()]
     commits = ", ".join(sorted({str(one["commit"])[:9] for one in stamps}))
     dates = ", ".join(sorted({one["date"][:10] for one in stamps}))
-    said = f"{dates}, commit {commits}. onnxruntime {found['onnxruntime']}. `{COMMAND}`."
+    said = f"{dates}, commit {commits}. onnxruntime {record['onnxruntime']}. `{COMMAND}`."
     return f"## ONNX graphs\n\n{said}\n\n{words}{markdown(head, rows)}"
 
 
@@ -105,21 +105,21 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="measure those that are there already")
     parser.add_argument("--pages", action="store_true", help="measure nothing")
     given = parser.parse_args()
-    found = result.read(TARGET) if TARGET.is_file() else {"archs": {}}
+    record = result.read(TARGET) if TARGET.is_file() else {"archs": {}}
     torch.set_num_threads(1)
     wanted = [] if given.pages else list(given.archs or HOLDS)
-    wanted = [one for one in wanted if given.again or one not in found["archs"]]
+    wanted = [one for one in wanted if given.again or one not in record["archs"]]
     if wanted:
         rows, asked = texts(Path(os.environ["SENTITOK_DATA"]))
     for arch in wanted:
         load = result.load()
         one = measured(arch, rows, asked)
-        found["archs"][arch] = {**one, "stamp": result.stamp(arch, COMMAND, load)}
-        found["onnxruntime"] = onnxruntime.__version__
-        result.write(TARGET, found)
+        record["archs"][arch] = {**one, "stamp": result.stamp(arch, COMMAND, load)}
+        record["onnxruntime"] = onnxruntime.__version__
+        result.write(TARGET, record)
         print(arch, one, flush=True)
-    PAGE.write_text(page.updated(PAGE.read_text("utf-8"), section(found)), encoding="utf-8")
-    return int(any("failed" in one for one in found["archs"].values()))
+    PAGE.write_text(page.updated(PAGE.read_text("utf-8"), section(record)), encoding="utf-8")
+    return int(any("failed" in one for one in record["archs"].values()))
 
 
 if __name__ == "__main__":

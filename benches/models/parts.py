@@ -121,9 +121,9 @@ def fingerprint(table: Table) -> dict[str, int | str]:
 @cache
 def fingerprints(name: str, data: Path) -> dict[str, dict[str, int | str]]:
     """The parts of a set, of each fold where it has folds."""
-    found = {}
+    by_part = {}
     for place, parts in enumerate(made := SETS[name](data)):
         suffix = f"-{place}" if len(made) > 1 else ""
         for part, table in (("train", parts.train), ("dev", parts.dev), ("sealed", parts.sealed())):
-            found[part + suffix] = fingerprint(table)
-    return found
+            by_part[part + suffix] = fingerprint(table)
+    return by_part

@@ -179,21 +179,21 @@ class Measured:
 
 def take_turns(ours: Ours, others: dict[str, nn.Module], steps: int, rounds: int) -> dict[str, Measured]:
     """Has each side take so many steps, again and again: ours, then, while it waits, the others."""
-    found = {name: Measured(model) for name, model in {"ours": ours.model, **others}.items()}
+    sides = {name: Measured(model) for name, model in {"ours": ours.model, **others}.items()}
     step_of = {name: plain_step(model, ours.batches()) for name, model in others.items()}
 
     def after_step() -> bool:
         if len(ours.losses) % steps:
             return False
-        found["ours"].end(ours.losses[-steps:])
+        sides["ours"].end(ours.losses[-steps:])
         for name, step in step_of.items():
-            found[name].begin()
-            found[name].end([step() for _ in range(steps)])
-        found["ours"].begin()
+            sides[name].begin()
+            sides[name].end([step() for _ in range(steps)])
+        sides["ours"].begin()
         return len(ours.losses) == (rounds + 1) * steps
 
     ours.train(after_step)
-    return found
+    return sides
 
 
 def main() -> None:
@@ -213,9 +213,9 @@ def main() -> None:
         assert ours.vocab_size == VOCABULARY
         others = {"plain torch": Plain(), "transformers GPT-2": gpt2()}
         sides = take_turns(ours, others, given.steps, given.rounds)
-    found = {name: side.figures(given.steps) for name, side in sides.items()}
+    figures = {name: side.figures(given.steps) for name, side in sides.items()}
     print(f"{'':20}{'parameters':>12}{'tokens/s':>10}{'lowest':>9}{'highest':>9}{'/CPU s':>9}{'loss':>14}")
-    for name, one in found.items():
+    for name, one in figures.items():
         print(
             f"{name:20}{one['parameters']:12,}{one['tokens_per_second']:10,.0f}{one['lowest']:9,.0f}"
             f"{one['highest']:9,.0f}{one['tokens_per_cpu_second']:9,.0f}"
@@ -223,11 +223,11 @@ def main() -> None:
         )
     if given.write:
         command = f"{COMMAND} --steps {given.steps} --rounds {given.rounds} --threads {given.threads} --write"
-        write(TARGET, {"sides": found, **occasion(command, before), "threads": given.threads})
+        write(TARGET, {"sides": figures, **occasion(command, before), "threads": given.threads})
     kept = []
     for name, bar in PRETRAINING.items():
-        ratio = found["ours"]["tokens_per_second"] / found[name]["tokens_per_second"]
-        cpu = found["ours"]["tokens_per_cpu_second"] / found[name]["tokens_per_cpu_second"]
+        ratio = figures["ours"]["tokens_per_second"] / figures[name]["tokens_per_second"]
+        cpu = figures["ours"]["tokens_per_cpu_second"] / figures[name]["tokens_per_cpu_second"]
         kept.append(ratio >= bar)
         said = MET if kept[-1] else MISSED
         print(f"ours / {name}: {ratio:.2f}, bar {bar:g}: {said}; by CPU seconds {cpu:.2f}")

@@ -90,11 +90,11 @@ def scores(result: Result, name: str) -> str:
     return table([*head, *(title for title, _ in HEADS[name]), "CPU seconds"], rows)
 
 
-def spread(found: list[Result]) -> str:
+def spread(reached: list[Result]) -> str:
     """Returns mean accuracy with its deviation, and mean macro-F1."""
-    accuracies = [one["accuracy"] for one in found]
+    accuracies = [one["accuracy"] for one in reached]
     around = f" ± {stdev(accuracies):.4f}" if len(accuracies) > 1 else ""
-    return f"{fmean(accuracies):.4f}{around} / {fmean(one['macro_f1'] for one in found):.3f}"
+    return f"{fmean(accuracies):.4f}{around} / {fmean(one['macro_f1'] for one in reached):.3f}"
 
 
 def gains(result: Result) -> str:
@@ -136,12 +136,12 @@ def bases(result: Result) -> str:
 
 def lengths(result: Result) -> str:
     """Returns the histogram of lengths in tokens."""
-    found = result["lengths"]
-    head = ["tokens of a text", *(f"up to {top:,}" for top in found["up_to"]), "more"]
-    shares = [f"{100 * share:.1f} %" for share in found["shares"]]
-    quantiles = found["quantiles"]
+    histogram = result["lengths"]
+    head = ["tokens of a text", *(f"up to {top:,}" for top in histogram["up_to"]), "more"]
+    shares = [f"{100 * share:.1f} %" for share in histogram["shares"]]
+    quantiles = histogram["quantiles"]
     return (
         f"{table(head, [['share of the training texts', *shares]])}\n\nMedian {quantiles['0.5']:,}, longest "
-        f"{quantiles['1']:,}; {found['texts_per_second']:,.0f} texts encoded a second. `senti data stats "
+        f"{quantiles['1']:,}; {histogram['texts_per_second']:,.0f} texts encoded a second. `senti data stats "
         "FILE --tokenizer tokenizer.json --plots DIR` draws it."
     )

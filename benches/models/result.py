@@ -63,11 +63,11 @@ ELSEWHERE = {
 def files_that_matter(arch: str, *, taught: bool = False) -> list[Path]:
     """Returns the files whose code makes the numbers of an architecture, or of it as a student."""
     own = PACKAGE / "models" / f"{FILE_OF.get(arch, arch)}.py"
-    found = [own, PACKAGE / "models" / "sequence_classifier.py"]
+    paths = [own, PACKAGE / "models" / "sequence_classifier.py"]
     for name in MATTERS + TAUGHT * taught:
         path = PACKAGE / name
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return found
+        paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return paths
 
 
 @cache
@@ -84,8 +84,8 @@ def code_hash(arch: str, *, taught: bool = False) -> str:
 @cache
 def unchanged() -> Links:
     """Returns what `unchanged.py` has shown."""
-    found: Links = json.loads(UNCHANGED.read_text("utf-8")) if UNCHANGED.is_file() else []
-    return found
+    shown: Links = json.loads(UNCHANGED.read_text("utf-8")) if UNCHANGED.is_file() else []
+    return shown
 
 
 def links(then: str, now: str, shown: Links) -> bool:
@@ -193,10 +193,10 @@ def write(path: Path, result: Result) -> None:
 
 
 def read(path: Path) -> Result:
-    found: Result = json.loads(path.read_text("utf-8"))
-    if found.get("format") != FORMAT:
-        raise ValueError(f"{path}: written as {found.get('format')!r}, expected {FORMAT!r}")
-    return found
+    result: Result = json.loads(path.read_text("utf-8"))
+    if result.get("format") != FORMAT:
+        raise ValueError(f"{path}: written as {result.get('format')!r}, expected {FORMAT!r}")
+    return result
 
 
 def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[str]:
@@ -208,28 +208,28 @@ def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[st
         data: fingerprints of the set's parts today.
     """
     said = result["stamp"]
-    found = [f"{name}: was not as in the commit" for name in said["changed"]]
+    reasons = [f"{name}: was not as in the commit" for name in said["changed"]]
     if not said["commit"]:
-        found.append("of no commit")
+        reasons.append("of no commit")
     if digest(result["config"]) != result["config_sha256"]:
-        found.append("its configuration does not have the hash that it states")
-    found += _differences(result["config"], settings(config))
+        reasons.append("its configuration does not have the hash that it states")
+    reasons += _differences(result["config"], settings(config))
     for part in sorted(data.keys() | result["data"].keys()):
         if data.get(part) != result["data"].get(part):
-            found.append(f"data: {part} is not what it was")
+            reasons.append(f"data: {part} is not what it was")
     taught = config.task.kind == "distillation"
     if not links(said["code"], code_hash(config.arch, taught=taught), unchanged()):
-        found.append(f"the code has changed since commit {str(said['commit'])[:9]}")
-    return found
+        reasons.append(f"the code has changed since commit {str(said['commit'])[:9]}")
+    return reasons
 
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> list[str]:
     """Names keys whose value has changed; a key that is new came with code, which has its own hash."""
-    found = []
+    changes = []
     for key, value in then.items():
         name = f"{where}{key}"
         if isinstance(value, Mapping) and isinstance(now.get(key), Mapping):
-            found += _differences(value, now[key], f"{name}.")
+            changes += _differences(value, now[key], f"{name}.")
         elif now.get(key) != value:
-            found.append(f"config: {name} was {value}, is {now.get(key)}")
-    return found
+            changes.append(f"config: {name} was {value}, is {now.get(key)}")
+    return changes

@@ -43,8 +43,8 @@ def cell(of_row: list[Result], place: str) -> str:
     return f"{accuracy} / {mean(of_row, place, 'macro_f1'):.3f}"
 
 
-def ends(found: Joint) -> str:
-    return f"{found.low:.4f} to {found.high:.4f}"
+def ends(joint: Joint) -> str:
+    return f"{joint.low:.4f} to {joint.high:.4f}"
 
 
 def names_of(of_set: str) -> list[str]:
@@ -53,47 +53,47 @@ def names_of(of_set: str) -> list[str]:
     return [*rows_of(of_set), *made]
 
 
-def count(found: Results, of_set: str, name: str) -> str:
+def count(by_row: Results, of_set: str, name: str) -> str:
     """How many seeds there are; of how many, where some are missing."""
-    there = len(found.get((of_set, name), []))
+    there = len(by_row.get((of_set, name), []))
     asked = rows_of(of_set).get(name)
     if asked is None or there == asked.seeds:
         return str(there)
     return f"{there} of {asked.seeds}"
 
 
-def interval(found: Results, of_set: str, name: str) -> str:
-    if not found.get((of_set, name)) or "sealed" not in found[of_set, name][0]:
+def interval(by_row: Results, of_set: str, name: str) -> str:
+    if not by_row.get((of_set, name)) or "sealed" not in by_row[of_set, name][0]:
         return "-"
-    return ends(claims.accuracy(found, of_set, name))
+    return ends(claims.accuracy(by_row, of_set, name))
 
 
-def scores_table(found: Results) -> str:
+def scores_table(by_row: Results) -> str:
     lines = [
         "| model | parameters | seeds | dev | sealed | 95 % of sealed | Kaggle | Kaggle, unseen | SST-5 "
         "| SST-2 |",
         "|---|---:|---:|---|---|---|---|---|---|---|",
     ]
     for name in names_of("kaggle"):
-        of_row = found.get(("kaggle", name), [])
+        of_row = by_row.get(("kaggle", name), [])
         if not of_row:
             continue
         sealed, *rest = (cell(of_row, place) for place in PLACES)
         dev = cell(of_row, "dev_crossed" if name == MIXTURE else "dev") if AGAIN not in name else "-"
-        cells = " | ".join([dev, sealed, interval(found, "kaggle", name), *rest])
+        cells = " | ".join([dev, sealed, interval(by_row, "kaggle", name), *rest])
         parameters = f"{of_row[0]['cost']['parameters']:,}"
-        lines.append(f"| {name} | {parameters} | {count(found, 'kaggle', name)} | {cells} |")
+        lines.append(f"| {name} | {parameters} | {count(by_row, 'kaggle', name)} | {cells} |")
     return "\n".join(lines)
 
 
-def cost_table(found: Results) -> str:
+def cost_table(by_row: Results) -> str:
     lines = [
         "| model | seconds | fitting | CPU seconds | load | tokens/s | padding | peak memory | kappa "
         "| ECE before, after |",
         "|---|---:|---:|---:|---|---:|---:|---:|---:|---|",
     ]
     for name in rows_of("kaggle"):
-        of_row = found.get(("kaggle", name), [])
+        of_row = by_row.get(("kaggle", name), [])
         if not of_row or AGAIN in name:
             continue
         one = min(of_row, key=lambda r: float(r["cost"]["seconds"]))
@@ -110,18 +110,18 @@ def cost_table(found: Results) -> str:
     return "\n".join(lines)
 
 
-def other_table(found: Results) -> str:
+def other_table(by_row: Results) -> str:
     lines = [
         "| set | model | seeds | dev | sealed | 95 % of sealed | CPU seconds |",
         "|---|---|---:|---|---|---|---:|",
     ]
     for of_set in ("tweets", "imdb", "yelp", "mr"):
         for name in [*rows_of(of_set), CHOSEN] if of_set == "mr" else rows_of(of_set):
-            if of_row := found.get((of_set, name), []):
+            if of_row := by_row.get((of_set, name), []):
                 seconds = fmean(float(one["cost"]["cpu_seconds"]) for one in of_row)
                 lines.append(
-                    f"| {TITLES[of_set]} | {name} | {count(found, of_set, name)} | {cell(of_row, 'dev')} | "
-                    f"{cell(of_row, 'sealed')} | {interval(found, of_set, name)} | {seconds:.0f} |"
+                    f"| {TITLES[of_set]} | {name} | {count(by_row, of_set, name)} | {cell(of_row, 'dev')} | "
+                    f"{cell(of_row, 'sealed')} | {interval(by_row, of_set, name)} | {seconds:.0f} |"
                 )
     return "\n".join(lines)
 
@@ -138,35 +138,35 @@ def speed_part(result: Result | None) -> str:
     return f"{table(['trainer', 'tokens/s', 'ours, times'], rows)}\n\n{from_what(occasion)}"
 
 
-def unmeasured_table(found: Results) -> str:
+def unmeasured_table(by_row: Results) -> str:
     """Rows without all of their seeds, what to type, and the minutes that were planned for them."""
     lines = ["| row | seeds there | type | planned, minutes of one core |", "|---|---:|---|---:|"]
     for of_set in SETS:
         for name, row in rows_of(of_set).items():
-            missing = row.seeds - len(found.get((of_set, name), []))
+            missing = row.seeds - len(by_row.get((of_set, name), []))
             if missing:
                 minutes = missing * row.minutes * (2 if name.endswith(AGAIN) else 1)
                 lines.append(
-                    f"| {of_set}: {name} | {count(found, of_set, name)} | `{COMMAND} '{of_set}:{name}'` | "
+                    f"| {of_set}: {name} | {count(by_row, of_set, name)} | `{COMMAND} '{of_set}:{name}'` | "
                     f"{max(1, round(minutes))} |"
                 )
-    if ("kaggle", MIXTURE) not in found:
+    if ("kaggle", MIXTURE) not in by_row:
         lines.append(f"| kaggle: {MIXTURE} | 0 | `{COMMAND} mixture` | 1 |")
-    if ("mr", CHOSEN) not in found:
+    if ("mr", CHOSEN) not in by_row:
         lines.append(f"| mr: {CHOSEN} | 0 | `{COMMAND} mr` | 10 |")
     return "\n".join(lines) if len(lines) > 2 else "Nothing."
 
 
-def mixture_part(found: Results) -> str:
-    if ("kaggle", MIXTURE) not in found:
+def mixture_part(by_row: Results) -> str:
+    if ("kaggle", MIXTURE) not in by_row:
         return f"Not measured; type `{COMMAND} mixture` when some rows are there."
-    (result,) = found["kaggle", MIXTURE]
+    (result,) = by_row["kaggle", MIXTURE]
     rows = sorted({one["row"] for one in result["among"]})
     named = "; ".join(f"{one['row']}, seed {one['seed']} ({one['weight']:.2f})" for one in result["members"])
     crossed, plain = (result["scores"][place]["accuracy"] for place in ("dev_crossed", "dev"))
     return MIXED.format(
         n=len(result["among"]), rows="; ".join(rows), members=named, crossed=crossed, plain=plain,
-        gain=claims.mixture_line(found), earlier=judged_before(result),
+        gain=claims.mixture_line(by_row), earlier=judged_before(result),
     )  # fmt: skip
 
 
@@ -187,13 +187,13 @@ On dev the mixture has accuracy {plain:.4f} where its members were chosen, and {
 half of dev is answered by members that the other half chose. {gain}{earlier}"""
 
 
-def loads(found: Results) -> str:
+def loads(by_row: Results) -> str:
     """Says how busy the machine was."""
-    heard = [one["stamp"]["load"] for of_row in found.values() for one in of_row]
+    heard = [one["stamp"]["load"] for of_row in by_row.values() for one in of_row]
     highest = max((value for pair in heard for value in pair if value is not None), default=None)
     if highest is None:
         return "The load of the machine is unknown."
-    cores = max(one["stamp"]["cores"] or 1 for of_row in found.values() for one in of_row)
+    cores = max(one["stamp"]["cores"] or 1 for of_row in by_row.values() for one in of_row)
     if highest > cores + 0.5:
         return (
             f"Other programs ran beside some of it (load up to {highest:.1f} on {cores} cores): seconds "
@@ -202,8 +202,8 @@ def loads(found: Results) -> str:
     return f"Load at most {highest:.1f} on {cores} cores."
 
 
-def stamps(found: Results) -> str:
-    every = [one["stamp"] for of_row in found.values() for one in of_row]
+def stamps(by_row: Results) -> str:
+    every = [one["stamp"] for of_row in by_row.values() for one in of_row]
     dates = sorted(one["date"] for one in every)
     commits = sorted({one["commit"][:9] for one in every})
     versions = {
@@ -212,7 +212,7 @@ def stamps(found: Results) -> str:
     machines = sorted({f"{one['machine']}, {one['cores']} cores" for one in every})
     return (
         f"From {len(every)} result files of {dates[0]} to {dates[-1]}, commit {', '.join(commits)}: "
-        f"{'; '.join(machines)}; {', '.join(sorted(versions))}. One thread a run. {loads(found)}"
+        f"{'; '.join(machines)}; {', '.join(sorted(versions))}. One thread a run. {loads(by_row)}"
     )
 
 
@@ -269,15 +269,17 @@ of the two rows, in points: a claim holds only where the interval leaves out zer
 reports' differences are from their own data."""
 
 
-def page(found: Results, chosen: str | None, beside: Others) -> str:
+def page(by_row: Results, chosen: str | None, beside: Others) -> str:
     """Returns docs/results.md."""
-    every = all_judged(found, beside)
-    data = next((r[0]["data"] for (name, _), r in found.items() if name == "kaggle" and "data" in r[0]), None)
+    every = all_judged(by_row, beside)
+    data = next(
+        (r[0]["data"] for (name, _), r in by_row.items() if name == "kaggle" and "data" in r[0]), None
+    )
     parts = "not measured"
     if data is not None:
         parts = ", ".join(f"{data[part]['rows']:,} phrases {part}" for part in ("train", "dev", "sealed"))
     head = HEAD.format(
-        command=COMMAND, stamps=stamps(found), parts=parts, again=AGAIN.strip(", "), tuning=tuning_text()
+        command=COMMAND, stamps=stamps(by_row), parts=parts, again=AGAIN.strip(", "), tuning=tuning_text()
     )
     sets = ", ".join(TITLES[name].split(",")[0] for name in CHOOSES_FOR_MR)
     return "\n\n".join(
@@ -286,22 +288,22 @@ def page(found: Results, chosen: str | None, beside: Others) -> str:
             "## Bars",
             bars_page.part(every),
             "## Kaggle movie-review phrases",
-            scores_table(found),
+            scores_table(by_row),
             AGAIN_TEXT.format(again=AGAIN.strip(", ")),
             "### The mixture",
-            mixture_part(found),
+            mixture_part(by_row),
             "## Cost",
             "Of one run on train alone, the quickest seed; load is that before and after it.",
-            cost_table(found),
+            cost_table(by_row),
             "## Speed of training",
             speed_part(beside.get("trainer-speed")),
             "## Other sets",
             OTHER,
-            other_table(found),
+            other_table(by_row),
             MR.format(sets=sets, chosen=f"`{chosen}`" if chosen else "not all of them are measured yet"),
             "## Which claims hold",
             CLAIMS,
-            claims.claims(found),
+            claims.claims(by_row),
             "## Distillation",
             distilled_page.part(),
             "## Translation",
@@ -310,7 +312,7 @@ def page(found: Results, chosen: str | None, beside: Others) -> str:
             language_page.part(),
             "## Not measured",
             "What has no result that counts. Planned minutes are plans, not measurements.",
-            unmeasured_table(found),
+            unmeasured_table(by_row),
         ]
     ) + "\n"  # fmt: skip
 
@@ -340,15 +342,15 @@ SHOWN = (
 )
 
 
-def guide_table(found: Results, beside: Others) -> str:
+def guide_table(by_row: Results, beside: Others) -> str:
     """Returns the guide's table, and the sentences with numbers beside it."""
     lines = ["| | sealed | Kaggle | CPU seconds |", "|---|---:|---:|---:|"]
     for name in (*SHOWN, MIXTURE):
-        of_row = found.get(("kaggle", name), [])
+        of_row = by_row.get(("kaggle", name), [])
         seconds = f"{min(float(one['cost']['cpu_seconds']) for one in of_row):.0f}" if of_row else ""
         shown = f"`{name}`" if name in SHOWN else f"{name} chosen on dev"
         lines.append(f"| {shown} | {short(of_row, 'sealed')} | {short(of_row, 'kaggle')} | {seconds} |")
-    lines += ["", f"Bars ([results.md](results.md)): {bars_page.count(all_judged(found, beside))}"]
+    lines += ["", f"Bars ([results.md](results.md)): {bars_page.count(all_judged(by_row, beside))}"]
     return "\n".join(lines)
 
 
@@ -361,10 +363,10 @@ def between(text: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def write(found: Results, chosen: str | None, beside: Others) -> list[Path]:
+def write(by_row: Results, chosen: str | None, beside: Others) -> list[Path]:
     """Writes both files; returns their paths."""
-    if not found:
+    if not by_row:
         raise SystemExit(f"nothing that counts was run yet; type {COMMAND}")
-    PAGE.write_text(page(found, chosen, beside), encoding="utf-8")
-    GUIDE.write_text(between(GUIDE.read_text("utf-8"), guide_table(found, beside)), encoding="utf-8")
+    PAGE.write_text(page(by_row, chosen, beside), encoding="utf-8")
+    GUIDE.write_text(between(GUIDE.read_text("utf-8"), guide_table(by_row, beside)), encoding="utf-8")
     return [PAGE, GUIDE]

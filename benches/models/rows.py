@@ -131,13 +131,13 @@ REMEMBERING = ("bow", "lstm", MIXTURE)
 
 def rows_of(of_set: str) -> dict[str, Row]:
     """Returns the rows of a set by name, those trained again among them."""
-    found = {}
+    by_name = {}
     for row in SETS.get(of_set, []):
         made = row if of_set == "kaggle" else plain(row)
-        found[made.name] = made
+        by_name[made.name] = made
         if made.again:
-            found[made.name + AGAIN] = made
-    return found
+            by_name[made.name + AGAIN] = made
+    return by_name
 
 
 @dataclass(frozen=True)

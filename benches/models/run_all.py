@@ -64,7 +64,7 @@ def data_folder() -> Path:
 def jobs(asked: Iterable[str]) -> list[Job]:
     """Returns the jobs of rows, `set:row`, or of whole sets; all of them where none is named."""
     wanted = list(asked) or list(SETS)
-    found = []
+    chosen = []
     for one in wanted:
         of_set, _, name = one.partition(":")
         there = rows_of(of_set)
@@ -73,8 +73,8 @@ def jobs(asked: Iterable[str]) -> list[Job]:
             raise SystemExit(f"run_all.py: no {one!r}; there are: {known}")
         for row_name, row in there.items():
             if name in ("", row_name):
-                found += [Job(of_set, row_name, row, seed) for seed in range(row.seeds)]
-    return found
+                chosen += [Job(of_set, row_name, row, seed) for seed in range(row.seeds)]
+    return chosen
 
 
 def why_not(job: Job, data: Path) -> list[str] | None:
@@ -96,9 +96,9 @@ def run(job: Job, data: Path, limits: dict[str, str]) -> None:
     if done.returncode:
         print(f"{job.of_set}:{job.name}, seed {job.seed}: failed", file=sys.stderr, flush=True)
         return
-    found = read(job.path)
-    print(f"{job.of_set}:{job.name}, seed {job.seed}: dev {found['scores']['dev']['accuracy']:.4f}, "
-          f"{found['cost']['cpu_seconds']:.0f} CPU s", flush=True)  # fmt: skip
+    result = read(job.path)
+    print(f"{job.of_set}:{job.name}, seed {job.seed}: dev {result['scores']['dev']['accuracy']:.4f}, "
+          f"{result['cost']['cpu_seconds']:.0f} CPU s", flush=True)  # fmt: skip
 
 
 def lacks_answers(job: Job) -> bool:
@@ -131,21 +131,21 @@ def work(asked: list[Job], data: Path, n_jobs: int, *, answers: bool = False) ->
 
 def collected(data: Path) -> tuple[Results, dict[str, list[str]]]:
     """Returns the results that count, by row, and why each stale file does not."""
-    found: Results = {}
+    by_row: Results = {}
     refused: dict[str, list[str]] = {}
     for job in jobs([]):
         reasons = why_not(job, data)
         if reasons == []:
-            found.setdefault((job.of_set, job.name), []).append(read(job.path))
+            by_row.setdefault((job.of_set, job.name), []).append(read(job.path))
         elif reasons:
             refused[f"{job.path.relative_to(ROOT)}"] = [*reasons, f"type: {job.command}"]
     import mixtures
 
-    mixtures.add(found, refused, RESULTS)
-    return found, refused
+    mixtures.add(by_row, refused, RESULTS)
+    return by_row, refused
 
 
-def chosen_for_mr(found: Results) -> str | None:
+def chosen_for_mr(by_row: Results) -> str | None:
     """Returns the row that is best on dev of the other sets; `None` until all of them are there.
 
     Dev of MR has no say, nor has any sealed part.
@@ -155,16 +155,16 @@ def chosen_for_mr(found: Results) -> str | None:
     names = list(rows_of(CHOOSES_FOR_MR[0]))
     means = {}
     for name in names:
-        of_row = [found.get((of_set, name), []) for of_set in CHOOSES_FOR_MR]
+        of_row = [by_row.get((of_set, name), []) for of_set in CHOOSES_FOR_MR]
         if not all(of_row):
             return None
         means[name] = fmean(fmean(r["scores"]["dev"]["accuracy"] for r in results) for results in of_row)
     return max(names, key=lambda name: means[name])
 
 
-def mr_job(found: Results) -> Job | None:
+def mr_job(by_row: Results) -> Job | None:
     """The one run on MR, with the recipe that other sets chose."""
-    name = chosen_for_mr(found)
+    name = chosen_for_mr(by_row)
     if name is None:
         return None
     return Job("mr", CHOSEN, Row(CHOSEN, rows_of(CHOOSES_FOR_MR[0])[name].tree, 10, draws=False), 0)
@@ -227,21 +227,21 @@ def stale_speed(beside: Others, data: Path) -> list[str]:
 
 def pages(data: Path) -> int:
     """Writes the pages; returns the exit code."""
-    found, refused = collected(data)
-    if (job := mr_job(found)) is not None and (reasons := why_not(job, data)) is not None:
+    by_row, refused = collected(data)
+    if (job := mr_job(by_row)) is not None and (reasons := why_not(job, data)) is not None:
         if reasons:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
-            found["mr", CHOSEN] = [read(job.path)]
+            by_row["mr", CHOSEN] = [read(job.path)]
     beside, old = others(RESULTS), against_trainer.TARGET.stem
     if reasons := stale_speed(beside, data):
         del beside[old]
         refused[f"{old}.json"] = [*reasons, f"type: {against_trainer.COMMAND}"]
     for name, reasons in refused.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
-    for path in results_page.write(found, chosen_for_mr(found), beside):
+    for path in results_page.write(by_row, chosen_for_mr(by_row), beside):
         print(f"written: {path}")
-    missed = [one for one in all_judged(found, beside) if one.word == MISSED and one.bar.gate]
+    missed = [one for one in all_judged(by_row, beside) if one.word == MISSED and one.bar.gate]
     for one in missed:
         print(f"missed: {bars_page.line(one)}")
     return 1 if missed else 0

@@ -100,21 +100,21 @@ def continued(folder: Path, texts: list[str], asked: argparse.Namespace) -> dict
             if not path.is_file():
                 if asked.stop():
                     return None
-                found = continue_texts(model, texts, prompt_tokens=PROMPT, new_tokens=NEW, seed=seed)
+                continuation = continue_texts(model, texts, prompt_tokens=PROMPT, new_tokens=NEW, seed=seed)
                 path.parent.mkdir(exist_ok=True)
-                path.write_text(json.dumps(asdict(found)), "utf-8")
+                path.write_text(json.dumps(asdict(continuation)), "utf-8")
             made.setdefault(name, []).append(Continued(**json.loads(path.read_text("utf-8"))))
     return made
 
 
-def mean(found: list[dict[str, Any]]) -> dict[str, Any]:
+def mean(scores: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns the mean and the deviation over seeds of each number."""
     out: dict[str, Any] = {}
-    for name, value in found[0].items():
+    for name, value in scores[0].items():
         if isinstance(value, dict):
-            out[name] = mean([one[name] for one in found])
+            out[name] = mean([one[name] for one in scores])
         elif isinstance(value, float):
-            values = [one[name] for one in found]
+            values = [one[name] for one in scores]
             out[name] = {"mean": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}
         else:
             out[name] = value
@@ -123,18 +123,18 @@ def mean(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def compared(made: dict[str, list[Continued]], training: list[str]) -> dict[str, Any]:
     """Returns the scores of both models on texts that neither has read, over all seeds."""
-    found: dict[str, Any] = {
+    comparison: dict[str, Any] = {
         name: mean([one.scores(training) for one in some]) for name, some in made.items()
     }
     better = [tuned.better_than(base) for base, tuned in zip(made["base"], made["tuned"], strict=True)]
-    found["better"] = {"of": len(made["base"][0].rests), "by_seed": better}
+    comparison["better"] = {"of": len(made["base"][0].rests), "by_seed": better}
     first, then = made["base"][0], made["tuned"][0]
-    found["samples"] = [
+    comparison["samples"] = [
         {"prompt": first.prompts[row][-80:], "base": first.answers[row], "tuned": then.answers[row],
          "rest": first.rests[row]}
         for row in range(min(3, len(first.prompts)))
     ]  # fmt: skip
-    return found
+    return comparison
 
 
 def main() -> None:
@@ -161,16 +161,16 @@ def main() -> None:
     if made is None:
         print(AGAIN)
         return
-    found = compared(made, [*parts["train"], *plays])
-    print(json.dumps(found, indent=1, ensure_ascii=False))
+    comparison = compared(made, [*parts["train"], *plays])
+    print(json.dumps(comparison, indent=1, ensure_ascii=False))
     if asked.test:
         about = {
             name: json.loads((asked.out / name / "run.json").read_text("utf-8")) for name in ("base", "tuned")
         }
         tree = {"preset": asked.preset, "epochs": asked.epochs, "prompt": PROMPT, "new": NEW}
         write(TARGET, {
-            "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree), "test": found,
-            "valid": {name: one["valid"] for name, one in about.items()},
+            "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree),
+            "test": comparison, "valid": {name: one["valid"] for name, one in about.items()},
             "fits": {name: one["fit"] for name, one in about.items()},
             **occasion(f"python benches/models/style.py --out {asked.out} --test", before),
         })  # fmt: skip

@@ -37,8 +37,8 @@ SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")
 
 
 def scored(answers: Predictions) -> dict[str, Any]:
-    found = scores(answers)
-    return {"rows": len(answers), **{key: found[key] for key in SCORES}}
+    reached = scores(answers)
+    return {"rows": len(answers), **{key: reached[key] for key in SCORES}}
 
 
 def configured(tree: Tree, seed: int, data: Path) -> RunConfig:
@@ -72,16 +72,16 @@ def by_group(answers: Predictions) -> dict[str, str]:
 
 def elsewhere(classifier: Classifier, record: TrainingRecord, tables: dict[str, Table]) -> dict[str, Any]:
     """Scores that are reported beside: Kaggle's test, its unseen phrases, SST-5 and SST-2."""
-    found = {}
+    reached = {}
     for name, table in tables.items():
         answers = predict(classifier, table).labelled()
-        found[name] = scored(answers)
+        reached[name] = scored(answers)
         if name == "kaggle":
             kept = table.take(np.flatnonzero([label != "" for label in table.labelled()]))
-            found["kaggle_unseen"] = scored(answers.take(~record.seen(kept)))
+            reached["kaggle_unseen"] = scored(answers.take(~record.seen(kept)))
         else:
-            found["sst2"] = scored(binary_view(answers))
-    return found
+            reached["sst2"] = scored(binary_view(answers))
+    return reached
 
 
 def one(
@@ -133,17 +133,17 @@ def one(
             }
     answers = {"dev": joined(dev), "sealed": joined(sealed)}
     if out is not None:
-        for name, found in answers.items():
-            found.save(out.with_name(f"{out.name}.{name}.npz"))
-    told = {name: scored(found) for name, found in answers.items()}
+        for name, predictions in answers.items():
+            predictions.save(out.with_name(f"{out.name}.{name}.npz"))
+    told = {name: scored(predictions) for name, predictions in answers.items()}
     if not again:
         told["sealed"]["ece_before"] = scored(uncalibrated(sealed, cost["temperature"]))["ece"]
         told["dev_crossed"] = scored(crossed_temperature(answers["dev"], cost["temperature"]))
     return {"cost": cost, "scores": {**told, **beside}, "sealed": by_group(answers["sealed"])}
 
 
-def uncalibrated(found: list[Predictions], temperature: float) -> Predictions:
-    whole = joined(found)
+def uncalibrated(folds: list[Predictions], temperature: float) -> Predictions:
+    whole = joined(folds)
     return replace(whole, probs=with_temperature(whole.probs, 1 / temperature).astype(np.float32))
 
 
@@ -159,16 +159,16 @@ def crossed_temperature(dev: Predictions, temperature: float) -> Predictions:
     return replace(dev, probs=probs)
 
 
-def joined(found: list[Predictions]) -> Predictions:
+def joined(folds: list[Predictions]) -> Predictions:
     """The answers of folds as one; rows of two folds share no group."""
-    first = found[0]
-    if len(found) == 1:
+    first = folds[0]
+    if len(folds) == 1:
         return first
     return Predictions(
         first.labels,
-        np.concatenate([each.probs for each in found]),
-        np.concatenate([each.truth for each in found]),
-        [text for each in found for text in each.texts],
+        np.concatenate([each.probs for each in folds]),
+        np.concatenate([each.truth for each in folds]),
+        [text for each in folds for text in each.texts],
     )
 
 
@@ -182,7 +182,7 @@ def main() -> None:
     if answers is not None:
         answers.parent.mkdir(parents=True, exist_ok=True)
     beside: Callable[[], dict[str, Table]] = (lambda: reported(data)) if of_set == "kaggle" else dict
-    found = one(config, SETS[of_set](data), answers, row.endswith(AGAIN), beside)
+    result = one(config, SETS[of_set](data), answers, row.endswith(AGAIN), beside)
     tree = settings(resolve(job["tree"]))
     write(
         out,
@@ -194,7 +194,7 @@ def main() -> None:
             "config": tree,
             "config_sha256": digest(tree),
             "data": fingerprints(of_set, data),
-            **found,
+            **result,
         },
     )
 

@@ -104,20 +104,20 @@ def speed(config: TranslationConfig, seconds: float) -> None:
     first, last = records[4], records[-1]  # torch warms up
     tokens, steps = last["tokens"] - first["tokens"], last["step"] - first["step"]
     an_epoch = round(last["total_steps"] / config.train.epochs)
-    found = {"parameters": about["parameters"], "steps": steps, "padding": round(about["fit"]["padding"], 4)}
+    speeds = {"parameters": about["parameters"], "steps": steps, "padding": round(about["fit"]["padding"], 4)}
     for name, spent in (("wall", last["seconds"] - first["seconds"]), ("cpu", last["cpu"] - first["cpu"])):
-        found[f"tokens_per_{name}_second"] = round(tokens / spent)
-        found[f"{name}_seconds_an_epoch"] = round(an_epoch * spent / steps, 1)
-        found[f"epochs_a_{name}_hour"] = round(3600 * steps / (spent * an_epoch), 1)
-    print(json.dumps(found, indent=1))
+        speeds[f"tokens_per_{name}_second"] = round(tokens / spent)
+        speeds[f"{name}_seconds_an_epoch"] = round(an_epoch * spent / steps, 1)
+        speeds[f"epochs_a_{name}_hour"] = round(3600 * steps / (spent * an_epoch), 1)
+    print(json.dumps(speeds, indent=1))
 
 
 def search(run: Path, pairs: ParallelText) -> None:
     translator = Translator.load(run)
     for beam, alpha in ((1, 1.0), (5, 0.0), (5, 0.6), (5, 1.0), (5, 1.4), (10, 1.0)):
         began = time.perf_counter()
-        found = [one[0].text for one in translator.translate(pairs.sources, beam=beam, alpha=alpha)]
-        seconds, scores = time.perf_counter() - began, translation_scores(found, pairs.targets)
+        texts = [one[0].text for one in translator.translate(pairs.sources, beam=beam, alpha=alpha)]
+        seconds, scores = time.perf_counter() - began, translation_scores(texts, pairs.targets)
         print(f"dev: beam {beam}, alpha {alpha:g}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
               f"{seconds:.1f} s")  # fmt: skip
 

@@ -50,16 +50,16 @@ def chosen(reached: dict[float, float]) -> float:
 def main() -> int:
     (whole,) = kaggle(data_folder())
     few = Parts(fewer(whole, len(whole.train) // SHARE).train, whole.dev, whole.sealed)
-    found: dict[str, Any] = json.loads(TUNING.read_text("utf-8"))["rows"] if TUNING.is_file() else {}
+    tuned: dict[str, Any] = json.loads(TUNING.read_text("utf-8"))["rows"] if TUNING.is_file() else {}
     for row in BY_STEPS:
         config = resolve(row.tree)
-        if row.name in found:
+        if row.name in tuned:
             continue
         before = load()
         lr = config.optim.lr
         reached = {factor: dev_accuracy(row, factor * lr, few) for factor in FACTORS}
         factor = chosen(reached)
-        found[row.name] = {
+        tuned[row.name] = {
             "lr": factor * lr,
             "factor": factor,
             "dev": {str(factor * lr): accuracy for factor, accuracy in reached.items()},
@@ -67,7 +67,7 @@ def main() -> int:
         }
         TUNING.parent.mkdir(parents=True, exist_ok=True)
         TUNING.write_text(
-            json.dumps({"margin": MARGIN, "share": 1 / SHARE, "rows": found}, indent=1) + "\n", "utf-8"
+            json.dumps({"margin": MARGIN, "share": 1 / SHARE, "rows": tuned}, indent=1) + "\n", "utf-8"
         )
         tried = ", ".join(f"{factor * lr:g}: {accuracy:.4f}" for factor, accuracy in reached.items())
         print(f"{row.name}: {tried}; takes {factor * lr:g}", flush=True)

@@ -33,12 +33,12 @@ CHILD = Path(__file__).with_name("weights_of.py")
 
 def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
     """Returns the rows of each file of architectures by name: set and configuration."""
-    found: dict[str, dict[str, tuple[str, Tree]]] = {}
+    by_arch: dict[str, dict[str, tuple[str, Tree]]] = {}
     for of_set, rows in SETS.items():
         for row in rows:
             arch: str = row.tree["arch"]
-            found.setdefault(FILE_OF.get(arch) or arch, {}).setdefault(row.name, (of_set, row.tree))
-    return found
+            by_arch.setdefault(FILE_OF.get(arch) or arch, {}).setdefault(row.name, (of_set, row.tree))
+    return by_arch
 
 
 def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[str, str] | None]:
@@ -54,8 +54,8 @@ def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[
     )
     if done.returncode:
         raise SystemExit(f"unchanged.py: {package}: {done.stderr[-2000:]}")
-    found: dict[str, dict[str, str] | None] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    hashes: dict[str, dict[str, str] | None] = json.loads(done.stdout.splitlines()[-1])
+    return hashes
 
 
 def code_of(checkout: Path, arch: str) -> str:
@@ -117,12 +117,12 @@ def main() -> int:
                     raise SystemExit(
                         f"unchanged.py: {', '.join(touched)}: changed since the commit; type: git commit"
                     )
-                found = compare(old, arch, rows)
-                if found is None:
+                shown = compare(old, arch, rows)
+                if shown is None:
                     differ.append(arch)
                     continue
                 entries.append(
-                    {**found, "from": {"commit": commit, "code": before},
+                    {**shown, "from": {"commit": commit, "code": before},
                      "to": {"commit": git("rev-parse", "HEAD"), "code": now}}
                 )  # fmt: skip
                 UNCHANGED.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
