@@ -116,39 +116,39 @@ def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) 
             ("steps", f"{number(fit['steps'])} ({fit['stop']}), {fit['seconds']:.1f} s"),
         ])
     ]  # fmt: skip
-    found = about.get("alignment")
-    if found is not None:
-        parts += _report(found)
+    alignment = about.get("alignment")
+    if alignment is not None:
+        parts += _report(alignment)
         if samples:
             parts.append(_samples(samples))
     ending = [("written", str(folder)), ("next", f"senti generate {folder} PROMPT")]
     return "\n\n".join(part.rstrip("\n") for part in [*parts, lines(ending)])
 
 
-def _report(found: dict[str, Any]) -> list[str]:
+def _report(alignment: dict[str, Any]) -> list[str]:
     """Writes the scores before and after, and what may be wrong with them."""
-    before, after = found["before"], found["after"]
+    before, after = alignment["before"], alignment["after"]
     rows = [
         [name, f"{before[key]:.3f}", f"{after[key]:.3f}"] for key, name in _NAMES.items() if key in before
     ]
-    parts = [table([f"{number(found['openings'])} openings not trained on", "before", "after"], rows)]
+    parts = [table([f"{number(alignment['openings'])} openings not trained on", "before", "after"], rows)]
     said = []
-    if "gain" in found:
-        low, high = found["interval"]
-        many = found["gain_in_std"]
+    if "gain" in alignment:
+        low, high = alignment["interval"]
+        many = alignment["gain_in_std"]
         deviations = "" if many is None else f", {many:.2f} deviations of the start"
         said.append(
-            f"reward won: {found['gain']:.3f} ({low:.3f} to {high:.3f}){deviations}; more for "
-            f"{number(found['better'])} of {number(found['openings'])} openings"
+            f"reward won: {alignment['gain']:.3f} ({low:.3f} to {high:.3f}){deviations}; more for "
+            f"{number(alignment['better'])} of {number(alignment['openings'])} openings"
         )
-    if "preferences" in found:
-        one = found["preferences"]
+    if "preferences" in alignment:
+        one = alignment["preferences"]
         said.append(
-            f"{number(found['pairs'])} pairs not trained on: the chosen answer preferred in "
+            f"{number(alignment['pairs'])} pairs not trained on: the chosen answer preferred in "
             f"{100 * one['accuracy']:.1f} %, margin {one['margin']:.3f} (implicit rewards "
             f"{one['reward_chosen']:.3f} and {one['reward_rejected']:.3f}), loss {one['loss']:.4f}"
         )
-    said += [f"warning: {warning}" for warning in found["warnings"]]
+    said += [f"warning: {warning}" for warning in alignment["warnings"]]
     return [*parts, *(["\n".join(said)] if said else [])]
 
 

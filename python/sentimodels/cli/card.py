@@ -166,42 +166,42 @@ def _verdict(facts: dict[str, Any]) -> list[str]:
 def _limits(facts: dict[str, Any]) -> list[str]:
     texts, calibration = facts["texts"], facts["calibration"]
     counts = {label: n for label, n in facts["labels"].items() if n is not None}
-    found = [f"Every text gets one of the {len(facts['labels'])} labels, also where none fits."]
+    limits = [f"Every text gets one of the {len(facts['labels'])} labels, also where none fits."]
     if counts:
         rarest = min(counts, key=counts.__getitem__)
-        found.append(
+        limits.append(
             f"Label `{rarest}` has the fewest training rows: {number(counts[rarest])} of "
             f"{number(sum(counts.values()))}."
         )
     if facts["arch"] not in ("tfidf", "nb", "bow"):
-        found.append(f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}.")
+        limits.append(f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}.")
     part = next((part for part in _PARTS if part in facts["scores"]), None)
     if part is None:
-        found.append("Nothing is known of its accuracy.")
+        limits.append("Nothing is known of its accuracy.")
     else:
         ends = facts["scores"][part]["intervals"]["accuracy"]
-        found.append(
+        limits.append(
             f"The accuracy is that on {number(facts['scores'][part]['rows'])} rows of the same source as the "
             f"training rows; chance alone moves it by {50 * (ends[1] - ends[0]):.1f} points. Other texts may "
             "be harder: `senti evaluate` and `senti errors` tell."
         )
     if facts["judged"] is None and part is not None:
-        found.append(
+        limits.append(
             "Step and temperature were chosen on the rows it is scored on, so the scores flatter it."
         )
     if calibration["ece"] is not None and calibration["ece_before"] is not None:
-        found.append(
+        limits.append(
             f"Probabilities are divided by the temperature {calibration['temperature']:.3f}: the calibration "
             f"error of the validation rows is {calibration['ece']:.4f}, without it "
             f"{calibration['ece_before']:.4f}."
         )
     if facts["training"]["stop"] in ("stopped", "not finite"):
-        found.append(f"Training did not end by itself ({facts['training']['stop']}).")
-    found.append(
+        limits.append(f"Training did not end by itself ({facts['training']['stop']}).")
+    limits.append(
         "The run does not record: the licence of texts and weights, the language, who wrote and who labelled "
         "the texts. Say so before you hand it on."
     )
-    return found
+    return limits
 
 
 def _training(facts: dict[str, Any]) -> str:

@@ -48,17 +48,17 @@ def predictions_of(
     """Returns the predictions of each run under a name of its own."""
     from ..evaluation.predictions import Predictions
 
-    found: dict[str, Predictions] = {}
+    by_run: dict[str, Predictions] = {}
     table = None if data is None else read(output, data, blank_labels="drop", **flags)
     for run in runs:
         if run.is_file() or run.suffix == ".npz":
-            found[_name(run, runs)] = Predictions.load(run).labelled()
+            by_run[_name(run, runs)] = Predictions.load(run).labelled()
             continue
         if table is None:
             raise UsageError(f"{run}: give the labelled file by --data FILE")
         table.labelled()
-        found[_name(run, runs)] = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
-    return found
+        by_run[_name(run, runs)] = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
+    return by_run
 
 
 def _name(run: Path, runs: list[Path]) -> str:
@@ -105,12 +105,12 @@ def compare(
     if bootstrap < 100:
         raise UsageError(f"--bootstrap {bootstrap}: at least 100 for intervals of differences")
     output = Output("senti.compare/1", as_json=as_json, quiet=quiet)
-    found = predictions_of(
+    by_run = predictions_of(
         output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
         label_column=label_column, group_column=group_column, format=format, where=where,
         encoding=encoding, max_line_bytes=max_line_bytes,
     )  # fmt: skip
-    names = list(found)
+    names = list(by_run)
     value: dict[str, Any] = {
         "runs": [
             {
@@ -121,14 +121,14 @@ def compare(
                     k: list(v) for k, v in intervals(one, n_replicates=bootstrap, seed=seed).items()
                 },
             }
-            for name, one in found.items()
+            for name, one in by_run.items()
         ]
     }
     differences = [
         {
             "run": name,
             "less": names[0],
-            **paired(found[names[0]], found[name], n_replicates=bootstrap, seed=seed),
+            **paired(by_run[names[0]], by_run[name], n_replicates=bootstrap, seed=seed),
         }
         for name in names[1:]
     ]

@@ -83,12 +83,12 @@ def check(
     value: dict[str, Any] = {"files": [], "leaks": []}
     rows, leaked, shown_examples = [], [], []
     for table in tables:
-        found = duplicates(table, near=near)
-        value["files"].append({"file": str(table.source), "held_out": table.held_out, **asdict(found)})
-        shown_examples += _shown(table.source.name, found.examples)
+        repeats = duplicates(table, near=near)
+        value["files"].append({"file": str(table.source), "held_out": table.held_out, **asdict(repeats)})
+        shown_examples += _shown(table.source.name, repeats.examples)
         rows.append([
-            str(table.source), number(found.n), number(found.exact), number(found.folded),
-            number(found.near) if near else "-", number(found.conflicts), number(found.empty),
+            str(table.source), number(repeats.n), number(repeats.exact), number(repeats.folded),
+            number(repeats.near) if near else "-", number(repeats.conflicts), number(repeats.empty),
         ])  # fmt: skip
     for other in tables[1:]:
         report = leaks(tables[0], other, near=near)
@@ -115,9 +115,9 @@ def check(
         raise AnswerIsNoError("rows leaked; `senti data split --by hash` keeps equal texts on one side")
 
 
-def _shown(where: str, found: "list[Example] | tuple[Example, ...]") -> list[list[str]]:
+def _shown(where: str, pairs: "list[Example] | tuple[Example, ...]") -> list[list[str]]:
     rows = []
-    for one in found:
+    for one in pairs:
         labels = "" if one.label is None else f"{one.other_label} / {one.label}"
         rows.append([shortened(one.text, 36), shortened(one.other_text, 36), labels, f"{one.kind}, {where}"])
     return rows
@@ -208,14 +208,14 @@ def split(
     for note in next(iter(parts.values())).notes[len(table.notes) :]:
         output.note(f"{file}: {note}")
     train, *others = parts.values()
-    found = [line for part in others for line in leaks(train, part).lines("another part")]
-    for line in found:
+    lines = [line for part in others for line in leaks(train, part).lines("another part")]
+    for line in lines:
         output.note(f"{line}; --by hash keeps equal texts on one side")
     text = page(
         grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
         f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",
     )
-    output.result({"parts": written, "leaks": found}, text, str(out))
+    output.result({"parts": written, "leaks": lines}, text, str(out))
 
 
 def sst(

@@ -46,8 +46,8 @@ def dump(
         skip=skip, encoding=encoding, max_line_bytes=max_line_bytes,
     )  # fmt: skip
     check_trainable(table, "pre-train")
-    found = [" ".join(text.split()) for text in sentences(table)]
-    write_atomically(out, "".join(f"{text}\n" for text in found).encode())
-    rows = [("sentences", f"{number(len(found))} of {number(len(table))} phrases"), ("written", str(out))]
-    value = {"file": str(out), "sentences": len(found), "phrases": len(table)}
+    texts = [" ".join(text.split()) for text in sentences(table)]
+    write_atomically(out, "".join(f"{text}\n" for text in texts).encode())
+    rows = [("sentences", f"{number(len(texts))} of {number(len(table))} phrases"), ("written", str(out))]
+    value = {"file": str(out), "sentences": len(texts), "phrases": len(table)}
     output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))

@@ -130,8 +130,8 @@ def label_counts(table: "Table") -> dict[str, int]:
 def _quantiles(lengths: "NDArray[Any]") -> dict[str, float]:
     import numpy as np
 
-    found = {f"p{share}": int(np.percentile(lengths, share, method="lower")) for share in (5, 50, 95, 99)}
-    return {"mean": float(lengths.mean()), **found, "max": int(lengths.max()), "sum": int(lengths.sum())}
+    quantiles = {f"p{share}": int(np.percentile(lengths, share, method="lower")) for share in (5, 50, 95, 99)}
+    return {"mean": float(lengths.mean()), **quantiles, "max": int(lengths.max()), "sum": int(lengths.sum())}
 
 
 def label_grid(counts: dict[str, dict[str, int]]) -> Any:
@@ -150,10 +150,10 @@ def label_grid(counts: dict[str, dict[str, int]]) -> Any:
 def _length_grid(lengths: "dict[str, NDArray[Any]]", unit: str, limit: int | None) -> Any:
     rows = []
     for name, one in lengths.items():
-        found = _quantiles(one)
+        quantiles = _quantiles(one)
         cells = [
-            f"{found['mean']:.1f}",
-            *(number(found[key]) for key in ("p5", "p50", "p95", "p99", "max", "sum")),
+            f"{quantiles['mean']:.1f}",
+            *(number(quantiles[key]) for key in ("p5", "p50", "p95", "p99", "max", "sum")),
         ]
         longer = [] if limit is None else [f"{100 * float((one > limit).mean()):.1f} %"]
         rows.append([name, number(len(one)), *cells, *longer])

@@ -15,13 +15,13 @@ __all__ = ["dry_run_of"]
 
 def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
     """Prints a plan; to its memory comes that of the program, once it has imported what trains."""
-    found = plan()
-    if "memory_bytes" in found:
-        found["memory_bytes"] += memory_now() or 0
-    names = {key: key.removesuffix("_bytes").replace("_", " ") for key in found}
-    pairs = [(names[key], _said(key, value)) for key, value in found.items()]
+    planned = plan()
+    if "memory_bytes" in planned:
+        planned["memory_bytes"] += memory_now() or 0
+    names = {key: key.removesuffix("_bytes").replace("_", " ") for key in planned}
+    pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
     pairs.append(("next", "the same command without --dry-run"))
-    output.result(found, lines(pairs), str(found["parameters"]))
+    output.result(planned, lines(pairs), str(planned["parameters"]))
 
 
 def _said(key: str, value: object) -> str:

@@ -99,14 +99,14 @@ def ensemble(
     choosing, judging = _rows(output, runs, dev, test, where, flags)
     members = [load_predictor(run) for run in runs]
     pairs = list(zip(members, runs, strict=True))
-    found = [evaluate(one, choosing, run=run, allow_trained=even_if_trained)[0] for one, run in pairs]
-    probs, truth = [one.probs for one in found], found[0].truth
+    predictions = [evaluate(one, choosing, run=run, allow_trained=even_if_trained)[0] for one, run in pairs]
+    probs, truth = [one.probs for one in predictions], predictions[0].truth
     if select:
         mixed, places = Ensemble.select(members, probs, truth)
     else:
         mixed, places = Ensemble.fit(members, probs, truth), list(range(len(runs)))
     kept = [runs[place] for place in places]
-    together = replace(found[0], probs=mixed.mix([probs[place] for place in places]))
+    together = replace(predictions[0], probs=mixed.mix([probs[place] for place in places]))
     answered = []
     if judging is not None:
         answered = [
@@ -117,14 +117,14 @@ def ensemble(
     weights = dict(zip(places, mixed.weights, strict=True))
     listed = [
         {"run": str(run), "weight": weights.get(place, 0.0), **scores(one)}
-        for place, (run, one) in enumerate(zip(runs, found, strict=True))
+        for place, (run, one) in enumerate(zip(runs, predictions, strict=True))
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}
     value = {"file": str(target), "temperature": mixed.temperature, "members": listed, "dev": total}
     parts: list[Any] = [grid(f"On dev, {len(choosing):,} rows", _HEAD, _lines([*listed, total]))]
     if select:
         value["chosen"] = [str(run) for run in kept]
-        other = scores(replace(found[0], probs=crossed(probs, truth, found[0].groups)))
+        other = scores(replace(predictions[0], probs=crossed(probs, truth, predictions[0].groups)))
         value["dev_crossed"] = other
         parts.append(
             f"chosen: {len(kept)} of {len(runs)} runs, by greedy forward selection on dev; each half of dev "
@@ -185,9 +185,9 @@ def _judged(
     """Returns the ensemble's scores on rows that chose nothing, and the lines of the table."""
     from ..evaluation.metrics import scores
 
-    found = scores(replace(answered[0], probs=probs))
+    of_all = scores(replace(answered[0], probs=probs))
     listed = [{"run": str(run), **scores(one)} for run, one in zip(kept, answered, strict=True)]
-    return {**found, "members": listed}, _lines([*listed, {"run": str(out), **found}])
+    return {**of_all, "members": listed}, _lines([*listed, {"run": str(out), **of_all}])
 
 
 def _lines(listed: list[dict[str, Any]]) -> list[list[str]]:

@@ -88,29 +88,29 @@ def errors(
     )  # fmt: skip
     table.labelled()
     predictor = load_predictor(run)
-    found = evaluate(predictor, table, run=run, allow_trained=even_if_trained)[0].labelled()
-    n_wrong = int((found.predicted != found.truth).sum())
+    answers = evaluate(predictor, table, run=run, allow_trained=even_if_trained)[0].labelled()
+    n_wrong = int((answers.predicted != answers.truth).sum())
     # Rows keep their numbers of the file: errors are chosen among all, then filtered.
     chosen = [
         one
-        for one in worst(found, len(found))
+        for one in worst(answers, len(answers))
         if true in (None, one["label"]) and answered in (None, one["predicted"])
     ]
     for name in (true, answered):
         if name is not None:
-            found.labels.index(name)
-    pairs, parts = confused_pairs(found), slices(found, vocabulary_facts(predictor, found.texts))
+            answers.labels.index(name)
+    pairs, parts = confused_pairs(answers), slices(answers, vocabulary_facts(predictor, answers.texts))
     text = page(
         error_grid(
-            f"{number(n_wrong)} of {number(len(found))} rows wrong"
+            f"{number(n_wrong)} of {number(len(answers))} rows wrong"
             + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
             + (f"; the first {number(top)}" if len(chosen) > top else ""),
             chosen[:top],
         ),
         *([_pair_grid(pairs[:_PAIRS])] if pairs else []),
-        _slice_grid(parts, 1 - n_wrong / len(found)),
+        _slice_grid(parts, 1 - n_wrong / len(answers)),
     )
-    value = {"n": len(found), "n_wrong": n_wrong, "errors": chosen[:top], "pairs": pairs, "slices": parts}
+    value = {"n": len(answers), "n_wrong": n_wrong, "errors": chosen[:top], "pairs": pairs, "slices": parts}
     output.result(value, text, str(len(chosen)))
 
 

@@ -166,19 +166,19 @@ def evaluate(
         blank_labels="drop",
     )  # fmt: skip
     table.labelled()
-    found, with_memory = answers(
+    predictions, with_memory = answers(
         output, run, table, memory=memory, even_if_trained=even_if_trained, device=device
     )
     if binary:
-        found = binary_view(found)
+        predictions = binary_view(predictions)
         with_memory = None if with_memory is None else binary_view(with_memory)
-    value = report(found, with_memory, n_replicates=bootstrap, seed=seed)
+    value = report(predictions, with_memory, n_replicates=bootstrap, seed=seed)
     written = []
     if out is not None:
-        found.save(out)
+        predictions.save(out)
         written.append(str(out))
     if plots is not None:
-        written += _draw(plots, run.name, found)
+        written += _draw(plots, run.name, predictions)
     parts = _page(value)
     if written:
         parts.append(f"written  {', '.join(written)}")
@@ -186,21 +186,22 @@ def evaluate(
     output.result(value, page(*parts), shown(value["accuracy"]))
 
 
-def _draw(folder: Path, name: str, found: "Predictions") -> list[str]:
+def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
     from ..data.writers import write_atomically
     from ..evaluation.metrics import confusion
     from ..plots import Asked, drawing, save
     from ..plots.answers import rows_of
 
-    found = found.labelled()
-    drawn = {name: found}
+    predictions = predictions.labelled()
+    drawn = {name: predictions}
     made = {"confusion.png": "confusion", "calibration.png": "calibration"}
     for file, kind in made.items():
         save(drawing(kind)(drawn, Asked(on=rows_of(drawn))), folder / file)
-    labels = list(found.labels)
+    labels = list(predictions.labels)
     rows = [["true \\ answered", *labels]]
     rows += [
-        [label, *map(str, counts)] for label, counts in zip(labels, confusion(found).tolist(), strict=True)
+        [label, *map(str, counts)]
+        for label, counts in zip(labels, confusion(predictions).tolist(), strict=True)
     ]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)

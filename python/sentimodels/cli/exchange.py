@@ -133,8 +133,8 @@ def _to_onnx(
         f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "
         f"labels, probabilities within {compared['worst']:.1g}"
     )
-    found = {"out": str(out), "files": files, "compared": compared}
-    output.result(found, lines([*_written(files), ("compared", said)]), str(out))
+    value = {"out": str(out), "files": files, "compared": compared}
+    output.result(value, lines([*_written(files), ("compared", said)]), str(out))
 
 
 def _written(files: list[str]) -> list[tuple[str, str]]:
@@ -167,8 +167,8 @@ def import_(
     n_parameters = sum(parameter.numel() for parameter in loaded.module.parameters())
     said = f"{loaded.config.arch} with {number(n_parameters)} parameters in {out}"
     next_step = "senti generate" if loaded.config.task.kind == "next-token" else "senti train FILE --init"
-    found = {"out": str(out), "arch": loaded.config.arch, "parameters": n_parameters, "notes": notes}
-    output.result(found, f"{said}\nnext: {next_step} {out}", str(out))
+    value = {"out": str(out), "arch": loaded.config.arch, "parameters": n_parameters, "notes": notes}
+    output.result(value, f"{said}\nnext: {next_step} {out}", str(out))
 
 
 def register(app: typer.Typer) -> None:

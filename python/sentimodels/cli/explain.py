@@ -86,9 +86,9 @@ def explain(
     predictor = load_predictor(run, device)
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)
-    found = _found(predictor, given, method, tolerance)
-    chosen = int(found.probs.argmax()) if place is None else place
-    value = _value(found, given, list(predictor.labels), chosen)
+    explained = _found(predictor, given, method, tolerance)
+    chosen = int(explained.probs.argmax()) if place is None else place
+    value = _value(explained, given, list(predictor.labels), chosen)
     output.result(value, _page(value, given, top), value["label"])
 
 
@@ -118,7 +118,7 @@ def _found(
     return leave_words_out(predictor.predict_proba, text)
 
 
-def _value(found: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:
+def _value(explained: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:
     """Returns what `--json` prints; numbers of all labels are in the order of `labels`."""
     from ..attribution import Attribution
 
@@ -127,26 +127,27 @@ def _value(found: "Attribution | Effects", text: str, labels: list[str], chosen:
             "text": token.text, "start": token.start, "end": token.end, "id": token.id,
             "special": token.special, "effects": effects,
         }
-        for token, effects in zip(found.tokens, found.effects.tolist(), strict=True)
+        for token, effects in zip(explained.tokens, explained.effects.tolist(), strict=True)
     ]  # fmt: skip
     value: dict[str, Any] = {
         "text": text,
-        "label": labels[int(found.probs.argmax())],
+        "label": labels[int(explained.probs.argmax())],
         "explained": labels[chosen],
         "labels": labels,
-        "probs": found.probs.tolist(),
+        "probs": explained.probs.tolist(),
         "method": "leave-one-out",
         "tokens": tokens,
     }
-    if isinstance(found, Attribution):
+    if isinstance(explained, Attribution):
         value |= {
-            "method": found.method, "scores": found.scores.tolist(), "baseline": found.baseline.tolist(),
-            "gap": found.gap, "n_gradients": found.n_gradients,
+            "method": explained.method, "scores": explained.scores.tolist(),
+            "baseline": explained.baseline.tolist(), "gap": explained.gap,
+            "n_gradients": explained.n_gradients,
         }  # fmt: skip
-        if found.features is not None:
+        if explained.features is not None:
             value["features"] = [
                 {"text": one.text, "places": one.places, "effects": one.effects.tolist()}
-                for one in found.features
+                for one in explained.features
             ]
     return value
 

@@ -238,11 +238,11 @@ def _given(
 
     if not prompts and not files:
         return None
-    found = list(prompts)
+    texts = list(prompts)
     for path in files:
         with open_text(path, encoding or "utf-8", longest) as opened:
-            found += [line.rstrip("\r\n") for line in opened.lines()]
-    return found
+            texts += [line.rstrip("\r\n") for line in opened.lines()]
+    return texts
 
 
 def _ask(writer: _Writer) -> None:

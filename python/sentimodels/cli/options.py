@@ -236,8 +236,8 @@ def seconds(text: str, flag: str) -> float:
     Raises:
         UsageError: if it is no time above 0.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    value = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    value = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
     if not value:
         raise UsageError(f"{flag} {text}: expected a time above 0, as in 90s, 10m or 2h")
     return value
@@ -249,9 +249,9 @@ def count(text: str, flag: str) -> int:
     Raises:
         UsageError: if it is no number above 0.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGB]?)", text.strip().upper().replace("_", "").replace(",", ""))
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGB]?)", text.strip().upper().replace("_", "").replace(",", ""))
     factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
-    value = round(float(found[1]) * factor[found[2]]) if found else 0
+    value = round(float(match[1]) * factor[match[2]]) if match else 0
     if not value:
         raise UsageError(f"{flag} {text}: expected a number above 0, as in 500K, 41M or 1.3G")
     return value

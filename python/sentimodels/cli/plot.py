@@ -101,26 +101,26 @@ def plot(
         "encoding": encoding,
         "max_line_bytes": max_line_bytes,
     }
-    found: Mapping[str, Any]
+    drawn: Mapping[str, Any]
     on: str | None = None
     names = {_name(source, sources): source for source in sources}
     match KINDS[kind].reads:
         case "course":
-            found, on = _courses(names)
+            drawn, on = _courses(names)
         case "reached":
-            found, on = _reached(names)
+            drawn, on = _reached(names)
         case "predictions":
             from ..plots.answers import rows_of
 
-            found = predictions_of(output, sources, data, even_if_trained=even_if_trained, **flags)
-            on = rows_of(found)
+            drawn = predictions_of(output, sources, data, even_if_trained=even_if_trained, **flags)
+            on = rows_of(drawn)
         case "growth":
-            found = _measured(names)
+            drawn = _measured(names)
         case reads:
             tables = {name: read(output, source, **flags) for name, source in names.items()}
-            found = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
-    save(drawing(kind)(found, Asked(axis, score, on)), out)
-    output.result({"file": str(out), "kind": kind, "drawn": list(found)}, f"written  {out}", str(out))
+            drawn = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
+    save(drawing(kind)(drawn, Asked(axis, score, on)), out)
+    output.result({"file": str(out), "kind": kind, "drawn": list(drawn)}, f"written  {out}", str(out))
 
 
 def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
@@ -130,8 +130,8 @@ def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
     sets = {name: trained_on(run) for name, run in names.items()}
     alike = len(set(sets.values())) == 1
     said = {name: name if alike or one is None else f"{name}, on {one}" for name, one in sets.items()}
-    found = {said[name]: read_history(run) for name, run in names.items()}
-    return found, next(iter(sets.values())) if alike else None
+    courses = {said[name]: read_history(run) for name, run in names.items()}
+    return courses, next(iter(sets.values())) if alike else None
 
 
 def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:

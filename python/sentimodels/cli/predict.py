@@ -90,11 +90,11 @@ def predict(
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
-        found = read(
+        table = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
-        texts = iter(found.texts)
+        texts = iter(table.texts)
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
     else:  # a file is what its name says, whatever is printed of it

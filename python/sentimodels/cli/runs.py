@@ -32,21 +32,21 @@ def runs(
     from ..runs.leaderboard import leaderboard
 
     output = Output("senti.runs/1", as_json=as_json, quiet=quiet)
-    found, models, translations = leaderboard(folder)
+    classifiers, models, translations = leaderboard(folder)
     by_rows: dict[Any, list[dict[str, Any]]] = {}
-    for one in found:
+    for one in classifiers:
         by_rows.setdefault(one["data"], []).append(one)
     parts: list[Any] = [_table(some) for some in by_rows.values()]
     if len(by_rows) > 1:
         parts.append(
             "Runs of different tables have different validation rows: their scores cannot be compared."
         )
-    if found:
+    if classifiers:
         parts.append("next: senti compare RUN RUN --data FILE, to test a difference")
     parts += _language_parts(models)
     parts += _translation_parts(translations)
-    best = (found or models or translations)[0]["run"]
-    value = {"runs": found, "language_models": models, "translation_models": translations}
+    best = (classifiers or models or translations)[0]["run"]
+    value = {"runs": classifiers, "language_models": models, "translation_models": translations}
     output.result(value, page(*parts), str(folder / best) if best != folder.name else str(folder))
 
 

@@ -59,8 +59,8 @@ def submit(
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )
-    found, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
-    chosen = with_memory or found
+    predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
+    chosen = with_memory or predictions
     named = chosen.labels.decode(chosen.predicted.tolist())
     write_atomically(out, submission(form, table.ids, named).encode())
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}

@@ -72,13 +72,13 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     return f"{text}\n\n{ending}"
 
 
-def beside_teacher(found: dict[str, Any]) -> str:
+def beside_teacher(about: dict[str, Any]) -> str:
     """Says how far a student is from its teacher, and what the teacher reaches."""
     said = (
-        f"answers as its teacher in {100 * found['agreement']:.1f} % of the {number(found['rows'])} "
-        f"{found['part']} rows, at a divergence of {found['divergence']:.4f} nats"
+        f"answers as its teacher in {100 * about['agreement']:.1f} % of the {number(about['rows'])} "
+        f"{about['part']} rows, at a divergence of {about['divergence']:.4f} nats"
     )
-    if teacher := found.get("teacher"):
+    if teacher := about.get("teacher"):
         said += (
             f"; there the teacher has accuracy {teacher['accuracy']:.4f}, macro F1 {teacher['macro_f1']:.4f}"
         )
@@ -110,9 +110,9 @@ def said_of(score: str) -> str:
     return score.replace("val_", "validation ", 1).replace("macro_f1", "macro F1").replace("_", " ")
 
 
-def seeds_summary(found: dict[str, Any], folder: Path) -> str:
+def seeds_summary(about: dict[str, Any], folder: Path) -> str:
     """Writes mean and spread over seeds."""
-    spread, runs = found["spread"], found["seeds"]
+    spread, runs = about["spread"], about["seeds"]
     baselines: dict[str, Any] = next((one["baselines"] for one in runs if one.get("baselines")), {})
     text = _spread(f"{len(runs)} seeds", spread)
     if "accuracy" in spread:
@@ -129,16 +129,16 @@ def seeds_summary(found: dict[str, Any], folder: Path) -> str:
     return f"{text}\n\n{_ending(folder, 'seed-*')}"
 
 
-def folds_summary(found: dict[str, Any], folder: Path) -> str:
+def folds_summary(about: dict[str, Any], folder: Path) -> str:
     """Writes mean and interval over folds, of the rows that each left out."""
-    runs = found["folds"]
+    runs = about["folds"]
     rows = [
         [f"fold {place}", number(one["rows"]["train"]), f"{one['test']['accuracy']:.4f}",
          f"{one['test']['macro_f1']:.4f}"]
         for place, one in enumerate(runs)
     ]  # fmt: skip
     each = table([runs[0]["arch"], "training rows", "accuracy", "macro F1"], rows)
-    return f"{each}\n\n{_spread(f'{len(runs)} folds', found['spread'])}\n\n{_ending(folder, 'fold-*')}"
+    return f"{each}\n\n{_spread(f'{len(runs)} folds', about['spread'])}\n\n{_ending(folder, 'fold-*')}"
 
 
 def _ending(folder: Path, runs: str) -> str:
@@ -146,9 +146,9 @@ def _ending(folder: Path, runs: str) -> str:
     return lines([("written", f"{folder}/{runs}"), ("next", f"senti runs {folder}")])
 
 
-def sweep_summary(found: dict[str, Any], folder: Path) -> str:
+def sweep_summary(about: dict[str, Any], folder: Path) -> str:
     """Writes the runs of a sweep, the best first."""
-    runs = found["runs"]
+    runs = about["runs"]
     if not runs:
         return f"no run has finished\n\nwritten  {folder}"
     keys = list(runs[0]["values"])
@@ -159,13 +159,13 @@ def sweep_summary(found: dict[str, Any], folder: Path) -> str:
         for one in runs
     ]  # fmt: skip
     head = ["run", *keys, "macro F1", "accuracy", "log loss", "parameters", "CPU s"]
-    text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {found['spent']:.0f} s of CPU"
-    if found["left"] and not found["stopped"]:
-        text += f"; {number(found['left'])} combinations were not tried: the budget is used up"
-    for name, why in found["failed"].items():
+    text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {about['spent']:.0f} s of CPU"
+    if about["left"] and not about["stopped"]:
+        text += f"; {number(about['left'])} combinations were not tried: the budget is used up"
+    for name, why in about["failed"].items():
         text += f"\nrun {name} failed: {why}"
     text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."
-    best = folder / found["best"]
+    best = folder / about["best"]
     return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])
 
 

@@ -206,11 +206,11 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
         "seeds": (about_seeds, seeds_summary), "folds": (about_folds, folds_summary),
         "sweep": (about_sweep, sweep_summary),
     }[done.group.kind]  # fmt: skip
-    found = about(done)
+    told = about(done)
     schema = "senti.sweep/1" if done.group.kind == "sweep" else output.schema
-    quiet = str(folder / found["best"]) if found.get("best") else str(folder)
+    quiet = str(folder / told["best"]) if told.get("best") else str(folder)
     Output(schema, as_json=output.as_json, quiet=output.quiet).result(
-        {"run": str(folder), **found}, page(found, folder), quiet
+        {"run": str(folder), **told}, page(told, folder), quiet
     )
     say_stopped(done.stopped, folder, stopper)
 

@@ -92,15 +92,15 @@ def text(
     parts = []
     for some in chunks(texts):
         written = ""
-        for source, found in zip(some, translator.translate(some, **given), strict=True):
+        for source, ranked in zip(some, translator.translate(some, **given), strict=True):
             if as_json:
-                best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in found]
+                best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in ranked]
                 record = {"schema": output.schema, "source": source, "translations": best}
                 written += json_line(record) + "\n"
             elif n_best == 1:
-                written += f"{_line(found[0].text)}\n"
+                written += f"{_line(ranked[0].text)}\n"
             else:
-                written += "".join(f"{_line(one.text)}\t{one.score:.4f}\n" for one in found)
+                written += "".join(f"{_line(one.text)}\t{one.score:.4f}\n" for one in ranked)
         if out is None:
             with to_stdout():
                 sys.stdout.write(written)
@@ -152,17 +152,17 @@ def evaluate(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
     )  # fmt: skip
-    found, translations = evaluate_translation(run, pairs, device=device or "cpu", beam=beam, alpha=alpha)
+    scores, translations = evaluate_translation(run, pairs, device=device or "cpu", beam=beam, alpha=alpha)
     if out is not None:
         text = "".join(f"{_line(one)}\n" for one in translations)
         write_atomically(out, text.encode("utf-8", "surrogatepass"))
-    if found["seen"]:
-        output.note(f"{found['seen']:,} of {found['pairs']:,} pairs are training pairs as well")
-    search = found["search"]
+    if scores["seen"]:
+        output.note(f"{scores['seen']:,} of {scores['pairs']:,} pairs are training pairs as well")
+    search = scores["search"]
     said = f"beam {search['beam']}, norm {search['norm']}, alpha {search['alpha']:g}"
-    rows = [("pairs", number(found["pairs"])), ("search", said), *score_lines(found)]
-    rows.append(("seconds", f"{found['seconds']:.1f}"))
-    output.result({"run": str(run), **found}, lines(rows), f"{found['bleu']:.2f}")
+    rows = [("pairs", number(scores["pairs"])), ("search", said), *score_lines(scores)]
+    rows.append(("seconds", f"{scores['seconds']:.1f}"))
+    output.result({"run": str(run), **scores}, lines(rows), f"{scores['bleu']:.2f}")
 
 
 def register(app: typer.Typer) -> None:

@@ -124,15 +124,15 @@ def _summary(about: dict[str, Any], folder: Path) -> str:
     return f"{lines(rows)}\n\n{lines([('written', str(folder)), ('next', following)])}"
 
 
-def score_lines(found: dict[str, Any], part: str = "") -> list[tuple[str, str]]:
+def score_lines(scores: dict[str, Any], part: str = "") -> list[tuple[str, str]]:
     """Writes scores, with sacrebleu's signatures."""
     rows = []
-    if "loss" in found:
-        said = f"{found['loss']:.4f} nats a token, perplexity {found['perplexity']:.2f}"
+    if "loss" in scores:
+        said = f"{scores['loss']:.4f} nats a token, perplexity {scores['perplexity']:.2f}"
         rows.append((f"{part}loss", said))
     for name, title in (("bleu", "BLEU"), ("chrf", "chrF")):
-        if name in found:
-            signature = found.get("signatures", {}).get(name)
+        if name in scores:
+            signature = scores.get("signatures", {}).get(name)
             told = f"  ({signature})" if signature else ""
-            rows.append((f"{part}{title}", f"{found[name]:.2f}{told}"))
+            rows.append((f"{part}{title}", f"{scores[name]:.2f}{told}"))
     return rows

@@ -55,15 +55,15 @@ def compare(
     total = n_bytes(files, format)  # and a file that is missing is found before all else
     a, b = (load(path, pattern, specials, cased=cased) for path in (one, other))
     with output.progress() as progress:
-        found = differences(
+        comparison = differences(
             a, b, files, format,
             max_line_bytes=limit,
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
             threads=threads,
             progress=of_total(progress, total),
         )  # fmt: skip
-    note_replaced(output, files, found.replaced)
-    if not found.documents:
+    note_replaced(output, files, comparison.replaced)
+    if not comparison.documents:
         names = ", ".join(map(str, files))
         raise UsageError(f"{names}: no document, so nothing was compared; give a text that is not empty")
     shared = _shared(a, b)
@@ -71,34 +71,34 @@ def compare(
         "a": {"tokenizer": str(one), "fingerprint": a.fingerprint, "n_tokens": a.n_tokens},
         "b": {"tokenizer": str(other), "fingerprint": b.fingerprint, "n_tokens": b.n_tokens},
         "shared_tokens": shared,
-        **found.as_dict(),
+        **comparison.as_dict(),
     }
     sizes = f"{number(a.n_tokens)} and {number(b.n_tokens)} tokens"
     pairs = [
         ("vocabulary", f"{sizes}, {number(shared)} with equal ids"),
-        ("tokens", f"{number(found.tokens_a)} and {number(found.tokens_b)}"),
-        ("documents", compared(found)),
-        *found_lines(found),
+        ("tokens", f"{number(comparison.tokens_a)} and {number(comparison.tokens_b)}"),
+        ("documents", compared(comparison)),
+        *found_lines(comparison),
     ]
-    output.result(value, lines(pairs), str(found.differing))
-    if found.differing:
+    output.result(value, lines(pairs), str(comparison.differing))
+    if comparison.differing:
         raise AnswerIsNoError(
-            f"{number(found.differing)} of {counted(found.documents, 'document')} "
-            f"{'gets' if found.differing == 1 else 'get'} other ids from {other} than from {one}"
+            f"{number(comparison.differing)} of {counted(comparison.documents, 'document')} "
+            f"{'gets' if comparison.differing == 1 else 'get'} other ids from {other} than from {one}"
         )
 
 
-def compared(found: "Differences") -> str:
+def compared(comparison: "Differences") -> str:
     """Returns how many documents were compared, and how many differ."""
-    differ = "differs" if found.differing == 1 else "differ"
-    return f"{counted(found.documents, 'document')}, {number(found.differing)} {differ}"
+    differ = "differs" if comparison.differing == 1 else "differ"
+    return f"{counted(comparison.documents, 'document')}, {number(comparison.differing)} {differ}"
 
 
-def found_lines(found: "Differences") -> list[tuple[str, str]]:
+def found_lines(comparison: "Differences") -> list[tuple[str, str]]:
     """Returns the lines that show the first difference, if there is one."""
-    if found.first is None:
+    if comparison.first is None:
         return []
-    first = found.first
+    first = comparison.first
     return [
         ("first", f"{first.file}, document {first.document}, from token {first.token + 1} on: {first.text}"),
         ("ids of A", " ".join(map(str, first.ids_a))),

@@ -76,7 +76,7 @@ def convert(
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
         back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
-        found = differences(
+        comparison = differences(
             tokenizer,
             back,
             verify,
@@ -85,11 +85,11 @@ def convert(
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
             threads=threads,
         )
-        note_replaced(output, verify, found.replaced)
-        about = found.as_dict()
+        note_replaced(output, verify, comparison.replaced)
+        about = comparison.as_dict()
         value |= {name: about[name] for name in ("documents", "differing", "first", "replaced")}
-        pairs.append(("verified", compared(found)))
-        pairs += found_lines(found)
+        pairs.append(("verified", compared(comparison)))
+        pairs += found_lines(comparison)
     else:
         given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
         given += [f"--special {shlex.quote(item)}" for item in special or []]

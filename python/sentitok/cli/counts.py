@@ -88,8 +88,8 @@ def count(
                 progress=progress,
                 out=out,
             )
-    found = {"counts": str(out), "skipped": skipped, "bytes": out.stat().st_size}
-    found |= {"seconds": round(output.seconds, 3)}
+    value = {"counts": str(out), "skipped": skipped, "bytes": out.stat().st_size}
+    value |= {"seconds": round(output.seconds, 3)}
     state = "was there, left alone; --force counts again" if skipped else bytes_text(out.stat().st_size)
     text = lines(
         [
@@ -101,7 +101,7 @@ def count(
             else ("next", f"sentitok merge-counts {out} ..., when all {part[1]} parts are there"),
         ]
     )
-    output.result(found, text, str(out))
+    output.result(value, text, str(out))
 
 
 def _changed(out: Path) -> list[tuple[str, str]]:
@@ -163,8 +163,8 @@ def merge_counts(
             ("next", f"sentitok train-bpe --counts {out} --vocab 32000"),
         ]
     )
-    found = {"counts": str(out), "parts": len(parts), "totals": totals, "seconds": round(output.seconds, 3)}
-    output.result(found, text, str(out))
+    value = {"counts": str(out), "parts": len(parts), "totals": totals, "seconds": round(output.seconds, 3)}
+    output.result(value, text, str(out))
 
 
 def register(app: typer.Typer) -> None:

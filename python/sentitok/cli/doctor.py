@@ -56,27 +56,27 @@ def doctor(
     """List unreachable tokens and, given text files, unused ones."""
     tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
-    found = tokenizer.doctor()
+    problems = tokenizer.doctor()
     if texts:
         documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
         used = _frequency(tokenizer, documents, threads)
         note_replaced(output, texts, documents.replaced)
-        found["unused"] = [
+        problems["unused"] = [
             id
             for id, count in enumerate(used.tolist())
             if not count and tokenizer.id_to_token(id) is not None
         ]
     pairs = [("vocabulary", number(tokenizer.vocab_size))]
-    for name, ids in found.items():
+    for name, ids in problems.items():
         pairs.append((name, f"{number(len(ids))}: {_MEANING[name]}"))
         if ids and name != "gaps":
             pairs.append(("", _some(tokenizer, ids)))
     target = tokenizer_file.with_suffix(".pruned.json")
-    if texts and found["unused"]:
+    if texts and problems["unused"]:
         files = " ".join(map(str, texts))
         pairs.append(("next", f"sentitok prune {tokenizer_file} {files} -o {target}"))
-    useless = len(found["unreachable"]) + len(found["split"])
-    output.result({"vocab_size": tokenizer.vocab_size, **found}, lines(pairs), str(useless))
+    useless = len(problems["unreachable"]) + len(problems["split"])
+    output.result({"vocab_size": tokenizer.vocab_size, **problems}, lines(pairs), str(useless))
 
 
 def _some(tokenizer: "Tokenizer", ids: list[int]) -> str:
@@ -199,9 +199,9 @@ def _shrink(
         raise UsageError(f"--vocab {most}: {best[0].n_tokens} tokens cannot be taken out; ask for as many")
     while low < high:
         middle = (low + high + 1) // 2
-        found = tokenizer.prune(kept[:middle])
-        if found[0].n_tokens <= most:
-            low, best = middle, found
+        pruned = tokenizer.prune(kept[:middle])
+        if pruned[0].n_tokens <= most:
+            low, best = middle, pruned
         else:
             high = middle - 1
     return best

@@ -85,11 +85,11 @@ def evaluate(
     total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
     loaded = [load(path, pattern, specials, cased=cased) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
-    found: list[dict[str, Any]] = []
+    evaluations: list[dict[str, Any]] = []
     drawn: dict[str, Counts] = {}
     with output.progress() as progress:
         for group in groups:
-            before = sum(row["bytes"] for row in found)
+            before = sum(row["bytes"] for row in evaluations)
             documents = texts_of(group, format, max_line_bytes, invalid_utf8)
             counts = [] if plot is None else _counts(drawn, chosen, loaded, group if per_file else [])
             measured = evaluate_all(
@@ -101,12 +101,12 @@ def evaluate(
             )
             note_replaced(output, group, documents.replaced)
             about = {"files": list(map(str, group)), "replaced": documents.replaced}
-            found += [
+            evaluations += [
                 {"tokenizer": str(path), **about, **_values(one)}
                 for path, one in zip(chosen, measured, strict=True)
             ]
-    text = _table(found, per_file) if output.human else ""
-    value: dict[str, Any] = {"evaluations": found}
+    text = _table(evaluations, per_file) if output.human else ""
+    value: dict[str, Any] = {"evaluations": evaluations}
     if plot is not None:
         from sentitok.figures.canvas import save
         from sentitok.figures.tokenizers import figure
@@ -114,7 +114,7 @@ def evaluate(
         save(figure(drawn, ", ".join(text.name for text in texts)), plot)
         value["plot"] = str(plot)
         text += f"\nwritten  {plot}" if text else ""
-    output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in found))
+    output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in evaluations))
 
 
 def _check_plot(plot: Path) -> None:
@@ -147,14 +147,14 @@ def _counts(
     from sentitok.evaluate import unknown_id
     from sentitok.figures.tokenizers import Counts
 
-    found = []
+    counts = []
     for path, tokenizer in zip(paths, tokenizers, strict=True):
         name = f"{path.name}, {files[0].name}" if files else path.name
         if name in drawn:
             name = f"{path}, {files[0]}" if files else str(path)
         drawn[name] = Counts(tokenizer.vocab_size, tokenizer.info()["model"], unknown_id(tokenizer))
-        found.append(drawn[name])
-    return found
+        counts.append(drawn[name])
+    return counts
 
 
 def _missing(files: list[Path], chosen: list[Path]) -> str:
@@ -197,10 +197,10 @@ def _cell(row: dict[str, Any], measure: str, form: str) -> str:
     return "-" if value is None else form.format(value)
 
 
-def _table(found: list[dict[str, Any]], per_file: bool) -> str:
+def _table(evaluations: list[dict[str, Any]], per_file: bool) -> str:
     head = ["tokenizer", "size", "tokens", *(heading for _, heading, _ in _MEASURES)]
     rows = []
-    for row in found:
+    for row in evaluations:
         name = row["tokenizer"] + (f" {row['files'][0]}" if per_file else "")
         sizes = [number(row["vocab_size"]), number(row["tokens"])]
         rows.append([name, *sizes, *(_cell(row, m, form) for m, _, form in _MEASURES)])

@@ -36,13 +36,13 @@ def special_ids(given: list[str] | None) -> dict[str, int]:
     Raises:
         UsageError: if one has another form.
     """
-    found = {}
+    ids = {}
     for item in given or []:
         token, _, id = item.rpartition("=")
         if not (token and id.isdecimal()):
             raise UsageError(f"--special {item}: expected TOKEN=ID, as in <|endoftext|>=100257")
-        found[token] = int(id)
-    return found
+        ids[token] = int(id)
+    return ids
 
 
 def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bool = False) -> "Tokenizer":

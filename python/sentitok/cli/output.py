@@ -164,9 +164,9 @@ def peak_memory() -> int | None:
     On Linux not from `getrusage`, whose figure begins with that of the process that
     started this one.
     """
-    found = _from_status("VmHWM:")
-    if found is not None:
-        return found
+    peak = _from_status("VmHWM:")
+    if peak is not None:
+        return peak
     try:
         import resource
     except ImportError:  # Windows
@@ -177,8 +177,8 @@ def peak_memory() -> int | None:
 
 def memory_now() -> int | None:
     """Returns the memory of this process in bytes; the peak where the system tells no more."""
-    found = _from_status("VmRSS:")
-    return peak_memory() if found is None else found
+    memory = _from_status("VmRSS:")
+    return peak_memory() if memory is None else memory
 
 
 def _from_status(name: str) -> int | None:

@@ -50,7 +50,7 @@ def _tokenizers(job: dict[str, Any]) -> tuple[Encode, Rows]:
     encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
     return (
         lambda texts: encode(texts, add_special_tokens=False),
-        lambda found: [encoding.ids for encoding in found],
+        lambda encodings: [encoding.ids for encoding in encodings],
     )
 
 
@@ -70,10 +70,10 @@ def _tiktoken(job: dict[str, Any]) -> tuple[Encode, Rows]:
     )
     if job["threads"] == 1:
         # Its batch call starts a pool of threads even for one.
-        return (lambda texts: [encoding.encode_ordinary(text) for text in texts], lambda found: found)
+        return (lambda texts: [encoding.encode_ordinary(text) for text in texts], lambda rows: rows)
     return (
         lambda texts: encoding.encode_ordinary_batch(texts, num_threads=job["threads"]),
-        lambda found: found,
+        lambda rows: rows,
     )
 
 
@@ -85,7 +85,7 @@ def _sentencepiece(job: dict[str, Any]) -> tuple[Encode, Rows]:
     processor = sentencepiece.SentencePieceProcessor(model_file=job["source"])
     return (
         lambda texts: processor.encode(texts, num_threads=job["threads"]),
-        lambda found: found,
+        lambda rows: rows,
     )
 
 
@@ -116,14 +116,14 @@ def run(job: dict[str, Any], loaders: dict[str, Loader] = LOADERS) -> dict[str, 
     except Exception as error:
         return {"rival": name, "refused": f"{type(error).__name__}: {error}"}
     seconds = []
-    found: Any = None
+    encoded: Any = None
     for _ in range(2):
-        found = None  # the first pass's ids must not count as the second's memory
+        encoded = None  # the first pass's ids must not count as the second's memory
         started = time.perf_counter()
-        found = encode(texts)
+        encoded = encode(texts)
         seconds.append(time.perf_counter() - started)
     peak = peak_memory()
-    ids = [np.asarray(row, dtype=np.uint32) for row in rows(found)]
+    ids = [np.asarray(row, dtype=np.uint32) for row in rows(encoded)]
     lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
     np.savez(job["ids"], ids=np.concatenate([*ids, np.empty(0, np.uint32)]), lengths=lengths)
     return {
