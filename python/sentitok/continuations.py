@@ -104,7 +104,7 @@ class Continuations:
             rank = self.ranks.get(data[place:end])
             return None if rank is None else (rank, place, end)
 
-        heap = [found for place in range(n) if (found := pair(place))]
+        heap = [merge for place in range(n) if (merge := pair(place))]
         heapify(heap)
         while heap:
             _, place, end = heappop(heap)
@@ -114,9 +114,9 @@ class Continuations:
             ends[place], ends[middle] = end, 0
             if end < n:
                 before[end] = place
-            for found in (pair(place), pair(before[place])):
-                if found:
-                    heappush(heap, found)
+            for merge in (pair(place), pair(before[place])):
+                if merge:
+                    heappush(heap, merge)
         return [self.ranks[data[place:end]] for place, end in enumerate(ends) if end]
 
     def _with_blanks_before(self, ids: list[int], n_last: int) -> int:

@@ -218,9 +218,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
                     continue
                 check_regular(path)
                 with open(path, "rb") as file:
-                    found = hashlib.file_digest(file, "sha256").hexdigest()
-                if found != expected:
-                    raise FormatError(f"{path}: SHA-256 {found}, not {shown(expected)}")
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                if digest != expected:
+                    raise FormatError(f"{path}: SHA-256 {digest}, not {shown(expected)}")
         if uncovered:
             more = f" and {len(uncovered) - 1} more" if len(uncovered) > 1 else ""
             warnings.warn(

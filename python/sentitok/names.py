@@ -241,12 +241,12 @@ def _ranks(name: str, named: _Named, path: Path | None, download: bool) -> tuple
     """Which file was found, and what it holds."""
     if path is not None and path.is_file():
         content = path.read_bytes()
-        found = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(content).hexdigest()
         for file in named.files:
-            if file.sha256 == found:
+            if file.sha256 == digest:
                 return file, content
         raise FormatError(
-            f"{path} is not the file of ranks published for {name}: its SHA-256 is {found}, not "
+            f"{path} is not the file of ranks published for {name}: its SHA-256 is {digest}, not "
             f"{' or '.join(file.sha256 for file in named.files)}; read other ranks by "
             f"Tokenizer.from_tiktoken(path, {named.pattern!r}, special_tokens)"
         )
@@ -293,10 +293,10 @@ def _fetched(file: _Ranks) -> bytes:
             f"download=True needs fsspec and aiohttp ({error}): pip install fsspec aiohttp; or fetch "
             f"{file.address} yourself and give the file as path="
         ) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != file.sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != file.sha256:
         raise FormatError(
-            f"{file.address} gave a file of SHA-256 {found}, not {file.sha256}; try again later"
+            f"{file.address} gave a file of SHA-256 {digest}, not {file.sha256}; try again later"
         )
     return content
 

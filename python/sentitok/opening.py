@@ -111,6 +111,6 @@ def is_damage(error: BaseException) -> bool:
 
 def without_suffix(name: str) -> str:
     """Returns a file's name without the suffixes of compression: `a.tsv` of `a.tsv.xz`."""
-    while (found := next((s for s in SUFFIXES if name.lower().endswith(s)), None)) is not None:
-        name = name[: -len(found)]
+    while (suffix := next((s for s in SUFFIXES if name.lower().endswith(s)), None)) is not None:
+        name = name[: -len(suffix)]
     return name

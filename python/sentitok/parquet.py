@@ -113,9 +113,9 @@ def _check(name: str, column: str) -> None:
     with _open(name) as file:
         schema = file.schema_arrow
     if schema.names.count(column) != 1:
-        found = ", ".join(map(repr, schema.names))
+        names = ", ".join(map(repr, schema.names))
         what = f"no column {shown(column)}" if column not in schema.names else f"two columns {shown(column)}"
-        raise FormatError(f"{name}: {what}; the columns are {told(found)}")
+        raise FormatError(f"{name}: {what}; the columns are {told(names)}")
     kind = schema.field(column).type
     inner = kind.value_type if arrow.types.is_dictionary(kind) else kind
     kinds = arrow.types
@@ -133,8 +133,8 @@ def _rows(name: str, column: str, part: _Part, invalid_utf8: str) -> Iterator[An
     with _open(name) as file:
         row = 0
         for group in range(file.num_row_groups):
-            found = file.metadata.row_group(group)
-            if found.num_rows and part.takes(_begin(found)):
+            row_group = file.metadata.row_group(group)
+            if row_group.num_rows and part.takes(_begin(row_group)):
                 number = row
                 for batch in _batches(file, name, group, column):
                     array = batch.column(0)
@@ -146,7 +146,7 @@ def _rows(name: str, column: str, part: _Part, invalid_utf8: str) -> Iterator[An
                         _refuse_invalid(array, name, column, number)
                     yield array
                     number += len(array)
-            row += found.num_rows
+            row += row_group.num_rows
 
 
 def _begin(group: Any) -> int:
@@ -162,10 +162,10 @@ def _begin(group: Any) -> int:
 
 def _batches(file: Any, name: str, group: int, column: str) -> Iterator[Any]:
     arrow, _ = _pyarrow()
-    found = file.metadata.row_group(group)
-    places = [found.column(at) for at in range(found.num_columns)]
+    row_group = file.metadata.row_group(group)
+    places = [row_group.column(at) for at in range(row_group.num_columns)]
     n_bytes = sum(chunk.total_uncompressed_size for chunk in places if chunk.path_in_schema == column)
-    rows = min(_ROWS, max(1, _BYTES * found.num_rows // max(1, n_bytes)))
+    rows = min(_ROWS, max(1, _BYTES * row_group.num_rows // max(1, n_bytes)))
     batches = file.iter_batches(rows, row_groups=[group], columns=[column])
     while True:
         try:

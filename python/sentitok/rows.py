@@ -142,8 +142,8 @@ def _open_quote(row: str, delimiter: str) -> int | None:
                 if row[at : at + 1] != '"':
                     break
                 at += 1
-        found = [place for place in (row.find(c, at) for c in (delimiter, "\n", "\r")) if place >= 0]
-        if not found:
+        places = [place for place in (row.find(c, at) for c in (delimiter, "\n", "\r")) if place >= 0]
+        if not places:
             return None
-        at = min(found) + 1
+        at = min(places) + 1
     return None

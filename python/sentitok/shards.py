@@ -56,10 +56,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise _no_manifest(path, f"{error}") from None
     if not isinstance(manifest, dict):
         raise _no_manifest(path, "it is no JSON object")
-    found = (manifest.get("schema"), manifest.get("version"))
-    if found != ("sentitok.dataset", 1):
+    schema = (manifest.get("schema"), manifest.get("version"))
+    if schema != ("sentitok.dataset", 1):
         raise FormatError(
-            f"{path}: schema and version are {shown(found)}; this release reads sentitok.dataset 1"
+            f"{path}: schema and version are {shown(schema)}; this release reads sentitok.dataset 1"
         )
     layout = manifest.get("layout")
     if layout != "sentitok":
@@ -86,7 +86,7 @@ def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
     shards = manifest.get("shards")
     if not isinstance(shards, list):
         raise _no_manifest(path, "$.shards is no list")
-    found = []
+    checked = []
     documents = tokens = 0
     width = np.dtype(_DTYPES[manifest["dtype"]]).itemsize
     for number, shard in enumerate(shards):
@@ -107,10 +107,10 @@ def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
         if _count(path, f"{at}.bytes", shard.get("bytes")) != one.tokens * width:
             raise _no_manifest(path, f"{at}.bytes is not {one.tokens * width}, which its tokens take")
         documents, tokens = documents + one.documents, tokens + one.tokens
-        found.append(one)
+        checked.append(one)
     if (documents, tokens) != (manifest["documents"], manifest["tokens"]):
         raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
-    return found
+    return checked
 
 
 def _no_manifest(path: Path, reason: str) -> FormatError:
@@ -159,9 +159,9 @@ def check_size(path: Path, expected: int) -> None:
         FormatError: naming it.
     """
     check_regular(path)
-    found = path.stat().st_size
-    if found != expected:
-        raise FormatError(f"{path}: {found} bytes, where the manifest says {expected}")
+    size = path.stat().st_size
+    if size != expected:
+        raise FormatError(f"{path}: {size} bytes, where the manifest says {expected}")
 
 
 def mapped_ends(path: Path, documents: int, tokens: int) -> NDArray[np.int64]:

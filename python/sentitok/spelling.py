@@ -37,10 +37,10 @@ def token_bytes(tokenizer: "Tokenizer", ids: list[int]) -> list[bytes]:
 
 
 def _bytes_of(tokenizer: "Tokenizer", id: int) -> bytes:
-    found = tokenizer.id_to_bytes(id)
-    if found is None:
-        found = (tokenizer.id_to_token(id) or "").encode()
-    return found
+    data = tokenizer.id_to_bytes(id)
+    if data is None:
+        data = (tokenizer.id_to_token(id) or "").encode()
+    return data
 
 
 def spelled_tokens(

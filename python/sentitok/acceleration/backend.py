@@ -278,8 +278,8 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = False
-        found = [offset for text in _PROBES for offset in backend.encode(text).offsets]
-    return [*map(tuple, rows.offsets().tolist())] == found
+        offsets = [offset for text in _PROBES for offset in backend.encode(text).offsets]
+    return [*map(tuple, rows.offsets().tolist())] == offsets
 
 
 @contextmanager

@@ -67,13 +67,13 @@ class Guard:
 
     def segments(self, text: str, mark: str) -> list[str | Special]:
         """Returns the special tokens of a text and what is between them, without marks."""
-        found: list[str | Special] = []
+        parts: list[str | Special] = []
         place = 0
         for match in self._whole.finditer(text):
-            found += [text[place : match.start()].replace(mark, ""), Special(match.group())]
+            parts += [text[place : match.start()].replace(mark, ""), Special(match.group())]
             place = match.end()
-        found.append(text[place:].replace(mark, ""))
-        return [segment for segment in found if segment != ""]
+        parts.append(text[place:].replace(mark, ""))
+        return [segment for segment in parts if segment != ""]
 
     def _is_risky(self, text: str) -> bool:
         return self._whole.search(text) is not None or self._may_begin(text) or self._may_end(text)

@@ -128,21 +128,21 @@ def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: 
     from matplotlib.legend_handler import HandlerTuple
 
     # Of a name that is bars here and a line there, both are shown.
-    found: dict[str, dict[type, Any]] = {}
+    entries: dict[str, dict[type, Any]] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, {}).setdefault(type(handle), handle)
-    if len(found) < least:
+            entries.setdefault(label, {}).setdefault(type(handle), handle)
+    if len(entries) < least:
         return
-    handles: list[Any] = [tuple(kinds.values()) for kinds in found.values()]
+    handles: list[Any] = [tuple(kinds.values()) for kinds in entries.values()]
     look: dict[str, Any] = {"loc": "outside right center", "fontsize": "small"}
     if not beside:
         # A letter is about a twelfth of an inch wide, and what stands before it half an inch.
-        columns = int(figure.get_figwidth() / (0.6 + max(map(len, found)) / 12))
-        look |= {"loc": "outside lower center", "ncols": max(1, min(len(found), columns))}
+        columns = int(figure.get_figwidth() / (0.6 + max(map(len, entries)) / 12))
+        look |= {"loc": "outside lower center", "ncols": max(1, min(len(entries), columns))}
     width = 4.0 if any(len(kinds) > 1 for kinds in handles) else 2.0
     figure.legend(
-        handles, list(found), handler_map={tuple: HandlerTuple(ndivide=None)}, handlelength=width, **look
+        handles, list(entries), handler_map={tuple: HandlerTuple(ndivide=None)}, handlelength=width, **look
     )
 
 

@@ -111,11 +111,11 @@ def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
     return names, filled
 
 
-def figure(found: Mapping[str, Counts], on: str) -> "Figure":
+def figure(by_name: Mapping[str, Counts], on: str) -> "Figure":
     """Draws tokenizers side by side.
 
     Args:
-        found: what was counted, by name.
+        by_name: what was counted, by name.
         on: the texts, for the title.
 
     Returns:
@@ -123,18 +123,18 @@ def figure(found: Mapping[str, Counts], on: str) -> "Figure":
         vocabulary; the share of the text that the most frequent tokens cover; and how often tokens come
         by their rank (Zipf's law is a straight line).
     """
-    several = len(found) > 1
-    found = {_with_unknown(name, counts): counts for name, counts in found.items()}
+    several = len(by_name) > 1
+    by_name = {_with_unknown(name, counts): counts for name, counts in by_name.items()}
     made, all_axes = grid(4 if several else 3, columns=2 if several else 3, width=4.4, height=3.7)
-    _by_script(all_axes[0], found)
+    _by_script(all_axes[0], by_name)
     if several:
-        _by_size(all_axes[1], found)
-    _coverage(all_axes[-2], found)
-    _zipf(all_axes[-1], found)
+        _by_size(all_axes[1], by_name)
+    _coverage(all_axes[-2], by_name)
+    _zipf(all_axes[-1], by_name)
     for axes in all_axes:
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
-    name = "" if several else f"{next(iter(found), '')} on "
+    name = "" if several else f"{next(iter(by_name), '')} on "
     made.suptitle(title(f"{name}{on}"[:110]), fontsize="medium")
     legend(made, [all_axes[0], *all_axes[-2:]])
     return made
@@ -146,21 +146,21 @@ def _with_unknown(name: str, counts: Counts) -> str:
     return f"{name}, {percent:.0f} % unknown" if percent >= 0.5 else name
 
 
-def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
+def _by_script(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
     """Bars of each script, the one with the most text above."""
     total: dict[str, float] = {}
-    for counts in found.values():
+    for counts in by_name.values():
         for name, n_bytes in counts.bytes.items():
             total[name] = total.get(name, 0.0) + n_bytes
     whole = sum(total.values())
     there = sorted(total, key=lambda name: (-total[name], name))
     names = [name for name in there[:_SCRIPTS] if total[name] >= _LEAST_SHARE * whole]
-    height = 0.8 / max(1, len(found))
-    for place, (label, counts) in enumerate(found.items()):
+    height = 0.8 / max(1, len(by_name))
+    for place, (label, counts) in enumerate(by_name.items()):
         values = [counts.bytes.get(name, 0.0) / max(counts.tokens.get(name, 0.0), 1e-9) for name in names]
-        at = np.arange(len(names)) + (place - (len(found) - 1) / 2) * height
+        at = np.arange(len(names)) + (place - (len(by_name) - 1) / 2) * height
         bars = axes.barh(at, values, height, label=plain(label), **bar_style(place))
-        if len(names) * len(found) <= 2 * _SCRIPTS:
+        if len(names) * len(by_name) <= 2 * _SCRIPTS:
             axes.bar_label(bars, [f"{value:.2f}" for value in values], fontsize=7, padding=2)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
@@ -172,14 +172,16 @@ def _by_script(axes: "Axes", found: Mapping[str, Counts]) -> None:
     )
 
 
-def _by_size(axes: "Axes", found: Mapping[str, Counts]) -> None:
+def _by_size(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
     """A point for each tokenizer; the legend of the figure has its name, here it stands beside."""
-    for model in dict.fromkeys(counts.model for counts in found.values()):
-        points = sorted((one.vocab_size, one.bytes_per_token) for one in found.values() if one.model == model)
+    for model in dict.fromkeys(counts.model for counts in by_name.values()):
+        points = sorted(
+            (one.vocab_size, one.bytes_per_token) for one in by_name.values() if one.model == model
+        )
         axes.plot(*zip(*points, strict=True), color="grey", linewidth=0.8, zorder=1)
-    for place, counts in enumerate(found.values()):
+    for place, counts in enumerate(by_name.values()):
         axes.scatter([counts.vocab_size], [counts.bytes_per_token], s=45, zorder=2, **point_style(place))
-    sizes = sorted({counts.vocab_size for counts in found.values()})
+    sizes = sorted({counts.vocab_size for counts in by_name.values()})
     if sizes[0] < sizes[-1]:
         axes.set_xscale("log")
         axes.minorticks_off()
@@ -207,8 +209,8 @@ def _ranks(frequency: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.geomspace(1, used, min(used, _POINTS)).round().astype(np.int64))
 
 
-def _coverage(axes: "Axes", found: Mapping[str, Counts]) -> None:
-    for place, (label, counts) in enumerate(found.items()):
+def _coverage(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
+    for place, (label, counts) in enumerate(by_name.items()):
         ordered = np.sort(counts.frequency)[::-1]
         ranks = _ranks(ordered)
         shares = 100 * np.cumsum(ordered)[ranks - 1] / max(1, int(ordered.sum()))
@@ -221,13 +223,13 @@ def _coverage(axes: "Axes", found: Mapping[str, Counts]) -> None:
     axes.set_title("coverage", fontsize="medium")
 
 
-def _zipf(axes: "Axes", found: Mapping[str, Counts]) -> None:
-    for place, (label, counts) in enumerate(found.items()):
+def _zipf(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
+    for place, (label, counts) in enumerate(by_name.items()):
         ordered = np.sort(counts.frequency)[::-1]
         ranks = _ranks(ordered)
         axes.plot(ranks, ordered[ranks - 1], label=plain(label), **line_style(place, len(ranks)))
     axes.set_xscale("log")
-    if any(counts.frequency.any() for counts in found.values()):
+    if any(counts.frequency.any() for counts in by_name.values()):
         axes.set_yscale("log")
     axes.minorticks_off()
     axes.set_xlabel("rank of the token")

@@ -56,16 +56,16 @@ def folder_of(
             f'{shown(revision)} is no revision; it is a branch, a tag or a commit, such as "main"'
         )
     repository = _cache(cache_dir) / f"models--{name.replace('/', '--')}"
-    found = _snapshot(repository, revision)
-    if found is None or not (_within_is_dir(found, subfolder)):
+    snapshot = _snapshot(repository, revision)
+    if snapshot is None or not (_within_is_dir(snapshot, subfolder)):
         if not download:
             raise FileNotFoundError(
                 f"{shown(name)} is neither a folder nor in the cache: looked for its revision "
                 f"{shown(revision)} in {repository}; give the folder, set HF_HOME, or pass download=True "
                 "to fetch it by huggingface_hub"
             )
-        found = _fetched(name, subfolder, revision, cache_dir)
-    return _within(found, subfolder)
+        snapshot = _fetched(name, subfolder, revision, cache_dir)
+    return _within(snapshot, subfolder)
 
 
 def _within_is_dir(folder: Path, subfolder: str) -> bool:

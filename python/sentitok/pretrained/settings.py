@@ -223,12 +223,12 @@ def _text(path: Path) -> str:
 
 def roles_of(config: Mapping[str, Any]) -> dict[str, str]:
     """Returns what special tokens are for, and their texts."""
-    found = {}
+    roles = {}
     named = config.get("extra_special_tokens")
     for name, value in {**config, **(named if isinstance(named, dict) else {})}.items():
         if name.endswith("_token") and _content(value) is not None:
-            found[name] = str(_content(value))
-    return found
+            roles[name] = str(_content(value))
+    return roles
 
 
 def _content(value: Any) -> str | None:

@@ -160,8 +160,8 @@ def _tokenize(desk: Desk) -> Callable[[Request], Any]:
         text, most = body.text(), desk.n_tokens(body)
         body.end()
         began = time.perf_counter()
-        found = await desk.work.run(model.tokens, text, most)
-        return json_response({"model": name, **found, "ms": ms_since(began)})
+        answer = await desk.work.run(model.tokens, text, most)
+        return json_response({"model": name, **answer, "ms": ms_since(began)})
 
     return tokenize
 

@@ -94,8 +94,8 @@ def rules(data: bytes) -> list[tuple[str, str]]:
     Raises:
         FormatError: for what is no map, or more rules than any published one has.
     """
-    found = ((key.decode("utf-8", "replace"), target) for key, target in _entries(data))
-    return sorted(found, key=lambda rule: [ord(char) for char in rule[0]])
+    pairs = ((key.decode("utf-8", "replace"), target) for key, target in _entries(data))
+    return sorted(pairs, key=lambda rule: [ord(char) for char in rule[0]])
 
 
 def _entries(data: bytes) -> Iterator[tuple[bytes, str]]:

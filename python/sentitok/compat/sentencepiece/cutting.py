@@ -64,8 +64,8 @@ class Cutter(Decoder):
 
     def _ways(self, text: str, n: int) -> list[tuple[list[int], float]]:
         """The best ways to cut a text; an empty one has one way."""
-        found = [(ids.tolist(), score) for ids, score in self._loaded().n_best(text, n)]
-        return found or [([], 0.0)]
+        ways = [(ids.tolist(), score) for ids, score in self._loaded().n_best(text, n)]
+        return ways or [([], 0.0)]
 
     def _with_surfaces(self, text: str, ids: list[int], kind: object) -> Row:
         """Ids with what stands in the normalized text for each."""
@@ -73,7 +73,7 @@ class Cutter(Decoder):
             return [(id, self._pieces[id]) for id in ids]
         normalizer = self.tokenizer.normalizer
         rest = text if normalizer is None else normalizer.normalize(text)
-        found = []
+        row = []
         for at, id in enumerate(ids):
             surface = self._pieces[id]
             if id == self._special[0]:
@@ -82,8 +82,8 @@ class Cutter(Decoder):
                 end = rest.find(after, 1) if after else len(rest)
                 surface = rest[: end if end > 0 else len(rest)]
             rest = rest[len(surface) :]
-            found.append((id, surface))
-        return found
+            row.append((id, surface))
+        return row
 
     def _finished(
         self, text: str | bytes, row: Row, kind: object, flags: Flags, return_bytes: bool | None = None

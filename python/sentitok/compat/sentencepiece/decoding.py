@@ -55,8 +55,8 @@ class Decoder(Model):
             # An empty row is as the first one that is not.
             first = next((row[0] for row in rows if len(row) > 0), "")
             return_bytes = bool(return_bytes) or isinstance(first, bytes)
-        found = [self._decoded(row, kind, return_bytes) for row in rows]
-        return found if is_batch else found[0]
+        texts = [self._decoded(row, kind, return_bytes) for row in rows]
+        return texts if is_batch else texts[0]
 
     def _decoded(self, row: Any, kind: Any, return_bytes: bool | None) -> Any:
         self._loaded()
@@ -65,8 +65,8 @@ class Decoder(Model):
         if kind in (str, bytes) and not are_pieces:
             for id in values:
                 self._check(id)
-            found = self.tokenizer.decode(values)
-            return found if kind is str else found.encode("utf-8")
+            decoded = self.tokenizer.decode(values)
+            return decoded if kind is str else decoded.encode("utf-8")
         text = self._text_of(values, are_pieces)
         if kind in PROTOS:
             return text.given_as(kind, bool(return_bytes), with_text=True)

@@ -57,8 +57,8 @@ class Model:
         self._pieces, self._kinds, self._scores = model.pieces, model.kinds, model.scores.tolist()
         self._ids = {piece: id for id, piece in enumerate(self._pieces)}
         unk = self._kinds.index("unknown")
-        found = [self._ids.get(piece, -1) for piece in model.special_pieces[1:]]
-        bos, eos, pad = (id if id >= 0 and self._kinds[id] == "control" else -1 for id in found)
+        ids = [self._ids.get(piece, -1) for piece in model.special_pieces[1:]]
+        bos, eos, pad = (id if id >= 0 and self._kinds[id] == "control" else -1 for id in ids)
         self._special = (unk, bos, eos, pad)
         return True
 

@@ -141,8 +141,8 @@ def normalized(places: Places, input: Any, with_offsets: bool | None) -> Any:
         text = decoded(given)
         if with_offsets:
             return places.of(text) if isinstance(given, bytes) else places.of_characters(text)
-        found = places.normalized(text)
-        return found.encode("utf-8") if isinstance(given, bytes) else found
+        result = places.normalized(text)
+        return result.encode("utf-8") if isinstance(given, bytes) else result
 
     rows = [of(text) for text in texts_of(input)]
     return rows if isinstance(input, list) else rows[0]
@@ -161,30 +161,30 @@ def _named(rule: str) -> bytes:
 def _of_pairs(pairs: Iterable[tuple[str | bytes, str | bytes]]) -> Mapping[str, str]:
     if isinstance(pairs, Mapping):
         raise TypeError("norm_map is a dict; pass its pairs: list(norm_map.items())")
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"a rule is {shown(pair)}; it is a pair of texts")
         source, target = (part.decode("utf-8") if isinstance(part, bytes) else part for part in pair)
         if not isinstance(source, str) or not isinstance(target, str):
             raise TypeError(f"a rule is {shown(pair)}; it is a pair of texts")
-        if source in found:
+        if source in table:
             raise ValueError(f"{shown(source)} has two rules; leave one out")
-        found[source] = target
-    return found
+        table[source] = target
+    return table
 
 
 def _of_file(path: str | os.PathLike[str]) -> Mapping[str, str]:
     name = os.fspath(path)
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     try:
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(lines(file, name), 1):
                 source, _, rest = line.rstrip("\n").partition("\t")
-                found[_characters(source, name, number)] = _characters(rest.partition("\t")[0], name, number)
+                table[_characters(source, name, number)] = _characters(rest.partition("\t")[0], name, number)
     except (OSError, UnicodeDecodeError) as error:
         raise RuntimeError(f"{shown(name)}: {getattr(error, 'strerror', error)}") from error
-    return found
+    return table
 
 
 def _characters(codes: str, name: str, number: int) -> str:

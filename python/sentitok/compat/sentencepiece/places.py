@@ -72,12 +72,12 @@ class Places:
         """Returns that as a str, and for each character of it, and the end, that of the text."""
         normalized, places = self.of(text)
         before = characters(text.encode("utf-8"))
-        found = [
+        in_characters = [
             before[place]
             for at, place in enumerate(places)
             if at == len(normalized) or not 0x80 <= normalized[at] < 0xC0
         ]
-        return normalized.decode("utf-8"), found or [0]
+        return normalized.decode("utf-8"), in_characters or [0]
 
 
 def characters(text: bytes) -> list[int]:

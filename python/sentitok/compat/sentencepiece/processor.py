@@ -158,8 +158,8 @@ class SentencePieceProcessor(Cutter):
                 raise RuntimeError(f"nbest_size is {nbest_size}; at most {MAX_N_BEST}, or -1 for all")
             rows: Iterable[Row] = (self._drawn(text, nbest_size, alpha, kind) for text in texts)
         elif kind is int and not any(flags):
-            found = self._ids_alone(texts, threads)
-            return found if isinstance(input, list) else found[0]
+            all_ids = self._ids_alone(texts, threads)
+            return all_ids if isinstance(input, list) else all_ids[0]
         elif kind in (int, "numpy"):
             rows = ([(id, "") for id in ids] for ids in self._ids_alone(texts, threads))
         else:
@@ -177,8 +177,8 @@ class SentencePieceProcessor(Cutter):
         return flag(name, self._option(name, value))
 
     def _option(self, name: str, value: _T | None) -> _T:
-        found: _T = self._options[name] if value is None else value
-        return found
+        chosen: _T = self._options[name] if value is None else value
+        return chosen
 
     def _size(self, given: int | None) -> int:
         what = f"2 to {MAX_N_BEST}, or -1 for all ways to cut a text"
@@ -266,8 +266,8 @@ class SentencePieceProcessor(Cutter):
         if self._model.model_type == "bpe":
             raise RuntimeError("BPE has no n-best list; only a Unigram model has")
         flags = self._flags(add_bos, add_eos, reverse, emit_unk_piece)
-        found = [self._best(text, n, kind, flags) for text in map(decoded, texts_of(input))]
-        return found if isinstance(input, list) else found[0]
+        ways = [self._best(text, n, kind, flags) for text in map(decoded, texts_of(input))]
+        return ways if isinstance(input, list) else ways[0]
 
     def _best(self, text: str, n: int, kind: object, flags: Flags) -> Any:
         rows = [(self._with_surfaces(text, ids, kind), score) for ids, score in self._ways(text, n)]

@@ -65,12 +65,12 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    found = 0
+    value = 0
     for shift in range(0, 70, 7):
         if at == len(data):
             raise FormatError(f"a number has no end after {len(data)} bytes; get the message again")
         byte, at = data[at], at + 1
-        found |= (byte & 0x7F) << shift
+        value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return found, at
+            return value, at
     raise FormatError(f"a number before byte {at} has more than 10 bytes; get the message again")

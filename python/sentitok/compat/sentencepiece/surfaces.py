@@ -36,7 +36,7 @@ class Surfaces:
 
     def of(self, row: Sequence[tuple[str, int]]) -> list[str]:
         """Returns the surface of each piece with its id; joined, they are the text."""
-        found: list[str] = []
+        surfaces: list[str] = []
         data = bytearray()
         is_first, saw_space, is_empty = True, False, True
         for piece, id in row:
@@ -44,13 +44,13 @@ class Surfaces:
                 data.append(int(piece[3:5], 16))
                 continue
             is_empty = is_empty and not data
-            found += _of_bytes(bytes(data))
+            surfaces += _of_bytes(bytes(data))
             data.clear()
             is_first = is_first and is_empty and not saw_space
             surface, saw_space = self._of_piece(piece, id, is_first)
             is_empty = is_empty and not surface
-            found.append(surface)
-        return found + list(_of_bytes(bytes(data)))
+            surfaces.append(surface)
+        return surfaces + list(_of_bytes(bytes(data)))
 
     def _of_piece(self, piece: str, id: int, is_first: bool) -> tuple[str, bool]:
         """The surface, and whether the space was left out that a model puts in front."""

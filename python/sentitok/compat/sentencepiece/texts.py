@@ -81,18 +81,18 @@ class SentencePieceText:
     def _offset_mapping(self, return_bytes: bool, with_text: bool) -> dict[str, Any]:
         """Returns ids, pieces and offsets as lists: in characters, or all of it in bytes."""
         places = None if return_bytes else characters(self.text.encode("utf-8"))
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if with_text:
-            found["text"] = self.text.encode("utf-8") if return_bytes else self.text
-        found["ids"] = [piece.id for piece in self.pieces]
-        found["pieces"] = [
+            fields["text"] = self.text.encode("utf-8") if return_bytes else self.text
+        fields["ids"] = [piece.id for piece in self.pieces]
+        fields["pieces"] = [
             piece.piece.encode("utf-8") if return_bytes else piece.piece for piece in self.pieces
         ]
-        found["offsets"] = [
+        fields["offsets"] = [
             (piece.begin, piece.end) if places is None else (places[piece.begin], places[piece.end])
             for piece in self.pieces
         ]
-        return found
+        return fields
 
 
 @dataclass(slots=True)

@@ -218,8 +218,8 @@ class _Options:
 
     def named(self) -> dict[str, tuple[str, int]]:
         """The unknown token and those of beginning, end and padding that there are, with their ids."""
-        found = {name: (self[f"{name}_piece"], self[f"{name}_id"]) for name in ("unk", "bos", "eos", "pad")}
-        return {name: (piece, id) for name, (piece, id) in found.items() if id >= 0}
+        tokens = {name: (self[f"{name}_piece"], self[f"{name}_id"]) for name in ("unk", "bos", "eos", "pad")}
+        return {name: (piece, id) for name, (piece, id) in tokens.items() if id >= 0}
 
     def specials(self) -> dict[str, Any]:
         """Our arguments for them."""
@@ -365,10 +365,10 @@ def _read(name: str, value: Any, kind: type) -> Any:
     if kind is bool:
         known = {"true": True, "1": True, "t": True, "yes": True, "y": True, "": True,
                  "false": False, "0": False, "f": False, "no": False, "n": False}  # fmt: skip
-        found = known.get(_spelled(value).lower())
-        if found is None:
+        flag = known.get(_spelled(value).lower())
+        if flag is None:
             raise ValueError(f"{name}={shown(value)} cannot be read as a bool; pass True or False")
-        return found
+        return flag
     if name == "model_type":
         return str(value).lower()
     if kind is str:

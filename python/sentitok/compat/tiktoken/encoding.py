@@ -221,10 +221,10 @@ class Encoding:
         Raises:
             KeyError: for an id without a token.
         """
-        found = self.tokenizer.id_to_bytes(token)
-        if found is None:
+        data = self.tokenizer.id_to_bytes(token)
+        if data is None:
             raise KeyError(token)
-        return found
+        return data
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
         """Returns the bytes of each id."""
@@ -297,14 +297,14 @@ class Encoding:
     def _pat_str(self) -> str:
         if self._pattern is not None:
             return self._pattern
-        found = self.tokenizer.pre_tokenizer
-        return found.pattern or found.name
+        pre_tokenizer = self.tokenizer.pre_tokenizer
+        return pre_tokenizer.pattern or pre_tokenizer.name
 
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         ids = (id for id in range(self.n_vocab) if id not in self._special_ids)
-        found = ((self.tokenizer.id_to_bytes(id), id) for id in ids)
-        return {token: id for token, id in found if token is not None}
+        pairs = ((self.tokenizer.id_to_bytes(id), id) for id in ids)
+        return {token: id for token, id in pairs if token is not None}
 
     @cached_property
     def _continuations(self) -> Continuations:
@@ -353,12 +353,12 @@ def _named(option: str, tokens: Collection[str]) -> frozenset[str]:
             f"{option}={{{shown(tokens)}}}"
         )
     try:
-        found = frozenset(tokens)
+        listed = frozenset(tokens)
     except TypeError as error:
         raise TypeError(f'{option} is {shown(tokens)}; pass "all" or a set of special tokens') from error
-    if not all(isinstance(token, str) for token in found):
+    if not all(isinstance(token, str) for token in listed):
         raise TypeError(f"{option} is {shown(tokens)}; a special token is a str")
-    return found
+    return listed
 
 
 @lru_cache(maxsize=128)

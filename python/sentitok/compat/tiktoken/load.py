@@ -36,9 +36,9 @@ def load_tiktoken_bpe(
         raise ValueError(f"{shown(path)} is an address; nothing is fetched here: give the path of a file")
     with open(path, "rb") as file:
         content = file.read()
-    found = hashlib.sha256(content).hexdigest()
-    if expected_hash and found != expected_hash:
-        raise ValueError(f"{shown(path)}: its SHA-256 is {found}, not {expected_hash}; get the file again")
+    digest = hashlib.sha256(content).hexdigest()
+    if expected_hash and digest != expected_hash:
+        raise ValueError(f"{shown(path)}: its SHA-256 is {digest}, not {expected_hash}; get the file again")
     ranks = {}
     for number, line in enumerate(content.splitlines(), 1):
         if not line:

@@ -62,14 +62,14 @@ class Encoding:
 
     def field(self, name: str) -> list[Any]:
         """Returns a list by its name in `FIELDS`, which is not to be changed: others may share it."""
-        found = self._lists.get(name)
-        if found is None:
-            found = self._make(name) if self._make else []
+        values = self._lists.get(name)
+        if values is None:
+            values = self._make(name) if self._make else []
             for left, count, fill in self._pads:
                 pads = [fill.get(name, FIELDS[name])] * count
-                found = pads + found if left else found + pads
-            self._lists[name] = found
-        return found
+                values = pads + values if left else values + pads
+            self._lists[name] = values
+        return values
 
     def put(self, name: str, values: list[Any]) -> None:
         """Sets a list by its name in `FIELDS`."""
@@ -155,11 +155,11 @@ class Encoding:
     @property
     def sequence_ids(self) -> list[int | None]:
         """The text of each token, 0 or 1; `None` for special tokens."""
-        found: list[int | None] = [None] * len(self)
+        ids: list[int | None] = [None] * len(self)
         for number in range(self.n_sequences):
             start, stop = self._range(number)
-            found[start:stop] = [number] * (stop - start)
-        return found
+            ids[start:stop] = [number] * (stop - start)
+        return ids
 
     @property
     def n_sequences(self) -> int:
@@ -212,11 +212,11 @@ class Encoding:
 
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
         """Returns where a word is in its text."""
-        found = self.word_to_tokens(word_index, sequence_index)
-        if found is None:
+        span = self.word_to_tokens(word_index, sequence_index)
+        if span is None:
             return None
         offsets = self.field("offsets")
-        return offsets[found[0]][0], offsets[found[1] - 1][1]
+        return offsets[span[0]][0], offsets[span[1] - 1][1]
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """Returns the token in which a character is."""
@@ -291,9 +291,9 @@ class Encoding:
         if count <= 0:
             return
         left, fill = direction == "left", {"ids": pad_id, "type_ids": pad_type_id, "tokens": pad_token}
-        for name, found in self._lists.items():
+        for name, values in self._lists.items():
             pads = [fill.get(name, FIELDS[name])] * count
-            self._lists[name] = pads + found if left else found + pads
+            self._lists[name] = pads + values if left else values + pads
         self._pads.append((left, count, fill))
         self._n += count
         if left and not callable(self._ranges):

@@ -333,8 +333,8 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
         from ..._sentitok import Tokenizer as Loaded
         from .training import as_tokenizer_json
 
-        found = Tokenizer.from_str(as_tokenizer_json(Loaded.from_sentencepiece(filename)))
-        return BaseTokenizer(found, {"model": "SentencePieceUnigram"})
+        tokenizer = Tokenizer.from_str(as_tokenizer_json(Loaded.from_sentencepiece(filename)))
+        return BaseTokenizer(tokenizer, {"model": "SentencePieceUnigram"})
 
     def train(
         self,

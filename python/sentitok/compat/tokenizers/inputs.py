@@ -75,6 +75,6 @@ def _several(given: object) -> list[Any] | None:
     if isinstance(given, (list, tuple)):
         return list(given)
     if hasattr(given, "__array__") and hasattr(given, "tolist"):
-        found = given.tolist()
-        return found if isinstance(found, list) else None
+        parts = given.tolist()
+        return parts if isinstance(parts, list) else None
     return None

@@ -63,10 +63,10 @@ class Model(Stage, room="model"):
         """Returns the tokens of a piece: of a text that is not split any more."""
         if not isinstance(sequence, str):
             raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
-        found = self._alone.encode(sequence, add_special_tokens=False)
-        places = map(tuple, found.offsets("bytes", trim=False).tolist())
-        values = found.surfaces if isinstance(self, Unigram) else found.tokens
-        return [Token(*one) for one in zip(found.ids.tolist(), values, places, strict=True)]
+        encoding = self._alone.encode(sequence, add_special_tokens=False)
+        places = map(tuple, encoding.offsets("bytes", trim=False).tolist())
+        values = encoding.surfaces if isinstance(self, Unigram) else encoding.tokens
+        return [Token(*one) for one in zip(encoding.ids.tolist(), values, places, strict=True)]
 
     @property
     def _alone(self) -> Any:
@@ -337,10 +337,10 @@ _id_of: Callable[[tuple[str, int]], int] = lambda item: item[1]  # noqa: E731
 
 
 def _vocab_json(path: str) -> dict[str, int]:
-    found = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(found, dict):
+    vocab = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(vocab, dict):
         raise ValueError(f"{path}: a vocab.json is an object of tokens and ids")
-    return {token: id for token, id in found.items() if isinstance(id, int)}
+    return {token: id for token, id in vocab.items() if isinstance(id, int)}
 
 
 def _json(value: object) -> str:

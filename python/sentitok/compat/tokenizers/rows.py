@@ -120,10 +120,10 @@ class Rows:
         surfaces, numbers = row.tokens, row.sequence_ids.tolist()
         for number, text in enumerate(words):
             encode = partial(self.tokenizer.encode, add_special_tokens=False, specials=cast("Any", specials))
-            found = [surface for word in text or () for surface in encode(word).surfaces]
+            of_words = [surface for word in text or () for surface in encode(word).surfaces]
             places = [place for place, own in enumerate(numbers) if own == number]
-            if len(places) == len(found):
-                for place, surface in zip(places, found, strict=True):
+            if len(places) == len(of_words):
+                for place, surface in zip(places, of_words, strict=True):
                     surfaces[place] = surface
         return surfaces
 
@@ -148,9 +148,9 @@ class Rows:
         }
         if len(rows) == 1:  # whose places are found when they are asked for
             (row,) = rows
-            found = self.tokenizer.encode(*row, seed=self._seed(), **options)
+            encoding = self.tokenizer.encode(*row, seed=self._seed(), **options)
             makers = self._makers(row if is_split else None, specials, places)
-            return [self._wrapped(found, makers, row[1] is not None)]
+            return [self._wrapped(encoding, makers, row[1] is not None)]
         made: dict[int, Encoding] = {}
         shared = None if is_split else self._makers(None, specials, places)
         for has_pair in (False, True):
@@ -192,8 +192,8 @@ class Rows:
         def ranges() -> Ranges:
             if not (has_pair or self._has_processor):
                 return {}
-            found = row.sequence_ids.tolist()
-            return {number: _run(found, number) for number in range(1 + has_pair)}
+            numbers = row.sequence_ids.tolist()
+            return {number: _run(numbers, number) for number in range(1 + has_pair)}
 
         return Encoding.of(len(row), lambda name: makers[name](row), ranges)
 
@@ -211,9 +211,9 @@ class Rows:
         return self._decoder.decode(self._spelled(ids, skip_special))
 
     def _spelled(self, ids: list[int], skip_special: bool) -> list[str]:
-        found = (self._spellings.get(id, self._model.id_to_token(id)) for id in ids)
+        tokens = (self._spellings.get(id, self._model.id_to_token(id)) for id in ids)
         return [
-            token for token in found if token is not None and not (skip_special and token in self._special)
+            token for token in tokens if token is not None and not (skip_special and token in self._special)
         ]
 
 
@@ -225,12 +225,12 @@ def _normalizing(normalizer: Normalizer | None, tokenizer: _sentitok.Tokenizer) 
     return normalizer.normalize_str if own is None or normalizer.spells_bytes() else own.normalize
 
 
-def _run(found: list[int], number: int) -> tuple[int, int]:
+def _run(numbers: list[int], number: int) -> tuple[int, int]:
     """Where the tokens of a text are."""
-    if number not in found:
+    if number not in numbers:
         return 0, 0
-    start = found.index(number)
-    end = next(place for place in count(start) if place == len(found) or found[place] != number)
+    start = numbers.index(number)
+    end = next(place for place in count(start) if place == len(numbers) or numbers[place] != number)
     return start, end
 
 

@@ -63,10 +63,10 @@ class Stage(Holder):
         """
         fields = dict(spec)
         kind = fields.pop("type", None)
-        found = cls.kinds.get(kind) if isinstance(kind, str) else None
-        if found is None or not issubclass(found, cls):
+        stage = cls.kinds.get(kind) if isinstance(kind, str) else None
+        if stage is None or not issubclass(stage, cls):
             raise FormatError(f"{shown(kind)} is no {cls.room}; there are {', '.join(sorted(cls.kinds))}")
-        return found._of(fields)
+        return stage._of(fields)
 
     def __getstate__(self) -> bytes:
         return json.dumps(self.spec(), ensure_ascii=False, separators=(",", ":")).encode()

@@ -75,10 +75,10 @@ class NormalizedString:
             return
         made: list[_Char] = []
         text, done = self.normalized, 0
-        while (found := text.find(pattern, done)) >= 0:
-            stop = found + len(pattern)
-            place = self._chars[found][1][0], self._chars[stop - 1][1][1]
-            made += self._chars[done:found] + [(char, place) for char in content]
+        while (start := text.find(pattern, done)) >= 0:
+            stop = start + len(pattern)
+            place = self._chars[start][1][0], self._chars[stop - 1][1][1]
+            made += self._chars[done:start] + [(char, place) for char in content]
             done = stop
         self._chars = made + self._chars[done:]
 

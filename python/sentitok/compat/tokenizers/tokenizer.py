@@ -162,13 +162,13 @@ class Tokenizer(Pipeline):
         """Returns the id of a token."""
         if not isinstance(token, str):
             raise TypeError(f"token is {shown(token)}; it is a str")
-        found = self._added.ids.get(token)
-        return self.model.token_to_id(token) if found is None else found
+        added_id = self._added.ids.get(token)
+        return self.model.token_to_id(token) if added_id is None else added_id
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id."""
-        found = self._added.tokens.get(numbers.whole("id", id, error=OverflowError))
-        return self.model.id_to_token(id) if found is None else found.content
+        added = self._added.tokens.get(numbers.whole("id", id, error=OverflowError))
+        return self.model.id_to_token(id) if added is None else added.content
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Returns the ids of all tokens."""
