@@ -54,7 +54,7 @@ class Continued:
         Raises:
             ConfigError: if sacrebleu is not installed.
         """
-        found = translation_scores(self.answers, self.rests)
+        scored = translation_scores(self.answers, self.rests)
         copies = Copies(training, n_copied)
 
         def said(texts: list[str]) -> dict[str, float]:
@@ -64,8 +64,8 @@ class Continued:
             }  # fmt: skip
 
         return {
-            "texts": len(self.answers), "left_out": self.left_out, "bleu": found["bleu"],
-            "signature": found["signatures"]["bleu"], "perplexity": self.perplexity,
+            "texts": len(self.answers), "left_out": self.left_out, "bleu": scored["bleu"],
+            "signature": scored["signatures"]["bleu"], "perplexity": self.perplexity,
             "bits_per_byte": self.bits_per_byte, **said(self.answers), "rests": said(self.rests),
         }  # fmt: skip
 

@@ -252,9 +252,9 @@ class LanguageModel:
         ahead = self._ahead(begin=begin and self.end is not None)
         encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
         rows = [[*ahead, *one.ids.tolist()] for one in encoded]
-        found = row_log_probs(model, rows, self.context)
+        all_log_probs = row_log_probs(model, rows, self.context)
         scores = []
-        for text, one, log_probs in zip(texts, encoded, found, strict=True):
+        for text, one, log_probs in zip(texts, encoded, all_log_probs, strict=True):
             ids = one.ids.astype(np.int64)
             n_bytes = len(text.encode("utf-8", "surrogatepass"))
             if not ahead and len(ids):

@@ -286,8 +286,8 @@ def test_stop_strings_are_found_however_a_text_is_cut(text: str, stops: list[str
         said += search.push(text[place : place + size])
         place += size
         assert expected.startswith(said)
-    assert said + ("" if search.found else search.finish()) == expected
-    assert search.found == found
+    assert said + ("" if search.stop else search.finish()) == expected
+    assert search.stop == found
 
 
 def test_stop_strings_are_held_back_no_longer_than_need_be() -> None:

@@ -94,8 +94,8 @@ def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor
     device = next(model.parameters()).device
     ids, mask = batch.ids.to(device), batch.mask.to(device)
     logits = model.logits(model(ids[:, :-1])[mask])
-    found = token_log_probs(logits, ids[:, 1:][mask])
-    rows = at_answers(found, mask).sum(1)
+    log_probs = token_log_probs(logits, ids[:, 1:][mask])
+    rows = at_answers(log_probs, mask).sum(1)
     chosen, rejected = rows.chunk(2)
     return chosen, rejected
 
@@ -103,5 +103,5 @@ def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor
 @torch.no_grad()
 def _all(model: nn.Module, pairs: PairRows, size: int) -> Tensor:
     """Returns the log-probabilities (2, n) of all answers."""
-    found = [torch.stack(answer_log_probs(model, batch)) for batch in pairs.batches(size)]
-    return torch.cat(found, 1).cpu()
+    log_probs = [torch.stack(answer_log_probs(model, batch)) for batch in pairs.batches(size)]
+    return torch.cat(log_probs, 1).cpu()

@@ -86,9 +86,9 @@ def divergence(policy: CausalModel, reference: CausalModel, answers: Answers) ->
 def summary_of(judged: Judged) -> dict[str, float]:
     """Returns the numbers of one set of answers."""
     texts, rewards = judged.answers.texts, judged.rewards
-    found = {} if rewards is None else spread(rewards)
+    of_rewards = {} if rewards is None else spread(rewards)
     return {
-        **found,
+        **of_rewards,
         "kl": float(judged.kl.mean()),
         "distinct_1": distinct_n(texts, 1),
         "distinct_2": distinct_n(texts, 2),
@@ -125,19 +125,19 @@ def compare(before: Judged, after: Judged, task: JudgedConfig) -> dict[str, Any]
     The interval is that of the mean difference of answers to the same opening, by the normal
     distribution; `gain_in_std` is the gain in standard deviations of the rewards before.
     """
-    found: dict[str, Any] = {
+    comparison: dict[str, Any] = {
         "openings": len(before.kl), "before": summary_of(before), "after": summary_of(after)
     }  # fmt: skip
     if before.rewards is not None and after.rewards is not None:
         won = after.rewards - before.rewards
         half = _Z * float(won.std(ddof=1)) / len(won) ** 0.5 if len(won) > 1 else 0.0
-        mean, deviation = float(won.mean()), found["before"]["reward_std"]
-        found["gain"] = mean
-        found["interval"] = [mean - half, mean + half]
-        found["gain_in_std"] = mean / deviation if deviation else None
-        found["better"] = int((won > 0).sum())
-    found["warnings"] = warnings(found["before"], found["after"], task)
-    return found
+        mean, deviation = float(won.mean()), comparison["before"]["reward_std"]
+        comparison["gain"] = mean
+        comparison["interval"] = [mean - half, mean + half]
+        comparison["gain_in_std"] = mean / deviation if deviation else None
+        comparison["better"] = int((won > 0).sum())
+    comparison["warnings"] = warnings(comparison["before"], comparison["after"], task)
+    return comparison
 
 
 def warnings(before: dict[str, float], after: dict[str, float], task: JudgedConfig) -> list[str]:

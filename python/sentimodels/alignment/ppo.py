@@ -144,9 +144,9 @@ class PPO:
         return Fit(stop, at.step, at.step, None, None, at.seconds, at.tokens, self.history.padding())
 
     def _load(self, path: Path) -> None:
-        parts, found = load_state(path)
-        self.progress = self.history.progress = Progress(**found["progress"])
-        self.penalty.coefficient, self.shift, self.scale = found["penalty"], found["shift"], found["scale"]
+        parts, saved = load_state(path)
+        self.progress = self.history.progress = Progress(**saved["progress"])
+        self.penalty.coefficient, self.shift, self.scale = saved["penalty"], saved["shift"], saved["scale"]
         load_weights(self.model, parts["weights"])
         self.optimizers.load(parts.get("optimizers", {}))
         self.history.rewind()
@@ -154,12 +154,12 @@ class PPO:
     def _save(self) -> None:
         if self.folder is None:
             return
-        found = {
+        saved = {
             "progress": asdict(self.progress), "penalty": self.penalty.coefficient,
             "shift": self.shift, "scale": self.scale,
         }  # fmt: skip
         parts = {"weights": weights_of(self.model), "optimizers": self.optimizers.tensors()}
-        save_state(self.folder / "state.safetensors", parts, found)
+        save_state(self.folder / "state.safetensors", parts, saved)
 
     def _step(self) -> Record:
         """Takes a step; returns its record."""
@@ -169,7 +169,7 @@ class PPO:
         for parameter in self.frozen:
             parameter.requires_grad_(until is not None and at.step >= until)
         rollout = self._draw()
-        found = self._learn(rollout)
+        losses = self._learn(rollout)
         mask, told = rollout.answers.mask, rollout.told
         kl = float((told.log_probs - rollout.ref_log_probs).double().sum(1).mean())
         coefficient = self.penalty.coefficient
@@ -179,7 +179,7 @@ class PPO:
         texts = rollout.answers.texts
         n_tokens = int(mask.sum())
         return {
-            **found, "lr": rate_now, **spread(rollout.rewards),
+            **losses, "lr": rate_now, **spread(rollout.rewards),
             "kl": float(told.kl.double().sum(1).mean()), "kl_sampled": kl, "kl_coefficient": coefficient,
             "entropy": float(told.entropy.double().sum() / n_tokens),
             "distinct_1": distinct_n(texts, 1), "distinct_2": distinct_n(texts, 2),

@@ -63,14 +63,14 @@ def _pair(line: str, place: str) -> Preference:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: not JSON: {error}") from None
-    found = [row.get(name) if isinstance(row, dict) else None for name in _FIELDS]
-    for name, text in zip(_FIELDS, found, strict=True):
+    texts = [row.get(name) if isinstance(row, dict) else None for name in _FIELDS]
+    for name, text in zip(_FIELDS, texts, strict=True):
         if not isinstance(text, str):
             there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
             raise DataError(f"{place}: no text in the field {name!r}; it has {there}")
         if not text:
             raise DataError(f"{place}: {name} is empty; write a text, or take the pair out")
-    prompt, chosen, rejected = map(str, found)
+    prompt, chosen, rejected = map(str, texts)
     if chosen == rejected:
         raise DataError(f"{place}: chosen and rejected are equal: nothing is preferred; take the pair out")
     return Preference(prompt, chosen, rejected)

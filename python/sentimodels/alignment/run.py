@@ -93,10 +93,10 @@ def align(
     refuse_run(out)
     check_tracker(config.train.track)
     config = from_anywhere(config)
-    found = {"base_sha256": predictor_hash(Path(config.base))}
+    hashes = {"base_sha256": predictor_hash(Path(config.base))}
     if config.task.reward_run is not None:
-        found["reward_sha256"] = predictor_hash(Path(config.task.reward_run))
-    config = config.model_copy(update=found)
+        hashes["reward_sha256"] = predictor_hash(Path(config.task.reward_run))
+    config = config.model_copy(update=hashes)
     return _go(config, out, _Told(on_record, on_note, should_stop), resumed=False)
 
 

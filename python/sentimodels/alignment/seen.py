@@ -33,23 +33,23 @@ class Seen:
 
     def by_row(self, table: Table) -> tuple[NDArray[np.bool_], str]:
         """Returns the rows of a table that a run was trained on, and which run it was."""
-        found = self._of_base.learned_from(table)
-        if found.any():
-            return found, str(self.base)
+        rows = self._of_base.learned_from(table)
+        if rows.any():
+            return rows, str(self.base)
         for record in self._records:
-            found |= record.learned_from(table)
-        return found, str(self.reward)
+            rows |= record.learned_from(table)
+        return rows, str(self.reward)
 
     def by_text(self, table: Table) -> NDArray[np.bool_]:
         """Returns the rows whose text the reward's run was trained on, in whatever file."""
-        found = np.zeros(len(table), np.bool_)
+        rows = np.zeros(len(table), np.bool_)
         for record in self._records:
-            found |= record.seen(table)
-        return found
+            rows |= record.seen(table)
+        return rows
 
     def sealed(self, table: Table) -> NDArray[np.bool_]:
         """Returns the rows that judge the reward's run."""
-        found = np.zeros(len(table), np.bool_)
+        rows = np.zeros(len(table), np.bool_)
         for record in self._records:
-            found |= record.shared("test", table)
-        return found
+            rows |= record.shared("test", table)
+        return rows

@@ -47,9 +47,9 @@ def resolve_alignment(*trees: Mapping[str, Any]) -> AlignConfig:
     Raises:
         ConfigError: naming the key, its value, and what would be possible.
     """
-    found = _merged(*trees)
-    _check_method(found)
-    return found
+    config = _merged(*trees)
+    _check_method(config)
+    return config
 
 
 def unnamed_alignment(kind: str) -> AlignConfig:
@@ -74,9 +74,9 @@ def _merged(*trees: Mapping[str, Any]) -> AlignConfig:
     }  # fmt: skip
     full = merge([ground, given])
     full["task"] = checked(ALIGN_TASKS[kind], full["task"], "task.", _SECTIONS)
-    found = checked(AlignConfig, full, "", _SECTIONS)
-    assert isinstance(found, AlignConfig)
-    return found
+    config = checked(AlignConfig, full, "", _SECTIONS)
+    assert isinstance(config, AlignConfig)
+    return config
 
 
 def _check_method(config: AlignConfig) -> None:
@@ -111,17 +111,17 @@ def weights_of(reward: str | Mapping[str, float]) -> dict[str, float]:
     if isinstance(reward, str):
         if "=" not in reward:
             return {reward: 1.0}
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for part in reward.split(","):
             label, _, number = part.rpartition("=")
             try:
-                found[label.strip()] = float(number)
+                weights[label.strip()] = float(number)
             except ValueError:
                 raise ConfigError(
                     f"task.reward {reward!r}: {number.strip()!r} is no weight; write LABEL, or "
                     "LABEL=WEIGHT,LABEL=WEIGHT, as in 3=1,4=2"
                 ) from None
-        reward = found
+        reward = weights
     wrong = [label for label, weight in reward.items() if not abs(weight) < float("inf")]
     if wrong or not any(reward.values()):
         said = f"the weight of {wrong[0]!r} is not finite" if wrong else "no label has a weight but 0"

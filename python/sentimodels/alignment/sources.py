@@ -22,15 +22,15 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
         config: names the base and the reward's run.
         tables: what is read here, by role: `train` and `judge`.
     """
-    found = sources_of_start(config.base)
+    sources = sources_of_start(config.base)
     if config.task.reward_run is not None:
         for record in records_of(Path(config.task.reward_run)):
-            found += [
+            sources += [
                 {"role": "reward", "source": source.source, "sha256": source.sha256, "documents": source.rows}
                 for source in record.learned
             ]
     for role, table in tables.items():
-        found.append({
+        sources.append({
             "role": role, "source": str(table.source), "sha256": table.sha256, "documents": len(table),
         })  # fmt: skip
-    return found
+    return sources

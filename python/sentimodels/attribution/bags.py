@@ -33,11 +33,11 @@ def is_bag(module: nn.Module) -> bool:
 def attribute_bag(classifier: Classifier, text: str) -> Attribution:
     """Returns what each word adds to the score of each class; see `attribute`."""
     tokens, _ = read_tokens(classifier.encoder, text)
-    found, n_words = occurrences(classifier.encoder.encoder, text)
+    ngrams, n_words = occurrences(classifier.encoder.encoder, text)
     if n_words != len(tokens):
         raise DataError("model.token_pattern finds words across lines, which cannot be taken apart")
     places: dict[int, list[Occurrence]] = defaultdict(list)
-    for one in found:
+    for one in ngrams:
         places[one.id].append(one)
     ids = torch.tensor(sorted(places), dtype=torch.int64)
     counts = torch.tensor([len(places[id]) for id in ids.tolist()])

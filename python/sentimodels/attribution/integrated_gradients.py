@@ -50,15 +50,15 @@ def attribute_network(
     path = _Path(classifier, batch.inputs(), stays)
     # Torch's recurrent kernels for CUDA have no backward pass outside of training.
     with torch.backends.cudnn.flags(enabled=False):
-        found = integrate(path.scores, path.parts, tolerance=tolerance, most=most)
+        integral = integrate(path.scores, path.parts, tolerance=tolerance, most=most)
     return Attribution(
         tokens=tokens,
         probs=classifier.calibrated(classifier.logits_of(encoded))[0],
-        scores=found.last,
-        baseline=found.first,
-        effects=found.total[: len(tokens)],
+        scores=integral.last,
+        baseline=integral.first,
+        effects=integral.total[: len(tokens)],
         method="integrated-gradients",
-        n_gradients=found.n_slopes,
+        n_gradients=integral.n_slopes,
     )
 
 
@@ -128,8 +128,8 @@ class _Path:
             # Scores sum up to zero, so the last class is what the others leave.
             centred = (logits - logits.mean(1, keepdim=True)).sum(0)
             for place in range(n_classes - 1):
-                found = torch.autograd.grad(centred[place], self.points, retain_graph=place < n_classes - 2)
-                each = sum((slope * way).sum(-1) for slope, way in zip(found, self.ways, strict=True))
+                grads = torch.autograd.grad(centred[place], self.points, retain_graph=place < n_classes - 2)
+                each = sum((slope * way).sum(-1) for slope, way in zip(grads, self.ways, strict=True))
                 assert isinstance(each, Tensor)
                 slopes.append(each.double().cpu().numpy())
         slopes.append(-np.sum(slopes, 0) if slopes else np.zeros((len(along), len(self.stays))))
@@ -139,8 +139,8 @@ class _Path:
 
 def _embeddings(module: nn.Module) -> list[nn.Module]:
     """Returns what turns ids into vectors."""
-    found: list[nn.Module] = [part for part in module.modules() if isinstance(part, Mixing)]
+    embeddings: list[nn.Module] = [part for part in module.modules() if isinstance(part, Mixing)]
     for part in module.modules():
         if isinstance(part, Hf):
-            found.append(part.model.get_input_embeddings())
-    return found
+            embeddings.append(part.model.get_input_embeddings())
+    return embeddings

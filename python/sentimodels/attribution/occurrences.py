@@ -40,9 +40,9 @@ def occurrences(encoder: Encoder, text: str) -> tuple[list[Occurrence], int]:
     """Returns the n-grams of a text that a bag knows, and how many words the bag reads in it."""
     if isinstance(encoder, WordNgrams):
         words = encoder._words(text.lower() if encoder.config.lowercase else text)
-        found = _of_words(encoder, words)
+        sequences = _of_words(encoder, words)
         known = encoder._ids
-        kept = [Occurrence(known[one], _named(one), *place) for one, *place in found if one in known]
+        kept = [Occurrence(known[one], _named(one), *place) for one, *place in sequences if one in known]
         return kept, len(words)
     assert isinstance(encoder, HashedNgrams)
     pieces = encoder._pieces([text])
@@ -92,8 +92,8 @@ def _of_hashes(encoder: HashedNgrams, pieces: list[str]) -> Iterator[Occurrence]
             if id:
                 begin, end = _inside(place - 1, size, n_words)
                 yield Occurrence(id, " ".join(pieces[begin + 1 : end + 1]), begin, end)
-    for places, found in encoder._unknown(pieces, ids, here):
-        for place, id in zip(places.tolist(), found.tolist(), strict=True):
+    for places, unknown in encoder._unknown(pieces, ids, here):
+        for place, id in zip(places.tolist(), unknown.tolist(), strict=True):
             if id:
                 yield Occurrence(id, f"…{pieces[place]}…", place - 1, place)
 

@@ -66,9 +66,9 @@ def choose(names: Sequence[str], asked: Columns, path: Path) -> tuple[_Chosen, l
         label = rest[0] if len(rest) == 1 and rest[0].lower() not in _ID else None
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
     notes = []
-    for what, found, named in (("text", text, asked.text), ("label", label, asked.label)):
-        if named is None and found is not None:
-            notes.append(f"{what} column: {found!r} (of {listed(names)})")
+    for what, column, named in (("text", text, asked.text), ("label", label, asked.label)):
+        if named is None and column is not None:
+            notes.append(f"{what} column: {column!r} (of {listed(names)})")
     if asked.group is None and group is not None:
         notes.append(f"group column: {group!r}")
     if label is None:
@@ -82,10 +82,10 @@ def choose(names: Sequence[str], asked: Columns, path: Path) -> tuple[_Chosen, l
 def _guess(names: Sequence[str], known: tuple[str, ...], taken: set[str]) -> str | None:
     """The first known name that exactly one free column has."""
     for candidate in known:
-        found = [name for name in names if name.lower() == candidate and name not in taken]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        matches = [name for name in names if name.lower() == candidate and name not in taken]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
             return None
     return None
 
@@ -138,12 +138,12 @@ def read_separated(file: TextFile, rows: Rows, asked: Columns, delimiter: str, *
     Raises:
         DataError: if a row has other columns than the header, or a quote is not closed.
     """
-    found = file.separated(delimiter)
-    _, header = next(found, (1, []))
+    records = file.separated(delimiter)
+    _, header = next(records, (1, []))
     if len(set(header)) != len(header):
         raise DataError(f"{rows.path}: two columns share a name: {listed(header)}")
     adder = _Adder(header, asked, rows, clean=clean)
-    for line, fields in found:
+    for line, fields in records:
         if not fields:
             continue
         if len(fields) != len(header):

@@ -46,5 +46,5 @@ def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.b
     if len(known) == 0:
         return np.zeros(len(hashes), dtype=np.bool_)
     places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-    found: NDArray[np.bool_] = known[places] == hashes
-    return found
+    inside: NDArray[np.bool_] = known[places] == hashes
+    return inside

@@ -42,10 +42,10 @@ class Labels:
         Raises:
             DataError: if no class has this name.
         """
-        found = self._index.get(name)
-        if found is None:
+        index = self._index.get(name)
+        if index is None:
             raise DataError(f"unknown label {name!r}; the model knows {', '.join(map(repr, self.names))}")
-        return found
+        return index
 
     def encode(self, values: Iterable[str]) -> NDArray[np.int64]:
         """Returns the class index of each value.

@@ -68,14 +68,14 @@ class LeakReport:
         share = f"{100 * self.folded / self.n:.1f} %"
         said = f"{self.folded:,} of the {self.n:,} rows of {name} ({share}) are training texts"
         rest = ", the rest but for case and spacing" if self.exact < self.folded else ""
-        found = [f"{said}; {self.exact:,} letter for letter{rest}"] if self.folded else []
+        sentences = [f"{said}; {self.exact:,} letter for letter{rest}"] if self.folded else []
         if self.near > 0:
-            found.append(f"{self.near:,} rows of {name} are nearly training texts")
+            sentences.append(f"{self.near:,} rows of {name} are nearly training texts")
         if self.conflicts:
-            found.append(f"{self.conflicts:,} of them have another label than in training")
+            sentences.append(f"{self.conflicts:,} of them have another label than in training")
         if self.shared_groups:
-            found.append(f"{self.shared_groups:,} groups are in both")
-        return found
+            sentences.append(f"{self.shared_groups:,} groups are in both")
+        return sentences
 
 
 def leaks(train: Table, other: Table, *, near: bool = False) -> LeakReport:
@@ -129,8 +129,8 @@ def _shared_groups(train: Table, other: Table) -> int:
 
 
 def _some(chosen: NDArray[np.bool_]) -> list[int]:
-    found: list[int] = np.flatnonzero(chosen)[:_EXAMPLES].tolist()
-    return found
+    rows: list[int] = np.flatnonzero(chosen)[:_EXAMPLES].tolist()
+    return rows
 
 
 def _example(kind: str, a: Table, b: Table, row_a: int, row_b: int) -> Example:

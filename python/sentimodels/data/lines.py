@@ -87,14 +87,14 @@ def read_fasttext(file: TextFile, rows: Rows) -> None:
         if not line.strip():
             rows.pass_over()
             continue
-        found = list(_LABEL.finditer(line))
-        if len(found) > 1:
-            names = ", ".join(one[1] for one in found[:5])
+        matches = list(_LABEL.finditer(line))
+        if len(matches) > 1:
+            names = ", ".join(one[1] for one in matches[:5])
             raise DataError(
-                f"{rows.path}: line {number}: {len(found)} labels ({names}); a text has one class here: keep "
-                "one label a line"
+                f"{rows.path}: line {number}: {len(matches)} labels ({names}); a text has one class here: "
+                "keep one label a line"
             )
-        label, text = (found[0][1], _LABEL.sub("", line)) if found else ("", line)
+        label, text = (matches[0][1], _LABEL.sub("", line)) if matches else ("", line)
         if not rows.add(text.strip(), label, line=number):
             return
 
@@ -138,11 +138,11 @@ def read_review_folder(
             raise DataError(f"{path}: no folder {side!r}; give the one that holds pos and neg")
         files = [(_REVIEW.search(file.name), file) for file in folder.iterdir() if file.suffix == ".txt"]
         order = sorted(files, key=lambda item: (int(item[0][1]) if item[0] else -1, item[1].name))
-        for found, file in order:
+        for match, file in order:
             with open_text(file, encoding, max_line_bytes) as opened:
                 text = opened.text()
                 hashes.append((f"{side}/{file.name}", opened.sha256()))
-            name = found[1] if found else file.stem
+            name = match[1] if match else file.stem
             more = more and rows.add(without_breaks(text) if clean else text, side, id=f"{side}/{name}")
     return hash_hashes(hashes)
 

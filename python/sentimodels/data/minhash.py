@@ -143,11 +143,11 @@ def near_pairs(
 
 def nearest(known: Sketches, asked: Sketches, threshold: float = THRESHOLD) -> dict[int, int]:
     """Returns for each asked text that has one a known text that is like it."""
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     filled_known = np.flatnonzero(known.any())
     filled = np.flatnonzero(asked.any())
     if len(filled_known) == 0 or len(filled) == 0:
-        return found
+        return matches
     tried: set[tuple[int, int]] = set()
     for band in range(_BANDS):
         keys = known.bands[filled_known, band]
@@ -159,9 +159,9 @@ def nearest(known: Sketches, asked: Sketches, threshold: float = THRESHOLD) -> d
         for row in np.flatnonzero(ordered[inside] == wanted).tolist():
             text = int(filled[row])
             pair = (int(filled_known[order[places[row]]]), text)
-            if text in found or pair in tried:
+            if text in matches or pair in tried:
                 continue
             tried.add(pair)
             if jaccard(known.of(pair[0]), asked.of(text)) >= threshold:
-                found[text] = pair[0]
-    return found
+                matches[text] = pair[0]
+    return matches

@@ -129,7 +129,7 @@ def _of_table(
             f"{path}: one file: give the file of targets as well or, of a table, its columns: "
             "--source-column en --target-column de"
         )
-    found = read_table(
+    table = read_table(
         path,
         source,
         target,
@@ -138,7 +138,7 @@ def _of_table(
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )
-    return ParallelText(found.texts, found.labelled(), str(path), found.sha256, (found.sha256, found.sha256))
+    return ParallelText(table.texts, table.labelled(), str(path), table.sha256, (table.sha256, table.sha256))
 
 
 def check_parallel(pairs: ParallelText) -> None:

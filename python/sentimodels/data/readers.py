@@ -94,13 +94,13 @@ def _recognise_folder(path: Path) -> str:
 
 
 def _first_lines(path: Path, encoding: str, max_line_bytes: int | None) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     with open_text(path, encoding, max_line_bytes) as file:
         for line in file.lines():
-            found.append(line)
-            if len(found) == _PEEKED:
+            lines.append(line)
+            if len(lines) == _PEEKED:
                 break
-    return found
+    return lines
 
 
 def read_table(
@@ -147,27 +147,27 @@ def read_table(
         raise DataError(f"limit {limit}: at least 1 row")
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
-    found = format or recognise(path, encoding or "utf-8", max_line_bytes)
-    if found not in FORMATS:
-        raise DataError(f"format {found!r}: one of {', '.join(FORMATS)}")
+    kind = format or recognise(path, encoding or "utf-8", max_line_bytes)
+    if kind not in FORMATS:
+        raise DataError(f"format {kind!r}: one of {', '.join(FORMATS)}")
     rows = Rows(path, limit=limit, skip=skip, blank=blank_labels)
     asked = Columns(text_column, label_column, group_column, id_column, _condition(where))
     named = [name for name in (text_column, label_column, group_column, id_column, where) if name]
-    if named and found not in ("csv", "tsv", "jsonl", "parquet"):
-        raise DataError(f"{path}: format {found!r} has fixed columns, not {listed(named)}")
-    if found == "polarity":
+    if named and kind not in ("csv", "tsv", "jsonl", "parquet"):
+        raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(named)}")
+    if kind == "polarity":
         sha256 = read_polarity(path, rows, encoding or "latin-1", max_line_bytes)
-    elif found == "reviews":
+    elif kind == "reviews":
         sha256 = read_review_folder(path, rows, encoding or "utf-8", max_line_bytes, clean=clean)
-    elif found == "parquet":
+    elif kind == "parquet":
         sha256 = read_parquet(path, rows, asked, clean=clean)
     else:
         sha256 = _read_text(
-            path, rows, asked, found, encoding or "utf-8", max_line_bytes, clean=clean, unescape=unescape
+            path, rows, asked, kind, encoding or "utf-8", max_line_bytes, clean=clean, unescape=unescape
         )
     if format is None:
-        rows.notes.insert(0, f"read as {found}: {FORMATS[found]}")
-    return guarded(rows.finish(sha256, found))
+        rows.notes.insert(0, f"read as {kind}: {FORMATS[kind]}")
+    return guarded(rows.finish(sha256, kind))
 
 
 def _read_text(

@@ -168,10 +168,10 @@ class TrainingRecord:
 
     def learned_from(self, table: Table) -> NDArray[np.bool_]:
         """Returns which rows the run, its base or a teacher learned from, by their places in the file."""
-        found = np.zeros(len(table), dtype=np.bool_)
+        rows = np.zeros(len(table), dtype=np.bool_)
         for source in self.learned:
-            found |= self.shared(source.role, table)
-        return found
+            rows |= self.shared(source.role, table)
+        return rows
 
     def learner_of(self, table: Table) -> str:
         """Returns who learned from rows of a table, as an error names it."""

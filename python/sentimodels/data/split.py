@@ -96,10 +96,10 @@ def units_of(table: Table, groups: Sequence[str] | None) -> list[list[int]]:
     """Returns the rows of each unit that must stay together, in the order of the units' first rows."""
     if groups is None:
         return [[row] for row in range(len(table))]
-    found: dict[str, list[int]] = {}
+    units: dict[str, list[int]] = {}
     for row, group in enumerate(groups):
-        found.setdefault(group, []).append(row)
-    return list(found.values())
+        units.setdefault(group, []).append(row)
+    return list(units.values())
 
 
 def stratum_of(table: Table, unit: list[int]) -> str:

@@ -40,7 +40,7 @@ class _Sums:
         n = matrix.sum(axis=(1, 2))
         loss, squared = totals[:, n_cells] / n, totals[:, n_cells + 1] / n
         gaps = totals[:, n_cells + 2 :].reshape(-1, 2, N_BINS)
-        found = {
+        scores = {
             "accuracy": np.trace(matrix, axis1=1, axis2=2) / n,
             "macro_f1": _macro_f1(matrix),
             "log_loss": loss,
@@ -48,8 +48,8 @@ class _Sums:
             "ece": np.abs(gaps[:, 0] - gaps[:, 1]).sum(axis=1) / n,
         }
         if self.ordinal:
-            found["quadratic_kappa"] = _quadratic_kappa(matrix)
-        return found
+            scores["quadratic_kappa"] = _quadratic_kappa(matrix)
+        return scores
 
 
 def _macro_f1(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,10 +123,10 @@ def intervals(
 ) -> dict[str, tuple[float, float]]:
     """Returns the 95 % bootstrap interval of each score."""
     groups, n_groups = _groups(predictions)
-    found = _replicates([_sums(predictions, groups, n_groups)], n_groups, n_replicates, seed)[0]
+    replicates = _replicates([_sums(predictions, groups, n_groups)], n_groups, n_replicates, seed)[0]
     return {
         name: (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975)))
-        for name, values in found.items()
+        for name, values in replicates.items()
     }
 
 
@@ -157,19 +157,19 @@ def paired(
     sums = [_sums(a, groups, n_groups), _sums(b, groups, n_groups)]
     points = [one.scores(one.values.sum(axis=0, keepdims=True)) for one in sums]
     drawn = _replicates(sums, n_groups, n_replicates, seed)
-    found: dict[str, Any] = {}
+    compared: dict[str, Any] = {}
     for name in points[0]:
         differences = drawn[1][name] - drawn[0][name]
         below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
-        found[name] = {
+        compared[name] = {
             "difference": float(points[1][name][0] - points[0][name][0]),
             "interval": [float(np.quantile(differences, 0.025)), float(np.quantile(differences, 0.975))],
             # One more on each side: a p-value of 0 cannot be had from a finite draw.
             "p": min(1.0, 2 * (min(below, above) + 1) / (n_replicates + 1)),
         }
     only_a, only_b, p = mcnemar(a.predicted == a.truth, b.predicted == b.truth)
-    found["mcnemar"] = {"only_a_right": only_a, "only_b_right": only_b, "p": p}
-    return found
+    compared["mcnemar"] = {"only_a_right": only_a, "only_b_right": only_b, "p": p}
+    return compared
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:

@@ -72,8 +72,8 @@ def seed_noise(*sides: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
 
     0 where nothing is drawn, as in a regression; sides of one seed have none to tell.
     """
-    found = [(right.sum(axis=1) / rows.sum()).std(ddof=1) for right, rows in sides if len(right) > 1]
-    return float(max(found, default=0.0))
+    deviations = [(right.sum(axis=1) / rows.sum()).std(ddof=1) for right, rows in sides if len(right) > 1]
+    return float(max(deviations, default=0.0))
 
 
 def _check(right: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
@@ -110,8 +110,8 @@ def _side(accuracies: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[
     from scipy.stats import t
 
     widened = (n_seeds / (n_seeds - 1)) ** 0.5 * float(t.ppf(0.975, n_seeds - 1)) / _NORMAL
-    found: NDArray[np.float64] = mean + widened * (_drawn_mean(accuracies, seeds) - mean)
-    return found
+    means: NDArray[np.float64] = mean + widened * (_drawn_mean(accuracies, seeds) - mean)
+    return means
 
 
 def _drawn_mean(accuracies: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[np.float64]:

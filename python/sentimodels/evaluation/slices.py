@@ -61,7 +61,7 @@ def slices(
     }  # fmt: skip
     right = predictions.predicted == predictions.truth
     overall = float(right.mean())
-    found = []
+    parts = []
     for name, values in {**known, **(facts or {})}.items():
         each = np.array(values, dtype=object)
         distinct: list[Any] = sorted(set(values), key=orders.get(name, str))
@@ -70,13 +70,13 @@ def slices(
             groups = None if predictions.groups is None else np.array(predictions.groups, object)[inside]
             low, high = accuracy_interval(right[inside], groups)
             differs = "below" if high < overall else "above" if low > overall else None
-            found.append(
+            parts.append(
                 {
                     "slice": name, "value": value, "n": int(inside.sum()),
                     "accuracy": float(right[inside].mean()), "interval": [low, high], "differs": differs,
                 }
             )  # fmt: skip
-    return found
+    return parts
 
 
 def confused_pairs(predictions: Predictions) -> list[dict[str, Any]]:
@@ -89,14 +89,14 @@ def confused_pairs(predictions: Predictions) -> list[dict[str, Any]]:
         np.stack([predictions.truth[wrong], predictions.predicted[wrong]]), axis=1, return_counts=True
     )
     support = np.bincount(predictions.truth, minlength=len(predictions.labels))
-    found = [
+    confused = [
         {
             "label": predictions.labels[true], "predicted": predictions.labels[answered], "n": n,
             "share": n / int(support[true]),
         }
         for true, answered, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
     ]  # fmt: skip
-    return sorted(found, key=lambda pair: -pair["n"])
+    return sorted(confused, key=lambda pair: -pair["n"])
 
 
 def accuracy_interval(

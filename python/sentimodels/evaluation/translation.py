@@ -46,12 +46,12 @@ def translation_scores(translations: Sequence[str], references: Sequence[str]) -
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    found: dict[str, Any] = {"pairs": len(references)}
+    scores: dict[str, Any] = {"pairs": len(references)}
     signatures = {}
     for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
-        found[name] = float(metric.corpus_score(list(translations), [list(references)]).score)
+        scores[name] = float(metric.corpus_score(list(translations), [list(references)]).score)
         signatures[name] = str(metric.get_signature())
-    return {**found, "signatures": signatures}
+    return {**scores, "signatures": signatures}
 
 
 def text_bleu(translations: Sequence[str], references: Sequence[str]) -> list[float]:

@@ -33,10 +33,10 @@ class RowOrder:
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[list[int]]:
         """Yields the rows of each batch of an epoch for one process; see `Task.batches`."""
         order = Order(self.n_rows, self.config.train.seed, epoch)
-        found = self.course(world)
-        for place in range(position, found.n_batches):
-            first = (place * world + rank) * found.batch_size
-            yield order(np.arange(first, first + found.batch_size)).tolist()
+        planned = self.course(world)
+        for place in range(position, planned.n_batches):
+            first = (place * world + rank) * planned.batch_size
+            yield order(np.arange(first, first + planned.batch_size)).tolist()
 
     def in_order(self, n_rows: int) -> Iterator[list[int]]:
         """Yields the numbers of `n_rows` rows, a batch at a time."""

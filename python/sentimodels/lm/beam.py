@@ -80,9 +80,9 @@ class _Best:
     kept: list[Hypothesis] = field(default_factory=list)
     ended: int = 0
 
-    def add(self, found: Hypothesis) -> None:
+    def add(self, hypothesis: Hypothesis) -> None:
         self.ended += 1
-        insort(self.kept, found, key=lambda one: -one.score)
+        insort(self.kept, hypothesis, key=lambda one: -one.score)
         del self.kept[self.most :]
 
     def beats(self, score: float) -> bool:
@@ -114,7 +114,7 @@ def beam_search(
     options = options or BeamOptions()
     if limits and min(limits) < 1:
         raise ValueError(f"limits: {min(limits)} tokens for a text, at least 1 for its end")
-    found = [_Best(options.n_best) for _ in limits]
+    by_row = [_Best(options.n_best) for _ in limits]
     if not limits:
         return []
     beam = options.beam
@@ -138,17 +138,17 @@ def beam_search(
             text = tokens[place * beam + int(origins[place, rank])].tolist()
             log_prob = float(values[place, rank])
             score = log_prob / length_norm(length, options.norm, options.alpha)
-            found[live[place]].add(Hypothesis(tuple(text), log_prob, score))
+            by_row[live[place]].add(Hypothesis(tuple(text), log_prob, score))
         # The first K that go on: ends are put last, all else stays in order.
         order = ended.to(torch.int8).argsort(dim=1, stable=True)[:, :beam]
         scores, origins, chosen = (one.gather(1, order) for one in (values, origins, chosen))
         best = scores[:, 0].tolist()
         open_ = [
             place for place, row in enumerate(live)
-            if not _done(found[row], best[place], length, limits[row], options)
+            if not _done(by_row[row], best[place], length, limits[row], options)
         ]  # fmt: skip
         if not open_:
-            return [one.kept for one in found]
+            return [one.kept for one in by_row]
         stay = torch.tensor(open_, device=rows.device)
         rows = (stay[:, None] * beam + origins[stay]).flatten()
         scores, added = scores[stay], chosen[stay].flatten()
@@ -191,10 +191,10 @@ def _candidates(
     return values, places // few.shape[1], words.view(n_rows, -1).gather(1, places)
 
 
-def _done(found: _Best, best: float, length: int, limit: int, options: BeamOptions) -> bool:
+def _done(row: _Best, best: float, length: int, limit: int, options: BeamOptions) -> bool:
     """Whether a row is done, its best live text having the log-probability `best`."""
     if length == limit or best == float("-inf"):
         return True
     if options.early_stop:
-        return found.ended >= options.beam
-    return found.beats(best / length_norm(limit, options.norm, options.alpha))
+        return row.ended >= options.beam
+    return row.beats(best / length_norm(limit, options.norm, options.alpha))

@@ -115,8 +115,8 @@ def _tokenizer(config: LanguageConfig, documents: Documents) -> Tokenizer:
 
 def _training_texts(config: LanguageConfig, documents: Documents) -> Iterator[str]:
     """Yields the documents of the training part."""
-    found, first = iter(documents), 0
-    while block := list(islice(found, DOCUMENTS)):
+    texts, first = iter(documents), 0
+    while block := list(islice(texts, DOCUMENTS)):
         valid = held_out(first, first + len(block), config.data.valid_share, config.data.split_seed)
         yield from (text for text, out in zip(block, valid.tolist(), strict=True) if not out)
         first += len(block)

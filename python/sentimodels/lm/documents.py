@@ -27,7 +27,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
         DataError: if there are none.
         FileNotFoundError: if one is not there.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in corpus:
         path = Path(name)
         if path.is_dir():
@@ -38,14 +38,14 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
             )
             if not inside:
                 raise DataError(f"{path}: a folder without files; give files of texts")
-            found += inside
+            paths += inside
         else:
             if not path.exists():
                 raise FileNotFoundError(2, "No such file or directory", name)
-            found.append(path)
-    if not found:
+            paths.append(path)
+    if not paths:
         raise DataError("no corpus: name files of texts, or a directory that sentitok encode wrote")
-    return found
+    return paths
 
 
 class Documents:

@@ -44,7 +44,7 @@ def evaluate_translation(
             raise DataError(f"{pairs.name}: {who} was trained on it, so it cannot be scored on it")
     options = beam_options(translator.config.task, **given)
     began = time.perf_counter()
-    translations = [found[0].text for found in translator.translate(pairs.sources, **given)]
+    translations = [ranked[0].text for ranked in translator.translate(pairs.sources, **given)]
     seconds = time.perf_counter() - began
     searched = {"beam": options.beam, "norm": options.norm, "alpha": options.alpha}
     scores = translation_scores(translations, pairs.targets)

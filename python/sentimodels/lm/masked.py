@@ -136,8 +136,8 @@ class MaskedToken:
         t = self.tokens
         ids = np.full((len(numbers), part.stride + 2), t.pad, np.int64)
         for place, row in enumerate(numbers):
-            found = part.read(part.start(row), part.stride)
-            ids[place, : len(found) + 2] = [t.cls, *found, t.sep]
+            tokens = part.read(part.start(row), part.stride)
+            ids[place, : len(tokens) + 2] = [t.cls, *tokens, t.sep]
         return self._masked(ids, None, None, drawn)
 
     def _masked(
@@ -177,11 +177,11 @@ class MaskedToken:
     def _piece(self, part: Part, row: int) -> tuple[_Ids, int]:
         """Returns the longest piece of one document in a row, and the document's number."""
         start = part.start(row)
-        found = part.read(start, part.stride)
-        ends = np.concatenate(([-1], np.flatnonzero(found == part.end), [len(found)]))
+        tokens = part.read(start, part.stride)
+        ends = np.concatenate(([-1], np.flatnonzero(tokens == part.end), [len(tokens)]))
         longest = int(np.argmax(np.diff(ends)))
         first = int(ends[longest]) + 1
-        piece = found[first : int(ends[longest + 1])]
+        piece = tokens[first : int(ends[longest + 1])]
         return piece, self.corpus.dataset.document_at(part.corpus_place(start + first))
 
     def _other(self, part: Part, document: int, drawn: np.random.Generator) -> _Ids | None:

@@ -52,10 +52,10 @@ def rows_of(part: Part, numbers: list[int], *, once: bool = False) -> Rows:
     ids = np.full((len(numbers), part.stride + 1), part.end, np.int64)
     targets = np.full((len(numbers), part.stride), IGNORED, np.int64)
     for place, row in enumerate(numbers):
-        found = part.read(part.start(row), part.stride + 1)
-        ids[place, : len(found)] = found
+        tokens = part.read(part.start(row), part.stride + 1)
+        ids[place, : len(tokens)] = tokens
         seen = part.n_seen(row) if once else 0
-        targets[place, seen : len(found) - 1] = found[1 + seen :]
+        targets[place, seen : len(tokens) - 1] = tokens[1 + seen :]
     return Rows(torch.from_numpy(ids[:, :-1]), torch.from_numpy(targets), int((targets != IGNORED).sum()))
 
 

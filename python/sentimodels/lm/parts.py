@@ -69,9 +69,9 @@ class PartWriter:
         while self._next + self.stride < self.total:
             rows.append(self._next)
             aim = self._next + self.stride
-            found = int(np.searchsorted(near, aim, "right")) - 1
-            moved = found >= 0 and near[found] > aim - self.stride // _SLACK
-            self._next = int(near[found]) if moved else aim
+            nearest = int(np.searchsorted(near, aim, "right")) - 1
+            moved = nearest >= 0 and near[nearest] > aim - self.stride // _SLACK
+            self._next = int(near[nearest]) if moved else aim
         self._rows.add(np.array(rows, np.int64))
         self._near = near[near > self._next + self.stride - self.stride // _SLACK]
 
@@ -151,7 +151,7 @@ class Part:
             length: how many.
         """
         stop = min(start + length, self.total + 1)
-        found = [np.array([self.end], np.int64)] if start == 0 and stop > 0 else []
+        pieces = [np.array([self.end], np.int64)] if start == 0 and stop > 0 else []
         place, last = max(start - 1, 0), stop - 1
         span = int(np.searchsorted(self._place, place, "right")) - 1
         while place < last:
@@ -159,9 +159,9 @@ class Part:
             until = int(self._place[span + 1]) if span + 1 < len(self._place) else self.total
             until = min(until, last)
             first = int(self._first[span]) - here
-            found.append(self.dataset.stream(first + place, first + until).astype(np.int64))
+            pieces.append(self.dataset.stream(first + place, first + until).astype(np.int64))
             place, span = until, span + 1
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        return np.concatenate(pieces) if pieces else np.empty(0, np.int64)
 
     def corpus_place(self, place: int) -> int:
         """Returns where in the corpus the token at a place of the stream lies."""

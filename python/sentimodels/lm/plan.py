@@ -44,7 +44,7 @@ def plan(config: LanguageConfig) -> dict[str, Any]:
     module = language_model_shape(config, vocab_size)
     train = config.train
     a_step = (train.batch_size or 1) * train.accumulate * config.data.context
-    found: dict[str, Any] = {
+    planned: dict[str, Any] = {
         "arch": config.arch,
         "preset": config.preset,
         "vocabulary": vocab_size,
@@ -62,12 +62,12 @@ def plan(config: LanguageConfig) -> dict[str, Any]:
     state = state_bytes(module, config.optim, train)
     a_row = 6.0 * working_parameters(module) * config.data.context
     if a_row > _MOST_OPERATIONS or state > _memory() / 2:
-        return found
+        return planned
     seconds_of_token, kept = _tried(config, vocab_size, int(_MOST_OPERATIONS / a_row))
     if budgets:
-        found["seconds"] = round(min(budgets) * seconds_of_token, 1)
-    found["memory_bytes"] = state + kept
-    return found
+        planned["seconds"] = round(min(budgets) * seconds_of_token, 1)
+    planned["memory_bytes"] = state + kept
+    return planned
 
 
 def _memory() -> float:

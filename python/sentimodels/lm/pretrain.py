@@ -368,11 +368,11 @@ def _budget(config: LanguageConfig, stop: str) -> str:
 
 def _speed(trainer: Trainer, module: LanguageModule, speeds: list[float]) -> dict[str, Any]:
     """Returns tokens per second, the median of what was recorded, and MFU where the peak is known."""
-    found: dict[str, Any] = {"tokens_per_second": statistics.median(speeds) if speeds else 0.0}
+    speed: dict[str, Any] = {"tokens_per_second": statistics.median(speeds) if speeds else 0.0}
     if (peak := peak_of(trainer.device, trainer.bfloat16)) is not None:
-        each = found["tokens_per_second"] / trainer.distributed.world
-        found |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
-    return found
+        each = speed["tokens_per_second"] / trainer.distributed.world
+        speed |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
+    return speed
 
 
 def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:

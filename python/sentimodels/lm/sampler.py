@@ -33,12 +33,12 @@ class Order:
 
     def __call__(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns what stands at these places of the order, each below n."""
-        found = self._walked(places.astype(np.uint64))
-        outside = found >= self.n
+        walked = self._walked(places.astype(np.uint64))
+        outside = walked >= self.n
         while outside.any():
-            found[outside] = self._walked(found[outside])
-            outside = found >= self.n
-        return found.astype(np.int64)
+            walked[outside] = self._walked(walked[outside])
+            outside = walked >= self.n
+        return walked.astype(np.int64)
 
     def _walked(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         half = self._half

@@ -81,12 +81,12 @@ class Sharded(Distributed):
 
 def whole_weights(module: nn.Module, processes: Distributed) -> dict[str, Tensor]:
     """Puts the weights of a divided module together, on the CPU of the first process; all must call it."""
-    found = {}
+    weights = {}
     for name, value in _tensors(module).items():
         together = value.full_tensor() if isinstance(value, DTensor) else value
         if processes.main:
-            found[name] = together.detach().cpu()
-    return found
+            weights[name] = together.detach().cpu()
+    return weights
 
 
 class ShardedTrainer(Trainer):
@@ -129,16 +129,16 @@ class _Together:
 
     def evaluate(self, model: nn.Module) -> Evaluation:
         """Scores the model, in all processes; the first one's score is that of all."""
-        found, failed = Evaluation({"val_loss": math.nan}, "val_loss", higher_is_better=False), None
+        evaluation, failed = Evaluation({"val_loss": math.nan}, "val_loss", higher_is_better=False), None
         try:
-            found = self.task.evaluate(model) or found
+            evaluation = self.task.evaluate(model) or evaluation
         except NotFiniteError as error:
             failed = error
         _reshard(model)
-        (value,) = self.processes.share(found.value)
+        (value,) = self.processes.share(evaluation.value)
         if not math.isfinite(value):
             raise failed or NotFiniteError("the first process has a score that is not finite")
-        return replace(found, scores={**found.scores, found.monitor: value})
+        return replace(evaluation, scores={**evaluation.scores, evaluation.monitor: value})
 
 
 class _TogetherInPieces(_Together):

@@ -86,7 +86,7 @@ def load_sharded(
     Raises:
         CheckpointError: if there is no state, one of another model, or one that is not whole.
     """
-    found, progress = load_state(folder / STATE)
+    stored, progress = load_state(folder / STATE)
     shards = folder / str(progress.pop(_SHARDS, ""))
     del progress[_ROWS]
     try:
@@ -101,7 +101,7 @@ def load_sharded(
     for key, value in tensors.items():
         part, _, name = key.partition(":")
         parts.setdefault(part, {})[name] = value
-    return parts, found["random"], progress
+    return parts, stored["random"], progress
 
 
 def rows_of_state(folder: Path) -> int:
@@ -132,13 +132,13 @@ def _whole(
     metadata: Metadata, shards: Path, parameters: Mapping[str, nn.Parameter]
 ) -> dict[str, TensorStorageMetadata]:
     """Returns what is saved, once it is known that it is this model's, and no part of it is missing."""
-    found = {
+    saved = {
         key: about
         for key, about in metadata.state_dict_metadata.items()
         if isinstance(about, TensorStorageMetadata)
     }
     for name, parameter in parameters.items():
-        about = found.get(f"weights:{name}")
+        about = saved.get(f"weights:{name}")
         there = 0 if about is None else sum(math.prod(chunk.sizes) for chunk in about.chunks)
         if there != parameter.numel() or about is None or about.size != parameter.shape:
             raise CheckpointError(
@@ -146,7 +146,7 @@ def _whole(
                 "another model, or the file of a process is missing: copy all of them to a folder that every "
                 "process sees"
             )
-    return found
+    return saved
 
 
 def _room(key: str, about: TensorStorageMetadata, parameters: Mapping[str, nn.Parameter]) -> Tensor:

@@ -40,9 +40,9 @@ def _special(tokenizer: Tokenizer) -> dict[str, int]:
 def _with(tokenizer: Tokenizer, names: tuple[str, ...]) -> tuple[Tokenizer, int]:
     """Returns the id of the first of these names; adds the first one if there is none."""
     there = _special(tokenizer)
-    found = next((there[name] for name in names if name in there), None)
-    if found is not None:
-        return tokenizer, found
+    first = next((there[name] for name in names if name in there), None)
+    if first is not None:
+        return tokenizer, first
     tokenizer = tokenizer.with_specials([names[0]])
     return tokenizer, _special(tokenizer)[names[0]]
 

@@ -17,8 +17,8 @@ def mixed(values: _Words) -> _Words:
         values = values + np.uint64(0x9E3779B97F4A7C15)
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: _Words = values ^ (values >> np.uint64(31))
-    return found
+    bits: _Words = values ^ (values >> np.uint64(31))
+    return bits
 
 
 def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_]:
@@ -32,5 +32,5 @@ def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_
     """
     numbers = np.arange(first, stop, dtype=np.uint64)
     drawn = mixed(mixed(numbers) ^ mixed(np.array([seed], dtype=np.uint64)))
-    found: NDArray[np.bool_] = (drawn >> np.uint64(11)) < np.uint64(int(share * (1 << 53)))
-    return found
+    mask: NDArray[np.bool_] = (drawn >> np.uint64(11)) < np.uint64(int(share * (1 << 53)))
+    return mask

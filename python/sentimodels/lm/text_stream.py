@@ -24,7 +24,7 @@ class StopStrings:
         stops: the strings.
 
     Attributes:
-        found: the string that ended the text, or `None`.
+        stop: the string that ended the text, or `None`.
 
     Raises:
         ConfigError: if one is empty.
@@ -33,7 +33,7 @@ class StopStrings:
     def __init__(self, stops: Sequence[str]) -> None:
         if "" in stops:
             raise ConfigError('stop "": an empty string is everywhere; leave it out')
-        self.found: str | None = None
+        self.stop: str | None = None
         self._stops = sorted(set(stops), key=lambda stop: (-len(stop), stop))
         self._borders = [_borders(stop) for stop in self._stops]
         self._matched = [0] * len(self._stops)
@@ -41,14 +41,14 @@ class StopStrings:
 
     def push(self, text: str) -> str:
         """Returns what is text for certain, once `text` follows what was given before."""
-        if not self._stops or self.found is not None:
-            return text if self.found is None else ""
+        if not self._stops or self.stop is not None:
+            return text if self.stop is None else ""
         whole, begun = self._held + text, len(self._held)
         for place in range(begun, len(whole)):
-            found = self._completed_by(whole[place])
-            if found is not None:
-                self.found, self._held = found, ""
-                return whole[: place + 1 - len(found)]
+            stop = self._completed_by(whole[place])
+            if stop is not None:
+                self.stop, self._held = stop, ""
+                return whole[: place + 1 - len(stop)]
         sure = len(whole) - max(self._matched)
         self._held = whole[sure:]
         return whole[:sure]
@@ -103,7 +103,7 @@ class TextStream:
     @property
     def stopped(self) -> bool:
         """Whether a stop string has come."""
-        return self._stops.found is not None
+        return self._stops.stop is not None
 
     def push(self, id: int) -> str:
         """Returns the text that the next token makes certain."""

@@ -212,9 +212,9 @@ def _train(
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "steps": fit.seconds},
     }
-    found = task.evaluate(module)
-    assert found is not None
-    about["valid"] = {name.removeprefix("val_"): value for name, value in found.scores.items()}
+    evaluation = task.evaluate(module)
+    assert evaluation is not None
+    about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
     if fit.stop not in ("stopped", "not finite"):
         if can_score():
             about["valid"] |= translation_scores(
@@ -233,4 +233,4 @@ def _translations(
 ) -> list[str]:
     """Returns the best translation of each source."""
     best = Translator(config, module, tokenizer, {}).translate(pairs.sources, **given)
-    return [found[0].text for found in best]
+    return [ranked[0].text for ranked in best]

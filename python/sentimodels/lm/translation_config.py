@@ -45,8 +45,8 @@ def load_translation_config(folder: Path) -> TranslationConfig:
     tree = read_toml(folder / "config.toml")
     if is_translation(tree):
         return resolve_translation(tree)
-    found, remedy = ("a language model", "generate") if is_language(tree) else ("a classifier", "predict")
-    raise ConfigError(f"{folder}: {found}, not a translation model; senti {remedy} {folder} runs it")
+    kind, remedy = ("a language model", "generate") if is_language(tree) else ("a classifier", "predict")
+    raise ConfigError(f"{folder}: {kind}, not a translation model; senti {remedy} {folder} runs it")
 
 
 def starting(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,6 +102,6 @@ def resolve_translation(*trees: Mapping[str, Any]) -> TranslationConfig:
         language = resolve_language({**kept, "task": {"kind": "next-token"}})
         full |= {"model": language.model, "preset": language.preset}
     full["arch"] = name
-    found = checked(TranslationConfig, full, "", _SECTIONS)
-    assert isinstance(found, TranslationConfig)
-    return found
+    config = checked(TranslationConfig, full, "", _SECTIONS)
+    assert isinstance(config, TranslationConfig)
+    return config

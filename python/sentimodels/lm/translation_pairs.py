@@ -69,13 +69,13 @@ def _say_of_base(config: TranslationConfig, train: ParallelText, valid: Parallel
 
 def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
     data = config.data
-    found = read_parallel(
+    pairs = read_parallel(
         files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
         max_line_bytes=data.max_line_bytes, limit=limit,
     )  # fmt: skip
-    if not len(found):
-        raise DataError(f"{found.name}: no pairs")
-    return found
+    if not len(pairs):
+        raise DataError(f"{pairs.name}: no pairs")
+    return pairs
 
 
 def encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:

@@ -100,13 +100,13 @@ class Translator:
         """
         options = beam_options(self.config.task, n_best=n_best, **given)
         asked = [row for row, text in enumerate(texts) if text.strip()]
-        found = [[Translation("", 0.0, 0.0)] for _ in texts]
+        translations = [[Translation("", 0.0, 0.0)] for _ in texts]
         rows = encode_rows(self.tokenizer, [texts[row] for row in asked])
         for row, best in zip(
             asked, search(self.module, self.format, rows, self.config, options), strict=True
         ):
-            found[row] = [self._told(one) for one in best]
-        return found
+            translations[row] = [self._told(one) for one in best]
+        return translations
 
     def _told(self, one: Hypothesis) -> Translation:
         text = self.tokenizer.decode(one.tokens, skip_special_tokens=True).strip()
@@ -171,13 +171,13 @@ def search(
     task, read = config.task, format.sources(sources)
     limits = (sources.lengths * task.length_ratio).astype(np.int64) + task.length_extra
     limits = _within_reach(format.room(module, read), limits)
-    found: list[list[Hypothesis]] = [[] for _ in range(len(read))]
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(len(read))]
     for rows in _groups(read.lengths, _PLACES // options.beam, alike=format.alike(module)):
         writer = format.writer(module, read, rows)
         best = beam_search(writer, limits[rows].tolist(), end_id=format.end_id, options=options)
         for row, one in zip(rows.tolist(), best, strict=True):
-            found[row] = one
-    return found
+            hypotheses[row] = one
+    return hypotheses
 
 
 def _within_reach(room: NDArray[np.int64] | None, limits: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -172,11 +172,11 @@ def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], toleran
     worst, n_other, n_texts = 0.0, 0, 0
     for some in _batches(["", *texts]):
         [logits] = session.run(["logits"], reader.feed(some))
-        found, expected = reader.probabilities(logits), classifier.predict_proba(some)
-        off = np.abs(found - expected)
+        probs, expected = reader.probabilities(logits), classifier.predict_proba(some)
+        off = np.abs(probs - expected)
         worst = max(worst, float(off.max()))
         # Two labels that are equally likely may change places.
-        other = (found.argmax(1) != expected.argmax(1)) & (
+        other = (probs.argmax(1) != expected.argmax(1)) & (
             np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance
         )
         n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)

@@ -171,8 +171,8 @@ class _Composed(_Rows):
         if unknown_ngrams is None:  # a tokenizer knows all its tokens
             return super().forward(input_ids, mask)
         there = unknown_ngrams >= 0
-        found = F.embedding(unknown_ngrams.clamp(min=0), self.grams) * there[..., None]
-        means = found.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
+        vectors = F.embedding(unknown_ngrams.clamp(min=0), self.grams) * there[..., None]
+        means = vectors.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
         return F.embedding(input_ids, torch.cat((self.table, means))) * mask[..., None]
 
 

@@ -88,8 +88,8 @@ KINDS: dict[str, Kind] = {
 def drawing(kind: str) -> "Callable[[Mapping[str, Any], Asked], Figure]":
     """Returns what draws a kind."""
     module, _, name = KINDS[kind].draw.partition(":")
-    found: Callable[[Mapping[str, Any], Asked], Figure] = getattr(import_module(f".{module}", __name__), name)
-    return found
+    draw: Callable[[Mapping[str, Any], Asked], Figure] = getattr(import_module(f".{module}", __name__), name)
+    return draw
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -31,13 +31,13 @@ _NUMBERED = 20
 _WITH_INTERVALS = 4
 
 
-def confusion_matrices(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
+def confusion_matrices(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
     """Draws the confusion matrices of several runs side by side, shares of each true class."""
-    longest = max(len(name) for one in found.values() for name in one.labels.names)
-    n_labels = max(len(one.labels) for one in found.values())
+    longest = max(len(name) for one in runs.values() for name in one.labels.names)
+    n_labels = max(len(one.labels) for one in runs.values())
     side = min(9.0, 2.2 + 0.55 * n_labels + 0.07 * min(longest, 20))
-    figure, all_axes = grid(len(found), width=max(3.8, side), height=max(3.8, side))
-    for axes, (name, predictions) in zip(all_axes, found.items(), strict=True):
+    figure, all_axes = grid(len(runs), width=max(3.8, side), height=max(3.8, side))
+    for axes, (name, predictions) in zip(all_axes, runs.items(), strict=True):
         matrix = confusion(predictions.labelled())
         _matrix(axes, matrix, [plain(label) for label in predictions.labels.names])
         axes.set_title(plain(name), fontsize="medium")
@@ -46,9 +46,9 @@ def confusion_matrices(found: Mapping[str, Predictions], asked: Asked = AS_USUAL
     return figure
 
 
-def rows_of(found: Mapping[str, Predictions]) -> str | None:
+def rows_of(runs: Mapping[str, Predictions]) -> str | None:
     """Returns the file that predictions are of, and its rows; `None` where they are not all of one."""
-    sets = {(Path(str(one.about.get("source", ""))).name, len(one)) for one in found.values()}
+    sets = {(Path(str(one.about.get("source", ""))).name, len(one)) for one in runs.values()}
     if len(sets) != 1:
         return None
     ((name, rows),) = sets
@@ -72,12 +72,12 @@ def _matrix(axes: "Axes", matrix: NDArray[np.int64], labels: list[str]) -> None:
             axes.text(place, row, text, ha="center", va="center", color=colour, fontsize="small")
 
 
-def calibration(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
+def calibration(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
     """Draws how often answers of each confidence are right, with intervals, and how many there are."""
     figure, (above, below) = column((3.6, 1.5))
     above.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)
     lowest = 1.0
-    for place, (name, predictions) in enumerate(found.items()):
+    for place, (name, predictions) in enumerate(runs.items()):
         known = predictions.labelled()
         bins = reliability(known.probs, known.truth)
         lowest = min([lowest, *(one.low for one in bins)])
@@ -85,13 +85,13 @@ def calibration(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "F
         shares = np.array([one.accuracy for one in bins])
         label = plain(f"{name} (ECE {ece(known.probs, known.truth):.3f})")
         style = {**line_style(place, len(bins)), "markevery": 1}
-        if len(found) <= _WITH_INTERVALS:
+        if len(runs) <= _WITH_INTERVALS:
             ends = _ends(known)
             style |= {"yerr": np.abs(ends.T - shares), "capsize": 2, "elinewidth": 0.8}
             above.errorbar(confidence, shares, label=label, **style)
         else:
             above.plot(confidence, shares, label=label, **style)
-        _counts(below, [(one.low, one.high, one.n) for one in bins], place, len(found))
+        _counts(below, [(one.low, one.high, one.n) for one in bins], place, len(runs))
     above.set_xlim(max(0.0, lowest - 0.02), 1.01)
     above.set_ylim(0, 1.02)
     above.set_ylabel("share of right answers")
@@ -100,7 +100,7 @@ def calibration(found: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "F
     for axes in (above, below):
         axes.grid(alpha=0.3)
     on = f" on {asked.on}" if asked.on else ""
-    bars = ", with 95 % intervals" if len(found) <= _WITH_INTERVALS else ""
+    bars = ", with 95 % intervals" if len(runs) <= _WITH_INTERVALS else ""
     figure.suptitle(title(f"calibration{on}{bars}"), fontsize="medium")
     legend(figure, [above], least=1)
     return figure
@@ -112,10 +112,10 @@ def _ends(known: Predictions) -> NDArray[np.float64]:
     right = known.predicted == known.truth
     groups = None if known.groups is None else np.array(known.groups, dtype=object)
     rows = [place == one for one in range(N_BINS)]
-    found = [
+    intervals = [
         accuracy_interval(right[own], None if groups is None else groups[own]) for own in rows if own.any()
     ]
-    return np.array(found)
+    return np.array(intervals)
 
 
 def _counts(axes: "Axes", bins: list[tuple[float, float, int]], place: int, n_runs: int) -> None:

@@ -33,7 +33,7 @@ def read_growth(path: Path) -> dict[str, Measured]:
         DataError: naming the line that is none.
         FileNotFoundError: if there is no file.
     """
-    found: dict[str, Measured] = {}
+    measured: dict[str, Measured] = {}
     for number, line in enumerate(read_small(path).splitlines(), 1):
         if not line.strip():
             continue
@@ -43,24 +43,24 @@ def read_growth(path: Path) -> dict[str, Measured]:
             point = (float(row["length"]), float(row["seconds"]), None if used is None else float(used))
             if not all(math.isfinite(value) and value > 0 for value in point if value is not None):
                 raise ValueError("length, seconds and bytes must be above 0")
-            found.setdefault(str(row["name"]), []).append(point)
+            measured.setdefault(str(row["name"]), []).append(point)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
                 f"{path}:{number}: no measurement ({error}); expected an object with name, length, seconds "
                 "and, if measured, bytes"
             ) from error
-    if not found:
+    if not measured:
         raise DataError(f"{path}: no measurements; expected JSON Lines with name, length, seconds and bytes")
-    return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in measured.items()}
 
 
-def growth(found: Mapping[str, Measured], asked: Asked = AS_USUAL) -> "Figure":
+def growth(measured: Mapping[str, Measured], asked: Asked = AS_USUAL) -> "Figure":
     """Draws seconds and, where measured, memory against length."""
-    with_memory = any(used is not None for points in found.values() for _, _, used in points)
+    with_memory = any(used is not None for points in measured.values() for _, _, used in points)
     figure, all_axes = grid(2 if with_memory else 1, width=4.8)
     names = [("seconds", 1, 1.0), ("peak memory (MB)", 2, _MEGA)]
     for axes, (label, part, unit) in zip(all_axes, names, strict=False):
-        for place, (name, points) in enumerate(found.items()):
+        for place, (name, points) in enumerate(measured.items()):
             kept = [(point[0], value / unit) for point in points if (value := point[part]) is not None]
             if kept:
                 at, values = zip(*kept, strict=True)

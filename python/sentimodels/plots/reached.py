@@ -77,7 +77,7 @@ def read_reached(run: Path) -> Reached:
         raise CheckpointError(f"{path}: says no accuracy and cost ({error!r})") from error
 
 
-def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
+def accuracy(runs: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
     """Draws accuracy against parameters or seconds, a logarithmic axis.
 
     Raises:
@@ -86,14 +86,14 @@ def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
     x = asked.axis or _AXES[0]
     if x not in _AXES:
         raise ConfigError(f"axis {x!r}: expected {', '.join(_AXES)}")
-    wrong = next((name for name, one in found.items() if not getattr(one, x) > 0), None)
+    wrong = next((name for name, one in runs.items() if not getattr(one, x) > 0), None)
     if wrong is not None:
         raise ConfigError(
-            f"{wrong}: {said(x)} {getattr(found[wrong], x)}, which a logarithmic axis cannot show"
+            f"{wrong}: {said(x)} {getattr(runs[wrong], x)}, which a logarithmic axis cannot show"
         )
     figure, (axes,) = grid(1, width=7.0, height=4.2)
     # The legend lists them as the eye does, the highest first.
-    for place, (name, one) in enumerate(sorted(found.items(), key=lambda item: -item[1].accuracy)):
+    for place, (name, one) in enumerate(sorted(runs.items(), key=lambda item: -item[1].accuracy)):
         ends = [[one.accuracy - one.low], [one.high - one.accuracy]]
         axes.errorbar(
             [getattr(one, x)], [one.accuracy], yerr=ends, capsize=2, elinewidth=0.8, markersize=6,
@@ -104,7 +104,7 @@ def accuracy(found: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
     _across(axes, x)
     axes.set_ylabel("accuracy, with 95 % interval")
     axes.grid(alpha=0.3)
-    parts = " or ".join(dict.fromkeys(one.part for one in found.values()))
+    parts = " or ".join(dict.fromkeys(one.part for one in runs.values()))
     axes.set_title(f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}", fontsize="medium")
     legend(figure, [axes], beside=True)
     return figure

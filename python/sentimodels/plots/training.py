@@ -100,12 +100,12 @@ def _fields(histories: Mapping[str, History], score: str | None) -> list[str]:
     """Returns the fields to draw: those of the table that a run has, or the losses and one score."""
     known = {key for history in histories.values() for record in history for key in record}
     if score is None:
-        found = [field for field in _FIELDS if field in known]
-        if not found:
+        fields = [field for field in _FIELDS if field in known]
+        if not fields:
             raise ConfigError(
                 f"no run has records of a loss or a score; they have {', '.join(sorted(known))}"
             )
-        return found
+        return fields
     if score not in known:
         raise ConfigError(f"no run has {score!r}; they have {', '.join(sorted(known))}")
     return [field for field in ("loss", "val_loss") if field in known and field != score] + [score]

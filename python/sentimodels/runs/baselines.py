@@ -47,17 +47,17 @@ def gain(
     return {"gain": mean, "interval": half}
 
 
-def baselines(tables: Tables, found: Predictions, *, tfidf: bool) -> dict[str, Any]:
+def baselines(tables: Tables, predictions: Predictions, *, tfidf: bool) -> dict[str, Any]:
     """Returns the scores of the baselines on the rows that judge, and the model's gain over them.
 
     Args:
         tables: the rows.
-        found: the model's answers to the test texts or, without labelled ones, to the validation texts.
+        predictions: the model's answers to the test texts or, without labelled ones, to the validation texts.
         tfidf: whether to train TF-IDF and logistic regression too.
     """
-    truth = found.truth
-    most = majority(found)
-    answers = {"majority": np.full(len(truth), found.labels.index(most["label"]))}
+    truth = predictions.truth
+    most = majority(predictions)
+    answers = {"majority": np.full(len(truth), predictions.labels.index(most["label"]))}
     about: dict[str, Any] = {"majority": most}
     if tfidf:
         began = time.perf_counter()
@@ -65,11 +65,11 @@ def baselines(tables: Tables, found: Predictions, *, tfidf: bool) -> dict[str, A
         answers["tfidf"] = logits.argmax(1)
         about["tfidf"] = {
             "accuracy": float((answers["tfidf"] == truth).mean()),
-            "macro_f1": float(scores(of_logits(found.labels, logits, table))["macro_f1"] or 0.0),
+            "macro_f1": float(scores(of_logits(predictions.labels, logits, table))["macro_f1"] or 0.0),
             "seconds": time.perf_counter() - began,
         }
     for name, given in answers.items():
-        about[name] |= gain(found.predicted == truth, given == truth, found.groups)
+        about[name] |= gain(predictions.predicted == truth, given == truth, predictions.groups)
     return about
 
 

@@ -97,12 +97,12 @@ def _taught(config: RunConfig, about: Mapping[str, Any]) -> dict[str, Any] | Non
 def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:
     """Returns the scores of a part with its rows and the intervals that are known."""
     given, n = about[part], about["rows"][_PARTS[part]]
-    found = {name: given[name] for name in _SCORES if given.get(name) is not None}
+    scores = {name: given[name] for name in _SCORES if given.get(name) is not None}
     ends = dict(given.get("intervals", {}))
     # Of crossed answers no bootstrap is recorded: accuracy and rows give Wilson's interval.
     ends.setdefault("accuracy", list(wilson(given["accuracy"], n)))
     by = "bootstrap" if "accuracy" in given.get("intervals", {}) else "Wilson"
-    return {"rows": n, **found, "intervals": ends, "intervals_by": by}
+    return {"rows": n, **scores, "intervals": ends, "intervals_by": by}
 
 
 def _settings(tree: Mapping[str, Any], arch: str) -> dict[str, Any]:

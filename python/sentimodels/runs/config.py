@@ -88,14 +88,14 @@ def resolve(*trees: Mapping[str, Any]) -> RunConfig:
     # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
     full["model"] = checked(row.config, full["model"], "model.")
     full["task"] = checked(TASKS[kind], full["task"], "task.")
-    found = checked(RunConfig, full, "")
-    assert isinstance(found, RunConfig)
-    if found.budget is not None and not found.estimates:
+    config = checked(RunConfig, full, "")
+    assert isinstance(config, RunConfig)
+    if config.budget is not None and not config.estimates:
         raise ConfigError(
-            f"budget {found.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
+            f"budget {config.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
         )
-    _reached(found)
-    return found
+    _reached(config)
+    return config
 
 
 def _kind(given: Mapping[str, Any]) -> str:

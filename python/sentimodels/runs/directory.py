@@ -107,13 +107,13 @@ class Loaded:
 def versions() -> dict[str, str]:
     """Returns the versions that a run depends on."""
     names = ("sentitok", "torch", "numpy", "scikit-learn", "safetensors", "pydantic")
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    by_name = {"python": platform.python_version(), "platform": platform.platform()}
     for name in names:
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except ImportError:  # run from a source tree
-            found[name] = "unknown"
-    return found
+            by_name[name] = "unknown"
+    return by_name
 
 
 def _held(folder: Path) -> CheckpointError:
@@ -274,10 +274,10 @@ def verify(folder: Path) -> list[str]:
 def _mismatch(folder: Path) -> list[str]:
     try:
         expected = metadata_of(folder).get("tokenizer_sha256")
-        found = _fingerprint(folder)
+        actual = _fingerprint(folder)
     except ValueError as error:
         return [str(error)]
-    return [] if expected == found else ["the tokenizer is not the one the weights were trained with"]
+    return [] if expected == actual else ["the tokenizer is not the one the weights were trained with"]
 
 
 def _fingerprint(folder: Path) -> str:

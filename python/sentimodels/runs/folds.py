@@ -50,5 +50,5 @@ def about_folds(done: group.Done) -> dict[str, Any]:
         `folds`, what each run's `run.json` holds; `spread`, mean and interval over the folds of
         each score on the rows left out; `stopped`, whether some are still to come.
     """
-    found = list(done.runs.values())
-    return {"folds": found, "spread": spread([one["test"] for one in found]), "stopped": done.stopped}
+    runs = list(done.runs.values())
+    return {"folds": runs, "spread": spread([one["test"] for one in runs]), "stopped": done.stopped}

@@ -162,12 +162,12 @@ def run_all(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_alone("a group of runs")
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     for name, tree in group.runs.items():
         run = folder / name
         if finished(run):
-            found[name] = json.loads(read_small(run / "run.json"))
+            results[name] = json.loads(read_small(run / "run.json"))
             continue
         if not _has_room(group):
             continue
@@ -181,23 +181,23 @@ def run_all(
         began = time.process_time()
         try:
             if begun(run):
-                found[name] = resume(run, **more, baseline=config.train.baseline)
+                results[name] = resume(run, **more, baseline=config.train.baseline)
             else:
-                found[name] = train(config, run, tables=rows, **more)
+                results[name] = train(config, run, tables=rows, **more)
         except TrainingError as error:
             if group.kind != "sweep":
                 raise
             failed[name] = str(error)  # other settings may do
             if finished(run):  # with the best weights before it failed
-                found[name] = json.loads(read_small(run / "run.json"))
+                results[name] = json.loads(read_small(run / "run.json"))
         took = group.spent.get(name, 0.0) + time.process_time() - began
         group = replace(group, spent={**group.spent, name: round(took, 3)})
         group.write(folder)
-        if name in found and found[name]["fit"]["stop"] == "stopped":
-            return Done(group, found, stopped=True, failed=failed)
-    if failed and not found:
+        if name in results and results[name]["fit"]["stop"] == "stopped":
+            return Done(group, results, stopped=True, failed=failed)
+    if failed and not results:
         raise TrainingError(f"all runs failed; the last: {list(failed.values())[-1]}")
-    return Done(group, found, stopped=False, failed=failed)
+    return Done(group, results, stopped=False, failed=failed)
 
 
 def _has_room(group: Group) -> bool:

@@ -137,10 +137,10 @@ def resolve_language(*trees: Mapping[str, Any]) -> LanguageConfig:
     full["arch"] = name
     full["model"] = checked(row.config, full["model"], "model.", _SECTIONS)
     full["task"] = checked(LANGUAGE_TASKS[kind], full["task"], "task.", _SECTIONS)
-    found = checked(LanguageConfig, full, "", _SECTIONS)
-    assert isinstance(found, LanguageConfig)
-    _possible(found)
-    return found
+    config = checked(LanguageConfig, full, "", _SECTIONS)
+    assert isinstance(config, LanguageConfig)
+    _possible(config)
+    return config
 
 
 def _kind(given: Mapping[str, Any], arch: str) -> str:

@@ -37,8 +37,8 @@ def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
         come last and have `method` and, once it is known, `alignment`: `gain`, and of the answers `before`
         and `after` `reward_mean`, `kl` and `distinct_2`.
     """
-    found = [_entry(folder, run) for run in runs]
-    return sorted(found, key=_place)
+    entries = [_entry(folder, run) for run in runs]
+    return sorted(entries, key=_place)
 
 
 def language_runs(runs: list[Path]) -> list[Path]:

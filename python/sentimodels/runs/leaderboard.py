@@ -40,13 +40,13 @@ def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     check_there(folder)
     runs = list(_runs(folder, _DEPTH))
     of_language, of_translation = language_runs(runs), translation_runs(runs)
-    found = [_entry(folder, run) for run in runs if run not in (*of_language, *of_translation)]
+    entries = [_entry(folder, run) for run in runs if run not in (*of_language, *of_translation)]
     if not runs:
         raise CheckpointError(
             f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
         )
     score = MONITOR.removeprefix("val_")
-    ranked = sorted(found, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
+    ranked = sorted(entries, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
     return ranked, language_board(folder, of_language), translation_board(folder, of_translation)
 
 

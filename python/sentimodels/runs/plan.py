@@ -37,7 +37,7 @@ def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
     encoder = encoder_for(config, tables.train.texts)
     encoded = encoder.encode(tables.train.texts)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
-    found = {
+    planned = {
         "arch": config.arch,
         "train_rows": len(tables.train),
         "valid_rows": 0 if tables.valid is None else len(tables.valid),
@@ -48,13 +48,13 @@ def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
         "steps": config.train.course(len(encoded)).steps,
     }
-    found["seconds"] = round(estimate(config, tables), 1)
-    found["memory_bytes"] = _of_data(tables, encoded) + (
+    planned["seconds"] = round(estimate(config, tables), 1)
+    planned["memory_bytes"] = _of_data(tables, encoded) + (
         _of_fit(config, tables)
         if is_fitted(config)
         else state_bytes(module, config.optim, config.train) + _kept(config, tables, encoded, module)
     )
-    return found
+    return planned
 
 
 def _of_data(tables: Tables, encoded: Encoded) -> int:

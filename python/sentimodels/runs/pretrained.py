@@ -103,8 +103,8 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     missing = sorted(set(info["missing_keys"]) & set(own))
     if missing:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
-    found = theirs.state_dict()
-    backbone.model.load_state_dict({name: found[name] for name in own})
+    tensors = theirs.state_dict()
+    backbone.model.load_state_dict({name: tensors[name] for name in own})
     return [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
 
 

@@ -60,18 +60,18 @@ def evaluate(
                 "file, or --even-if-trained"
             )
     temperature = float(getattr(predictor, "temperature", 1.0))
-    found = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
+    predictions = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
     if records:
         stopped = np.logical_or.reduce([record.shared("valid", table) for record in records])
-        found = replace(
-            found,
+        predictions = replace(
+            predictions,
             seen=np.logical_or.reduce([record.seen(table) for record in records]),
-            about={**found.about, "n_validation": int(stopped.sum())},
+            about={**predictions.about, "n_validation": int(stopped.sum())},
         )
     if memory is None:
-        return found, None
-    probs, known = memory.apply(found.texts, found.probs)
-    return found, replace(found, probs=probs, remembered=known)
+        return predictions, None
+    probs, known = memory.apply(predictions.texts, predictions.probs)
+    return predictions, replace(predictions, probs=probs, remembered=known)
 
 
 def report(
@@ -95,26 +95,26 @@ def report(
         DataError: if no row has a label.
     """
     known = predictions.labelled()
-    found: dict[str, Any] = {"n": len(known), **scores(known)}
+    result: dict[str, Any] = {"n": len(known), **scores(known)}
     if len(known) < len(predictions):
-        found["n_unlabelled"] = len(predictions) - len(known)
+        result["n_unlabelled"] = len(predictions) - len(known)
     if n_replicates:
-        found["intervals"] = {
+        result["intervals"] = {
             name: list(ends) for name, ends in intervals(known, n_replicates=n_replicates, seed=seed).items()
         }
-        found["n_groups"] = len(known) if known.groups is None else len(set(known.groups))
-    found["majority"] = majority(known)
-    found["per_class"] = per_class(known)
-    found["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
-    found["calibration"] = _calibration(known)
-    found["lengths"] = by_length(known)
+        result["n_groups"] = len(known) if known.groups is None else len(set(known.groups))
+    result["majority"] = majority(known)
+    result["per_class"] = per_class(known)
+    result["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
+    result["calibration"] = _calibration(known)
+    result["lengths"] = by_length(known)
     if known.seen is not None:
-        found["unseen"] = _unseen(known)
+        result["unseen"] = _unseen(known)
     if with_memory is not None:
-        found["memory"] = _memory(with_memory.labelled())
-    found["errors"] = worst(known, n_errors)
-    found["about"] = predictions.about
-    return found
+        result["memory"] = _memory(with_memory.labelled())
+    result["errors"] = worst(known, n_errors)
+    result["about"] = predictions.about
+    return result
 
 
 def _calibration(known: Predictions) -> dict[str, Any]:
@@ -132,19 +132,19 @@ def _calibration(known: Predictions) -> dict[str, Any]:
 def _unseen(known: Predictions) -> dict[str, Any]:
     seen = known.seen if known.seen is not None else np.zeros(len(known), dtype=np.bool_)
     part = known.take(~seen)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "n": len(part),
         "n_seen": int(seen.sum()),
         "share_seen": float(seen.mean()),
         "compared": COMPARED,
     }
-    return {**found, **scores(part)} if len(part) else found
+    return {**result, **scores(part)} if len(part) else result
 
 
 def _memory(known: Predictions) -> dict[str, Any]:
     remembered = known.remembered if known.remembered is not None else np.zeros(len(known), dtype=np.bool_)
-    found: dict[str, Any] = {"n_remembered": int(remembered.sum()), "compared": COMPARED, **scores(known)}
+    result: dict[str, Any] = {"n_remembered": int(remembered.sum()), "compared": COMPARED, **scores(known)}
     if remembered.any():
         part = known.take(remembered)
-        found["accuracy_remembered"] = float((part.predicted == part.truth).mean())
-    return found
+        result["accuracy_remembered"] = float((part.predicted == part.truth).mean())
+    return result

@@ -49,8 +49,8 @@ def train_seeds(
         update = {"seed": config.train.seed + place, "baseline": config.train.baseline and place == 0}
         train = config.train.model_copy(update=update)
         runs[f"seed-{train.seed}"] = config.model_copy(update={"train": train})
-    found = tables or read_tables(config)
-    return group.run_all(group.begin("seeds", runs, folder, found), folder, found, **more)
+    tables = tables or read_tables(config)
+    return group.run_all(group.begin("seeds", runs, folder, tables), folder, tables, **more)
 
 
 def about_seeds(done: group.Done) -> dict[str, Any]:
@@ -61,18 +61,18 @@ def about_seeds(done: group.Done) -> dict[str, Any]:
         rows that judge;
         `stopped`, whether some are still to come.
     """
-    found = list(done.runs.values())
-    judged = [one[one["judged"]] for one in found if "judged" in one]
-    return {"seeds": found, "spread": spread(judged), "stopped": done.stopped}
+    runs = list(done.runs.values())
+    judged = [one[one["judged"]] for one in runs if "judged" in one]
+    return {"seeds": runs, "spread": spread(judged), "stopped": done.stopped}
 
 
-def spread(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Returns mean, standard deviation and half the 95 % interval (Student's t) over seeds."""
     from scipy.stats import t
 
     out = {}
     for name in ("accuracy", "macro_f1", "log_loss", "ece"):
-        values = np.array([one[name] for one in found if one.get(name) is not None], dtype=np.float64)
+        values = np.array([one[name] for one in scores if one.get(name) is not None], dtype=np.float64)
         if len(values):
             deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
             factor = float(t.ppf(0.975, len(values) - 1)) if len(values) > 1 else 0.0

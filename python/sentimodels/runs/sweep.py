@@ -104,21 +104,21 @@ def sweep(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
-    found = combinations(assignments)
-    configs = [_config(trees, one) for one in found]
+    choices = combinations(assignments)
+    configs = [_config(trees, one) for one in choices]
     for config in configs:
         check_files(config)
-    order = list(range(len(found)))
+    order = list(range(len(choices)))
     if budget is not None:
         random.Random(configs[0].train.seed).shuffle(order)
-    width = len(str(len(found)))
+    width = len(str(len(choices)))
     names = {place: f"{place + 1:0{width}}" for place in order}
     made = group.begin(
         "sweep",
         {names[place]: configs[place] for place in order},
         folder,
         tables,
-        values={names[place]: found[place] for place in order},
+        values={names[place]: choices[place] for place in order},
         budget=budget,
     )
     return group.run_all(made, folder, tables, **more)

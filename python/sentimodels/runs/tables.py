@@ -85,13 +85,13 @@ class Tables:
             self._known(table)
             if data.leaks == "drop":
                 self._drop(table, name)
-        found = [line for name, table in others.items() for line in _leaks(self.train, table, name)]
+        leaked = [line for name, table in others.items() for line in _leaks(self.train, table, name)]
         if data.leaks == "fail" and any(_shares(self.train, table) for table in others.values()):
             raise DataError(
-                f"{'; '.join(found)}. Keep equal texts on one side (senti data split --by hash), or drop "
+                f"{'; '.join(leaked)}. Keep equal texts on one side (senti data split --by hash), or drop "
                 'them from training: --leaks drop, or data.leaks = "drop" in the configuration'
             )
-        self.notes += found
+        self.notes += leaked
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
             self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
@@ -163,11 +163,11 @@ class Tables:
         """
         if self._blank == "error":
             return self.labels.encode(table.labelled())
-        found = np.full(len(table), -1, dtype=np.int64)
+        classes = np.full(len(table), -1, dtype=np.int64)
         if table.labels is not None:
             known = [row for row, label in enumerate(table.labels) if label != ""]
-            found[known] = self.labels.encode(table.labels[row] for row in known)
-        return found
+            classes[known] = self.labels.encode(table.labels[row] for row in known)
+        return classes
 
     def to_fit(self) -> NDArray[np.int64]:
         """Returns the classes `(n,)` that a fit learns: those of the labels, or the teacher's likeliest."""
@@ -207,8 +207,8 @@ class Tables:
     def counts(self) -> dict[str, int]:
         """Returns how many training rows each label has."""
         given = self.classes(self.train)
-        found = np.bincount(given[given >= 0], minlength=len(self.labels))
-        return dict(zip(self.labels.names, found.tolist(), strict=True))
+        counts = np.bincount(given[given >= 0], minlength=len(self.labels))
+        return dict(zip(self.labels.names, counts.tolist(), strict=True))
 
 
 def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:

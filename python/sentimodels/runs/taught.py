@@ -65,9 +65,9 @@ def compared(
         logits: the student's, its temperature in them, `(n, n_classes)`.
         answers: the teacher's probabilities, `(n, n_classes)`.
     """
-    found: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
+    about: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
     if table.labels is not None:
         truth = labels.encode(table.labels)
         known = scores(Predictions(labels, answers, truth, table.texts, groups=table.groups))
-        found["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
-    return found
+        about["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
+    return about

@@ -100,16 +100,16 @@ def train(
     if processes.main:  # others may come here once the first has begun the run
         refuse_run(out)  # before minutes are spent on it
     check_tracker(config.train.track)
-    found = tables or read_tables(config)
-    encoder = encoder_of_start(config) or encoder_for(config, found.train.texts)
+    tables = tables or read_tables(config)
+    encoder = encoder_of_start(config) or encoder_for(config, tables.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
     config = config.model_copy(
-        update={"data": encoder.data, "task": settled_task(config, found.labels.names)}
+        update={"data": encoder.data, "task": settled_task(config, tables.labels.names)}
     )
     config = with_baseline(config, baseline)
     with _heard(processes, config, out, on_record) as told:
         return _train(
-            config, out, found, encoder, processes, False, told, on_note, should_stop, temperature, chosen
+            config, out, tables, encoder, processes, False, told, on_note, should_stop, temperature, chosen
         )
 
 
@@ -149,12 +149,12 @@ def resume(
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     check_together(config)
     processes = Distributed.start(config.train.device)
-    found = tables or read_tables(config)
-    check_same(out, found)
+    tables = tables or read_tables(config)
+    check_same(out, tables)
     encoder = load_encoder(out, config)
     with _heard(processes, config, out, on_record) as told:
         return _train(
-            config, out, found, encoder, processes, True, told, on_note, should_stop, temperature, chosen
+            config, out, tables, encoder, processes, True, told, on_note, should_stop, temperature, chosen
         )
 
 
@@ -276,11 +276,11 @@ def _train(
             if crossed is not None:
                 crossed.update(logits)
             if isinstance(task, Distillation):
-                found = task.evaluation(logits)
+                scored = task.evaluation(logits)
             else:
                 assert valid_labels is not None  # `classes` has seen to it
-                found = evaluation(logits, valid_labels)
-            said = {"step": 0, "epoch": 0.0, **found.scores, "monitor": found.monitor}
+                scored = evaluation(logits, valid_labels)
+            said = {"step": 0, "epoch": 0.0, **scored.scores, "monitor": scored.monitor}
             said |= {"seconds": round(fitted_s, 3), "tokens": 0}
             write_record(out, said)
             if on_record is not None:
@@ -356,14 +356,14 @@ def _vectors(config: RunConfig, encoder: TextEncoder, say: Callable[[str], None]
     texts = encoder.token_texts
     if texts is None:
         raise ConfigError(f"data.vectors: {config.arch} has no token embeddings")
-    found, n_found = vectors_for(Path(path), texts)
+    vectors, n_found = vectors_for(Path(path), texts)
     say(f"{n_found:,} of {len(texts):,} tokens have a vector in {path}")
-    return found
+    return vectors
 
 
 def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float) -> dict[str, Any]:
     before = scores(of_logits(tables.labels, logits, table))
     answered = of_logits(tables.labels, logits, table, temperature)
     ends = intervals(answered, n_replicates=_REPLICATES)
-    found = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
-    return {**scores(answered), "ece_before": before["ece"], "intervals": found}
+    kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
+    return {**scores(answered), "ece_before": before["ece"], "intervals": kept}

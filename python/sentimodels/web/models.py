@@ -82,10 +82,10 @@ class Answering:
             return {"tokens": [_plain(word) for word in words], "n_tokens": n_words}
         encoder = self.predictor.encoder
         tokens, n_tokens = read_tokens(encoder, text, most)
-        found: dict[str, Any] = {"tokens": [_plain(token) for token in tokens], "n_tokens": n_tokens}
+        answer: dict[str, Any] = {"tokens": [_plain(token) for token in tokens], "n_tokens": n_tokens}
         if encoder.vocabulary.in_order and n_tokens > encoder.data.max_tokens:
-            found["cut"] = {"long": encoder.data.long, "max_tokens": encoder.data.max_tokens}
-        return found
+            answer["cut"] = {"long": encoder.data.long, "max_tokens": encoder.data.max_tokens}
+        return answer
 
     def predict(self, text: str, most: int) -> dict[str, Any]:
         """Returns the probabilities of a text, and its tokens."""
@@ -113,13 +113,13 @@ class Answering:
             return self._explained(self._left_out(text)) | {"method": method}
         if not isinstance(self.predictor, Classifier):
             raise ConfigError(f"method {method!r}: an ensemble is several models; take leave-one-out")
-        found = attribute(self.predictor, text, most=_MOST_GRADIENTS)
+        attribution = attribute(self.predictor, text, most=_MOST_GRADIENTS)
         return {
-            **self._explained(found),
-            "method": found.method,
-            "scores": [_rounded(one) for one in found.scores.tolist()],
-            "baseline": [_rounded(one) for one in found.baseline.tolist()],
-            "gap": float(f"{found.gap:.2e}"),
+            **self._explained(attribution),
+            "method": attribution.method,
+            "scores": [_rounded(one) for one in attribution.scores.tolist()],
+            "baseline": [_rounded(one) for one in attribution.baseline.tolist()],
+            "gap": float(f"{attribution.gap:.2e}"),
         }
 
     def _left_out(self, text: str) -> Effects:
@@ -127,12 +127,12 @@ class Answering:
             return leave_one_out(self.predictor, text)
         return leave_words_out(self.predictor.predict_proba, text)
 
-    def _explained(self, found: Effects | Attribution) -> dict[str, Any]:
+    def _explained(self, explained: Effects | Attribution) -> dict[str, Any]:
         tokens = [
             {**_plain(token), "effects": [_rounded(one) for one in row]}
-            for token, row in zip(found.tokens, found.effects.tolist(), strict=True)
+            for token, row in zip(explained.tokens, explained.effects.tolist(), strict=True)
         ]
-        return {**self._answer(found.probs), "tokens": tokens, "n_tokens": len(tokens)}
+        return {**self._answer(explained.probs), "tokens": tokens, "n_tokens": len(tokens)}
 
     def decode(self, ids: list[int]) -> str:
         """Returns the text of ids."""
@@ -174,8 +174,8 @@ class Writing:
     def tokens(self, text: str, most: int) -> dict[str, Any]:
         """Returns the tokens of a text, without those that a template adds."""
         encoding = self.model.tokenizer.encode(text, add_special_tokens=False)
-        found = {"tokens": spelled_tokens(self.model.tokenizer, encoding, most), "n_tokens": len(encoding)}
-        return {**found, "n_bytes": len(text.encode("utf-8", "replace"))}
+        answer = {"tokens": spelled_tokens(self.model.tokenizer, encoding, most), "n_tokens": len(encoding)}
+        return {**answer, "n_bytes": len(text.encode("utf-8", "replace"))}
 
     def decode(self, ids: list[int]) -> str:
         """Returns the text of ids."""

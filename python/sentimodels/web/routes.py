@@ -94,8 +94,8 @@ def _generate(desk: Desk) -> Callable[[Request], Any]:
 
 async def _answered(desk: Desk, name: str, function: Callable[..., Any], *args: Any) -> Response:
     began = time.perf_counter()
-    found = await desk.work.run(_or_refusal, function, *args)
-    return json_response({"model": name, **found, "ms": ms_since(began)})
+    answer = await desk.work.run(_or_refusal, function, *args)
+    return json_response({"model": name, **answer, "ms": ms_since(began)})
 
 
 def _or_refusal(function: Callable[..., Any], *args: Any, **more: Any) -> Any:

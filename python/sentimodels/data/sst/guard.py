@@ -119,12 +119,12 @@ def guarded(table: Table) -> Table:
     if phrases >= _SHARE_OF_PHRASES * len(phrase_hashes()):
         known = f"{phrases:,} of the {len(phrase_hashes()):,} phrases it is known by"
         return replace(table, held_out=f"it has phrases of the sentences in SST dev and test ({known})")
-    found, of = held_out_sentences(table)
-    if not found:
+    n_held_out, of = held_out_sentences(table)
+    if not n_held_out:
         return table
-    said = f"{found:,} of its {of:,} sentences are in SST dev and test"
-    of_treebank = table.format in _TREEBANK and found >= _SHARE_OF_HELD_OUT * len(held_out_hashes())
-    if of_treebank or found > _SHARE_OF_ROWS * of:
+    said = f"{n_held_out:,} of its {of:,} sentences are in SST dev and test"
+    of_treebank = table.format in _TREEBANK and n_held_out >= _SHARE_OF_HELD_OUT * len(held_out_hashes())
+    if of_treebank or n_held_out > _SHARE_OF_ROWS * of:
         return replace(table, held_out=said)
     note = f"{said}: do not score a model of it on SST, SST-2 or the Kaggle movie reviews"
     return replace(table, notes=(*table.notes, note))

@@ -29,7 +29,7 @@ Nodes = Literal["roots", "phrases"]
 
 def unescape(text: str) -> str:
     """Undoes the treebank's escapes."""
-    return _ESCAPED.sub(lambda found: _ESCAPES[found.group()], text)
+    return _ESCAPED.sub(lambda match: _ESCAPES[match.group()], text)
 
 
 def phrases(line: str, nodes: Nodes = "phrases") -> list[tuple[str, str]]:
@@ -70,8 +70,8 @@ def phrases(line: str, nodes: Nodes = "phrases") -> list[tuple[str, str]]:
     return [(label, " ".join(words[a:b])) for label, (a, b) in zip(labels, spans, strict=True)]
 
 
-def _kept(found: list[tuple[str, str]], binary: bool) -> Iterator[tuple[str, str]]:
-    for label, phrase in found:
+def _kept(pairs: list[tuple[str, str]], binary: bool) -> Iterator[tuple[str, str]]:
+    for label, phrase in pairs:
         if not binary:
             yield label, phrase
         elif label != "2":
@@ -95,10 +95,10 @@ def read_trees(file: TextFile, rows: Rows, *, nodes: Nodes, binary: bool, undo_e
         if not line:
             continue
         try:
-            found = phrases(line, nodes)
+            pairs = phrases(line, nodes)
         except DataError as error:
             raise DataError(f"{rows.path}: line {number}: {error}") from error
-        for label, phrase in _kept(found, binary):
+        for label, phrase in _kept(pairs, binary):
             text = unescape(phrase) if undo_escapes else phrase
             if not rows.add(text, label, group=str(number), line=number):
                 return

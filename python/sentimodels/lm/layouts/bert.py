@@ -86,7 +86,7 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
 def _pairs(config: LanguageConfig) -> list[Pair]:
     assert isinstance(config.model, BertConfig)
     table = "bert.embeddings.word_embeddings.weight"
-    found = [
+    pairs = [
         Pair("backbone.embedding.weight", (table,)),
         Pair("backbone.transformer.positions.weight", ("bert.embeddings.position_embeddings.weight",)),
         Pair("backbone.segments.weight", ("bert.embeddings.token_type_embeddings.weight",)),
@@ -98,7 +98,7 @@ def _pairs(config: LanguageConfig) -> list[Pair]:
     for layer in range(config.model.n_layers):
         ours, theirs = f"backbone.transformer.blocks.{layer}.", f"bert.encoder.layer.{layer}."
         attention = [f"{theirs}attention.self.{name}" for name in ("query", "key", "value")]
-        found += weight_and_bias(f"{ours}attention.qkv_proj", *attention)
+        pairs += weight_and_bias(f"{ours}attention.qkv_proj", *attention)
         for a, b in (
             ("attention.project_out", "attention.output.dense"),
             ("attention_norm", "attention.output.LayerNorm"),
@@ -106,11 +106,11 @@ def _pairs(config: LanguageConfig) -> list[Pair]:
             ("feed_forward.project_out", "output.dense"),
             ("feed_forward_norm", "output.LayerNorm"),
         ):
-            found += weight_and_bias(ours + a, theirs + b)
+            pairs += weight_and_bias(ours + a, theirs + b)
     if _next_sentence(config):
-        found += weight_and_bias("next_sentence.pooler", "bert.pooler.dense")
-        found += weight_and_bias("next_sentence.output", _FOLLOWS)
-    return found
+        pairs += weight_and_bias("next_sentence.pooler", "bert.pooler.dense")
+        pairs += weight_and_bias("next_sentence.output", _FOLLOWS)
+    return pairs
 
 
 BERT = Layout(

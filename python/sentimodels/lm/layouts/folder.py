@@ -176,15 +176,15 @@ def _weights(folder: Path) -> dict[str, Tensor]:
                 "if you trust it, load it with transformers, whose save_pretrained writes safetensors"
             )
         raise CheckpointError(f"{folder}: no {_WEIGHTS}")
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     for name in names:
         if Path(name).name != name:
             raise CheckpointError(f"{index}: {name!r} is no file of the folder")
         try:
-            found |= load_file(folder / name)
+            weights |= load_file(folder / name)
         except (OSError, SafetensorError) as error:
             raise CheckpointError(f"{folder / name}: unreadable: {error}") from error
-    return {name: value.float() for name, value in found.items()}
+    return {name: value.float() for name, value in weights.items()}
 
 
 def _named(tensors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
@@ -235,9 +235,9 @@ def _fill(module: torch.nn.Module, ours: Mapping[str, Tensor], folder: Path) -> 
     expected = module.state_dict()
     for name, value in expected.items():
         if name not in ours or ours[name].shape != value.shape:
-            found = tuple(ours[name].shape) if name in ours else "missing"
+            shape = tuple(ours[name].shape) if name in ours else "missing"
             raise CheckpointError(
-                f"{folder}: {name} is {found}, expected {tuple(value.shape)}; "
+                f"{folder}: {name} is {shape}, expected {tuple(value.shape)}; "
                 "is config.json of the same model?"
             )
     module.load_state_dict(dict(ours))

@@ -86,7 +86,7 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
 
 def _pairs(config: LanguageConfig) -> list[Pair]:
     assert isinstance(config.model, GptConfig)
-    found = [
+    pairs = [
         Pair("backbone.embedding.weight", ("transformer.wte.weight",)),
         Pair("backbone.transformer.positions.weight", ("transformer.wpe.weight",)),
         *weight_and_bias("backbone.transformer.norm", "transformer.ln_f"),
@@ -101,8 +101,8 @@ def _pairs(config: LanguageConfig) -> list[Pair]:
             ("feed_forward.project_in", "mlp.c_fc", True),
             ("feed_forward.project_out", "mlp.c_proj", True),
         ):
-            found += weight_and_bias(ours + a, theirs + b, turned=turned)
-    return found if _tied(config) else [*found, Pair("head.weight", ("lm_head.weight",))]
+            pairs += weight_and_bias(ours + a, theirs + b, turned=turned)
+    return pairs if _tied(config) else [*pairs, Pair("head.weight", ("lm_head.weight",))]
 
 
 GPT_2 = Layout(

@@ -57,10 +57,10 @@ def check_fixed(model: Any, fixed: Mapping[str, tuple[Any, ...]], layout: str) -
         ConfigError: naming the setting, its value, and the one to train with.
     """
     for name, values in fixed.items():
-        found = getattr(model, name)
-        if found not in values:
+        value = getattr(model, name)
+        if value not in values:
             raise ConfigError(
-                f"model.{name} {found!r} has no place in {layout}'s layout; "
+                f"model.{name} {value!r} has no place in {layout}'s layout; "
                 f"train with --set model.{name}={values[0]!r}"
             )
 
@@ -72,6 +72,6 @@ def check_theirs(given: Mapping[str, Any], fixed: Mapping[str, Any], layout: str
         ConfigError: naming the setting and its value.
     """
     for name, value in fixed.items():
-        found = given.get(name, value)
-        if found != value:
-            raise ConfigError(f"config.json: {name} {found!r} of {layout} is not known here, only {value!r}")
+        theirs = given.get(name, value)
+        if theirs != value:
+            raise ConfigError(f"config.json: {name} {theirs!r} of {layout} is not known here, only {value!r}")
