@@ -124,6 +124,7 @@ def test_front_matter_is_yaml(folder: Path, name: str) -> None:
     [result] = model["results"]
     about = read_json(folder / name / "run.json")
     found = about["alignment"]["after"] if "alignment" in about else about["valid"]
+    found |= about.get("alignment", {}).get("preferences", {})
     assert result["metrics"]
     for metric in result["metrics"]:
         assert metric["value"] == round(found[metric["type"]], 6)
@@ -206,6 +207,11 @@ def test_a_warning_of_the_run_and_weighted_labels_are_told(folder: Path) -> None
     [warning] = read_json(folder / "warned" / "run.json")["alignment"]["warnings"]
     assert f"Warning: {warning}." in done.out
     assert "by weights: 1 for `pos`, -1 for `neg`" in done.out
+    reward = {"reward_run": str(folder / "reward"), "reward": "pos"}
+    align(config_of(folder, "dpo", task=reward), folder / "told")
+    done = senti("card", "told", cwd=folder)
+    assert "the log-odds of its label `pos`. It only judges: nothing was learned from it." in done.out
+    assert re.search(r"^\| reward, mean \| -?\d", done.out, re.M)
 
 
 def test_translations_have_signatures_and_limits(folder: Path) -> None:

@@ -83,7 +83,7 @@ def _reward(reward: dict[str, Any] | None, method: str) -> list[str]:
         worth = f"the sum of the {reward['value']} of its labels, by weights: {told}"
     said = f"The reward of a text is what the classifier `{reward['name']}`{hashed} says: {worth}."
     if method == "dpo":
-        said += " It judges alone: nothing was learned from it."
+        said += " It only judges: nothing was learned from it."
     return ["## Reward", said]
 
 
@@ -131,7 +131,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
             "varied. The divergence from the base and distinct n-grams tell what a reward cost."
         )
     else:
-        found.append("It knows no preferences but those of its pairs, and nobody else judged its answers.")
+        found.append("It knows no preferences but those of its pairs; whose they are is not recorded.")
     if facts["alignment"] is not None:
         found.append(
             "It was judged once, on its last weights; nothing was chosen on what judges. Other openings may "
@@ -160,6 +160,9 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
         for key in ("reward_mean", "kl", "distinct_2")
         if key in after
     ]
+    if "preferences" in found:
+        accuracy = round(found["preferences"]["accuracy"], 6)
+        metrics.append({"type": "accuracy", "name": "chosen answers preferred", "value": accuracy})
     return {
         "task": {"type": "text-generation"},
         "dataset": {"name": f"{file['file']}, judge", "type": "text", "split": "judge"},
