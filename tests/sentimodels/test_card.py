@@ -1,22 +1,25 @@
 """Model cards: every number is the run's own, and front matter that YAML reads."""
 
+import contextlib
+import io
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
+from card_numbers import unknown_numbers
 from labelled_reviews import tree, write
-from language_runs import language_run
 from senti_in_process import senti
 from sentimodels.cli.app import build
 from sentimodels.distillation import distill, resolve_distillation
+from sentimodels.errors import CheckpointError
 from sentimodels.runs.card import card
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import manifest_hash, read_json
+from sentimodels.runs.ensemble_card import ensemble_card
 from sentimodels.runs.run import train
 
 
@@ -36,20 +39,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tree("cnn", reviews, data={"test_share": 0.2}), {"task": student, "train": {"epochs": 1}}
     )
     distill(config, made / "student", baseline=False)
-    language_run(made / "lm", "gpt")
+    write(made / "dev.csv", 40, seed=9)
+    done = senti("ensemble", "runs/first", "tested", "--dev", "dev.csv", "-o", "both", cwd=made)
+    assert done.code == 0, done.err
     return made
-
-
-def numbers_of(value: Any) -> set[str]:
-    """All numbers of a tree, as a card may write them."""
-    if isinstance(value, dict):
-        return set().union(set(), *(numbers_of(one) for one in value.values()))
-    if isinstance(value, list):
-        return set().union(set(), *(numbers_of(one) for one in value))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return set()
-    written = {f"{value:.{digits}f}" for digits in (0, 1, 3, 4)} | {f"{value:,}", str(round(value, 6))}
-    return written | {f"{100 * value:+.1f}", f"{100 * value:.1f}"}
 
 
 @pytest.mark.parametrize("name", ["runs/first", "tested", "refit", "student"])
@@ -76,19 +69,13 @@ def test_a_card_says_what_the_run_recorded(folder: Path, name: str) -> None:
         assert f"| {file} |" in text
         assert entry["sha256"] in text
     assert facts["manifest_sha256"] in text
-    # No number that the facts do not have, after hashes, names and the sizes of files.
-    prose = re.sub(r"`[^`]*`|SHA-256|\|? [\d.]+ (bytes|kB|MB) \|", " ", text.partition("# ")[2])
-    prose = re.sub(r"^\| (python|platform|sentitok|torch|numpy|[\w-]+) \| [^|]*\|$", "", prose, flags=re.M)
-    given = numbers_of(facts) | {"95"} | {str(len(facts["labels"]))}
     counts = [n for n in facts["labels"].values() if n is not None]
     ends = facts["scores"][next(iter(p for p in ("test", "crossed", "valid") if p in facts["scores"]))][
         "intervals"
     ]
-    given |= {f"{sum(counts):,}", f"{50 * (ends['accuracy'][1] - ends['accuracy'][0]):.1f}", "1"}
-    unknown = {
-        one for one in re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?", prose) if one.strip(",") not in given
-    }
-    assert not unknown
+    said = {"95", "1", str(len(facts["labels"])), f"{sum(counts):,}"}
+    said.add(f"{50 * (ends['accuracy'][1] - ends['accuracy'][0]):.1f}")
+    assert not unknown_numbers(text, facts, said)
 
 
 def test_a_card_names_limits(folder: Path) -> None:
@@ -147,8 +134,56 @@ def test_what_has_no_card(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "altered" / "run.json").write_text("{}")
     done = senti("card", "altered", cwd=tmp_path)
     assert (done.code, "run.json: changed since it was written" in done.err) == (2, True)
-    assert "a language model, not a classifier" in senti("card", "lm", cwd=folder).err
     assert senti("card", "none", cwd=folder).code == 2
+    (tmp_path / "altered" / "manifest.json").write_text('{"files": {"run.json": {}}}')
+    done = senti("card", "altered", cwd=tmp_path)
+    assert (done.code, "manifest.json: damaged" in done.err) == (2, True)
+    (tmp_path / "empty").mkdir()
+    done = senti("card", "empty", cwd=tmp_path)
+    assert (done.code, "empty: no config.toml; not a run directory" in done.err) == (2, True)
+    (tmp_path / "group" / "seed-0").mkdir(parents=True)
+    (tmp_path / "group" / "group.json").write_text("{}")
+    (tmp_path / "group" / "seed-0" / "config.toml").write_text("")
+    done = senti("card", "group", cwd=tmp_path)
+    assert (done.code, "a group of runs; name one of them, such as group/seed-0" in done.err) == (2, True)
+
+
+def test_the_card_of_an_ensemble(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    text, facts = senti("card", "both", cwd=folder).out, ensemble_card(folder / "both")
+    written = read_json(folder / "both" / "ensemble.json")
+    assert [one["name"] for one in facts["members"]] == ["first", "tested"]
+    for one, member in zip(facts["members"], written["members"], strict=True):
+        assert f"| {one['name']} | {one['arch']} |" in text
+        assert f"| {member['weight']:.4f} | `{member['manifest_sha256']}` |" in text
+    assert f"at the temperature {written['temperature']:.3f}" in text
+    assert (
+        f"chosen on rows of the file with SHA-256 `{written['dev_sha256']}`, which is none of those" in text
+    )
+    assert "The ensemble records no scores of its own" in text
+    assert facts["ensemble_sha256"] in text
+    assert str(folder) not in text
+    said = {"95", str(len(facts["members"])), str(len(facts["labels"]))}
+    assert not unknown_numbers(text, facts, said)
+    assert "model-index" not in text
+    value = json.loads(senti("card", "both", "--json", cwd=folder).out)
+    assert value.pop("schema") == "senti.card/1"
+    assert value == json.loads(json.dumps(facts))
+    [block] = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(block, "card", "exec"), {})
+    assert re.match(r"[\[(]'neg', 'pos'[\])] \[\[", out.getvalue())
+    # A run that is another one, or gone.
+    for name in ("runs", "both"):
+        shutil.copytree(folder / name, tmp_path / name)
+    done = senti("card", "both", cwd=tmp_path)
+    assert (done.code, "tested" in done.err) == (2, True)
+    shutil.copytree(folder / "refit", tmp_path / "tested")
+    done = senti("card", "both", cwd=tmp_path)
+    assert (done.code, "not the run the ensemble was made of" in done.err) == (2, True)
+    with pytest.raises(CheckpointError, match="an ensemble, not one classifier"):
+        card(folder / "both")
 
 
 def test_examples(folder: Path) -> None:

@@ -18,6 +18,7 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import build
 from sentimodels.models.hf import Hf
 from sentimodels.models.sequence_classifier import SequenceClassifier
+from sentimodels.runs.card import card
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import verify
 from sentimodels.runs.pretrained import load_pretrained
@@ -117,6 +118,11 @@ def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
     shutil.rmtree(there)
     assert about["fit"]["best"] > 0.8
     assert verify(tmp_path / "run") == []
+    facts = card(tmp_path / "run")
+    assert facts["arch"] == f"hf:{kind}"
+    assert str(tmp_path) not in json.dumps(facts)
+    assert "optim.lr" in facts["settings"]
+    assert "model.settings" not in facts["settings"]
     model = Classifier.load(tmp_path / "run")
     assert model.labels == Labels(["neg", "pos"])
     texts = ["a great lovely film", "a dull boring film and the plot is bad", ""]

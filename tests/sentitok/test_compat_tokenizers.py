@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import shared_data
 from oracles.families import FAMILIES
+from sentitok import FormatError
 from sentitok.compat import tokenizers as ours
 
 TEXTS = [
@@ -289,3 +290,32 @@ def test_a_token_is_a_text() -> None:
     for each in both("BERT"):
         with pytest.raises(TypeError):
             each.token_to_id(5)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(", "it does not compile: Parsing error at position 1: Opening parenthesis without closing"),
+        ("a[", "it does not compile"),
+        ("(?s).", "tokenizers knows no such flag; write it out, or use (?i)"),
+        # tokenizers takes these, and reads them in its own way.
+        ("a{2}?", "tokenizers reads {n}? as what may be left out; write (?:..{n})? or leave out the ?"),
+        (r"a\Z", r"an escape that tokenizers reads otherwise; write the character, or \x{..}"),
+        ("a" * (1 << 17), "it has more than 64 KiB"),
+        ("a\ud800", "a lone surrogate is no character; leave it out"),
+    ],
+    ids=range(7),
+)
+def test_a_wrong_regex_fails_where_it_is_made(pattern: str, said: str) -> None:
+    with pytest.raises(FormatError) as failed:
+        ours.Regex(pattern)
+    assert str(failed.value).startswith("pattern ")  # no place of a file that there is not
+    assert said in str(failed.value)
+
+
+def test_a_regex_is_a_text_that_compiles() -> None:
+    with pytest.raises(TypeError, match="pattern is int; it is a str"):
+        ours.Regex(3)  # type: ignore[arg-type]  # 2026-11-25: refused
+    for pattern in ("", "a(?=b)", r"(a)\1", "(?>a)", r"\s+(?!\S)|\s+", "日+|[^é]"):
+        assert ours.Regex(pattern).pattern == pattern
+        theirs.Regex(pattern)

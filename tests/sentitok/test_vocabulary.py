@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli_runs import run, run_json
 from conftest import CORPUS
 from oracles.merging import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from oracles.model_file import bpe_model
@@ -181,3 +182,34 @@ def test_dropout_that_a_format_cannot_say(tmp_path: Path) -> None:
         tokenizer.save(tmp_path / "tokenizer.json")
     with pytest.warns(UserWarning, match="dropout is left out"):
         tokenizer.save(tmp_path / "saved.model")
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "reason"),
+    [
+        (["--vocab", "258"], 258, None),
+        (["--vocab", "259"], 258,
+         "the next most frequent token, abcd, takes 3 with those that it is merged from, and 1 would fit"),
+        (["--vocab", "260"], 258,
+         "the next most frequent token, abcd, takes 3 with those that it is merged from, and 2 would fit"),
+        (["--vocab", "261"], 261, None),
+        (["--vocab", "300"], 261, "the texts use 3 tokens; all others that can be are taken out"),
+        (["--vocab", "300", "--min-count", "3"], 258,
+         "the texts use 1 token 3 times or more; all others that can be are taken out"),
+        ([], 261, None),
+    ],
+)  # fmt: skip
+def test_prune_says_why_it_keeps_fewer(
+    asked: list[str], size: int, reason: str | None, tmp_path: Path
+) -> None:
+    texts = ["abcd abcd abcd abcd abcd ab cd x xyz xyz"]
+    tokenizer = train_bpe(texts=texts, vocab_size=261, pre_tokenizer="whitespace")
+    assert [tokenizer.id_to_token(id) for id in range(256, 261)] == ["ab", "cd", "abcd", "xy", "xyz"]
+    tokenizer.save(tmp_path / "tokenizer.json")
+    (tmp_path / "texts.txt").write_text("xyz xyz xyz abcd abcd ab\n", encoding="utf-8")
+    call = ["prune", "tokenizer.json", "texts.txt", "-o", "small.json", *asked]
+    found = run_json(*call, cwd=tmp_path)
+    assert (found["vocab_size"], found["reason"]) == (size, reason)
+    assert Tokenizer.from_file(tmp_path / "small.json").n_tokens == size
+    told = [line for line in run(*call, cwd=tmp_path).out.splitlines() if line.startswith("fewer")]
+    assert told == ([] if reason is None else [f"fewer        than the {asked[1]} asked for: {reason}"])

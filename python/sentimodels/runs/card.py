@@ -1,11 +1,11 @@
-"""`card`: what a run recorded of itself, for those it is handed to.
+"""`card`: what a classifier's run recorded of itself, for those it is handed to.
 
-Not for laying it out (`cli/card.py`). Nothing is measured anew and nothing is typed: data, scores,
-intervals, limits and hashes are those of the run directory, which is checked against its manifest
-first. Of files only names are told, not the folders they lay in.
+Not for laying it out (`cli/cards/classifier.py`) nor for other kinds of runs (`recorded.py` says which
+there are). Nothing is measured anew and nothing is typed: data, scores, intervals, limits and hashes are
+those of the run directory, which is checked against its manifest first.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,8 +14,10 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
 from .config import resolve
-from .directory import MANIFEST, check_there, load_config, manifest_hash, read_json, verify
+from .directory import check_there, load_config, read_json
 from .ensemble import members_of
+from .pretrained import without_folder
+from .recorded import about_of, differing, ending
 
 __all__ = ["card"]
 
@@ -24,9 +26,9 @@ _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
 _SCORES = ("accuracy", "macro_f1", "log_loss", "ece")
 # Keys that name files of the machine that trained, and what the card says elsewhere.
-_FILES = (
-    "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors", "train.init_from",
-    "task.teacher", "task.teacher_sha256",
+_ELSEWHERE = (
+    "arch", "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors",
+    "train.init_from", "task.teacher", "task.teacher_sha256",
 )  # fmt: skip
 
 
@@ -38,17 +40,18 @@ def card(folder: Path) -> dict[str, Any]:
     """
     check_there(folder)
     if members_of(folder) is not None:
-        raise CheckpointError(f"{folder}: an ensemble; make a card of each of its runs")
+        raise CheckpointError(f"{folder}: an ensemble, not one classifier; senti card {folder} has its runs")
     config = load_config(folder)
-    if wrong := verify(folder):
-        raise CheckpointError(f"{folder}: not as it was written, so a card would be wrong: {wrong[0]}")
-    about, record = read_json(folder / "run.json"), TrainingRecord.load(folder)
+    about, record = about_of(folder), TrainingRecord.load(folder)
     first = about.get("chosen", about)
     labels = read_json(folder / "labels.json")["labels"]
     tree = config.tree()
+    # The folder that an `hf:` architecture was read from may be gone; the run has its settings.
+    read = {"model": {"settings": tree["model"]["settings"]}} if "settings" in tree["model"] else {}
     return {
+        "kind": "classifier",
         "name": folder.resolve().name,
-        "arch": config.arch,
+        "arch": without_folder(config.arch),
         "parameters": about["parameters"],
         "labels": {label: about.get("labels", {}).get(label) for label in labels},
         "data": [
@@ -77,11 +80,8 @@ def card(folder: Path) -> dict[str, Any]:
             "best_step": about["fit"]["best_step"], "device": about.get("device"),
             "seconds": round(sum(about.get("seconds", {}).values()), 1),
         },
-        "settings": _settings(tree, config.arch),
-        "files": read_json(folder / MANIFEST)["files"],
-        "manifest_sha256": manifest_hash(folder),
-        "versions": about.get("versions", {}),
-        "git": about.get("git"),
+        "settings": differing(tree, resolve({"arch": config.arch, **read}).tree(), _ELSEWHERE),
+        **ending(folder, about),
     }  # fmt: skip
 
 
@@ -103,21 +103,3 @@ def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:
     ends.setdefault("accuracy", list(wilson(given["accuracy"], n)))
     by = "bootstrap" if "accuracy" in given.get("intervals", {}) else "Wilson"
     return {"rows": n, **scores, "intervals": ends, "intervals_by": by}
-
-
-def _settings(tree: Mapping[str, Any], arch: str) -> dict[str, Any]:
-    """Returns the settings that are not the defaults of the architecture."""
-    usual = dict(_flat(resolve({"arch": arch}).tree()))
-    return {
-        key: value
-        for key, value in _flat(tree)
-        if key not in _FILES and key != "arch" and value != usual.get(key)
-    }
-
-
-def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value

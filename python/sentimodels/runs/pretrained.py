@@ -14,7 +14,7 @@ from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
 
-__all__ = ["check_reach", "from_anywhere", "load_pretrained", "of_folder"]
+__all__ = ["check_reach", "from_anywhere", "load_pretrained", "of_folder", "without_folder"]
 
 
 def _folder(arch: str) -> Path | None:
@@ -26,6 +26,12 @@ def from_anywhere(arch: str) -> str:
     """Returns the name of an architecture with an absolute path."""
     folder = _folder(arch)
     return arch if folder is None else f"{PREFIX}{folder.absolute()}"
+
+
+def without_folder(arch: str) -> str:
+    """Returns the name of an architecture without the folders that its own folder lies in."""
+    folder = _folder(arch)
+    return arch if folder is None else f"{PREFIX}{folder.name}"
 
 
 def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:

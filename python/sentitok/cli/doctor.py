@@ -12,7 +12,7 @@ import typer
 from ..spelling import readable
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
 from .loading import Cased, Pattern, SpecialTokens, load, special_ids
-from .output import Output, lines, number
+from .output import Output, counted, lines, number
 from .texts import InvalidText, note_replaced, texts_of
 from .train import Format, MaxLineBytes, Threads, note_replacing, there_already
 
@@ -159,8 +159,12 @@ def prune(
     order = np.argsort(-frequency, kind="stable")
     kept = order[frequency[order] >= min_count]
     pruned, ids = tokenizer.prune(kept[:vocab])
+    reason = None
     if vocab is not None and pruned.n_tokens > vocab:
-        pruned, ids = _shrink(tokenizer, kept, vocab)
+        pruned, ids, reason = _shrink(tokenizer, kept, vocab, pruned.n_tokens)
+    elif vocab is not None and pruned.n_tokens < vocab:
+        times = "" if min_count == 1 else f" {number(min_count)} times or more"
+        reason = f"the texts use {counted(len(kept), 'token')}{times}; all others that can be are taken out"
     replaced = there_already(out)
     written = [str(file) for file in pruned.save(out)]
     note_replacing(output, replaced)
@@ -173,10 +177,12 @@ def prune(
         "written": [*written, str(map_file)],
         "vocab_size": pruned.vocab_size,
         "removed": removed,
+        "reason": reason,
         "fingerprint": pruned.fingerprint,
     }
     pairs = [
         ("vocabulary", f"{number(tokenizer.vocab_size)} -> {number(pruned.vocab_size)}"),
+        *([("fewer", f"than the {number(vocab or 0)} asked for: {reason}")] if reason else []),
         ("written", ", ".join(written)),
         ("id map", f"{map_file}: the new id of each old one, -1 where taken out"),
         ("fingerprint", pruned.fingerprint),
@@ -186,9 +192,18 @@ def prune(
 
 
 def _shrink(
-    tokenizer: "Tokenizer", kept: "NDArray[np.int64]", most: int
-) -> "tuple[Tokenizer, NDArray[np.int64]]":
+    tokenizer: "Tokenizer", kept: "NDArray[np.int64]", most: int, beyond: int
+) -> "tuple[Tokenizer, NDArray[np.int64], str | None]":
     """Prunes to at most `most`: what tokens are made of stays too, so fewer may be chosen.
+
+    Args:
+        tokenizer: what is pruned.
+        kept: ids to keep, the most frequent first.
+        most: tokens that may be left.
+        beyond: tokens that are left if the first `most` are kept.
+
+    Returns:
+        The tokenizer, the map of ids, and if it has fewer than `most` tokens the reason.
 
     Raises:
         UsageError: if what cannot be taken out is already more.
@@ -197,14 +212,23 @@ def _shrink(
     best = tokenizer.prune(kept[:0])
     if best[0].n_tokens > most:
         raise UsageError(f"--vocab {most}: {best[0].n_tokens} tokens cannot be taken out; ask for as many")
+    over = high  # the smallest number of chosen tokens that is known to leave too many: `beyond`
     while low < high:
         middle = (low + high + 1) // 2
         pruned = tokenizer.prune(kept[:middle])
         if pruned[0].n_tokens <= most:
             low, best = middle, pruned
         else:
-            high = middle - 1
-    return best
+            high, over, beyond = middle - 1, middle, pruned[0].n_tokens
+    left = most - best[0].n_tokens
+    if not left:
+        return *best, None
+    token = readable(tokenizer.id_to_bytes(int(kept[over - 1])) or b"")
+    reason = (
+        f"the next most frequent token, {token}, takes {number(beyond - best[0].n_tokens)} with those that "
+        f"it is merged from, and {number(left)} would fit"
+    )
+    return *best, reason
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from ..._sentitok import FormatError
 from ...messages import shown
+from .carrier import carried
 from .fields import Holder, Json, note_change
 from .shown import written
 
@@ -19,10 +20,24 @@ _Stage = TypeVar("_Stage", bound="Stage")
 
 
 class Regex:
-    """A regular expression, where a plain text would be taken as it is."""
+    """A regular expression, where a plain text would be taken as it is.
+
+    Raises:
+        FormatError: if it does not compile, or tokenizers reads it otherwise; with how to write it.
+    """
 
     def __init__(self, pattern: str) -> None:
+        if not isinstance(pattern, str):
+            raise TypeError(f"pattern is {type(pattern).__name__}; it is a str")
+        if not pattern.isascii() and any("\ud800" <= char <= "\udfff" for char in pattern):
+            raise FormatError(f"pattern {shown(pattern)}: a lone surrogate is no character; leave it out")
         self.pattern = pattern
+        # Whatever stage it will be of, one compiles it now: there is no call that does that alone.
+        split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+        try:
+            carried(pre_tokenizer=split)
+        except FormatError as error:
+            raise FormatError(str(error).removeprefix("$.pre_tokenizer.pattern.Regex: ")) from None
 
 
 class Stage(Holder):
