@@ -126,16 +126,16 @@ def base_section(base: Mapping[str, Any] | None, how: str) -> list[str]:
 
 def training(facts: Mapping[str, Any], more: Iterable[list[str]] = ()) -> str:
     """Returns the table of how a run was trained; what it did not record is left out."""
-    training, git = facts["training"], facts["git"]
-    rows = [["seed", str(training["seed"])]]
-    if training["steps"] is not None:
+    fit, git = facts["training"], facts["git"]
+    rows = [["seed", str(fit["seed"])]]
+    if fit["steps"] is not None:
         # Without a score to follow, the last step is kept.
-        best = f", best at {number(training['best_step'])}" if training["monitor"] is not None else ""
-        rows.append(["course", f"{number(training['steps'])} steps ({training['stop']}{best})"])
-    if training["tokens"] is not None:
-        rows.append(["tokens trained on", number(training["tokens"])])
-    if training["seconds"] is not None:
-        rows.append(["seconds", f"{training['seconds']:.1f} on {training['device']}"])
+        best = f", best at {number(fit['best_step'])}" if fit["monitor"] is not None else ""
+        rows.append(["course", f"{number(fit['steps'])} steps ({fit['stop']}{best})"])
+    if fit["tokens"] is not None:
+        rows.append(["tokens trained on", number(fit["tokens"])])
+    if fit["seconds"] is not None:
+        rows.append(["seconds", f"{fit['seconds']:.1f} on {fit['device']}"])
     return table(["", ""], [*rows, *more, *settings(facts), *git_row(git)])
 
 
