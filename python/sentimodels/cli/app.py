@@ -5,6 +5,7 @@ Not for what runs them (`sentitok.cli.process`). The commands belong to the extr
 imported by the command that runs, so that `senti --help` starts at once.
 """
 
+import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -42,6 +43,8 @@ _GROUPS = (
     "inspect",
     "translate",
 )
+# Those whose options are made from the fields of a configuration.
+_CONFIGURED = ("train", "pretrain", "align", "distill", "sweep", "translate")
 
 
 def _installed(name: str) -> bool:
@@ -51,8 +54,13 @@ def _installed(name: str) -> bool:
         return False
 
 
-def build() -> "typer.Typer":
-    """Builds the command line."""
+def build(called: str | None = None) -> "typer.Typer":
+    """Builds the command line.
+
+    Args:
+        called: the command that is called, or "" for none: others, which are only listed, then lack the
+            options that their configuration has. `None`: all commands are whole.
+    """
     import typer
 
     from .command import Group, examples, on_terminal
@@ -83,9 +91,21 @@ def build() -> "typer.Typer":
         """Prints the version where it is asked for; the commands do the rest."""
 
     for name in _GROUPS:
-        if find_spec(f"{__package__}.{name}") is not None:
-            import_module(f"{__package__}.{name}").register(app)
+        if find_spec(f"{__package__}.{name}") is None:
+            continue
+        command = import_module(f"{__package__}.{name}")
+        if name in _CONFIGURED:
+            command.register(app, whole=called in (None, name))
+        else:
+            command.register(app)
     return app
+
+
+def _called(words: list[str]) -> str | None:
+    """Returns the command that a command line names, or ""; `None` where a shell asks for completions."""
+    if "_SENTI_COMPLETE" in os.environ:
+        return None
+    return next((word for word in words if not word.startswith("-")), "")
 
 
 def start() -> None:
@@ -95,4 +115,4 @@ def start() -> None:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
         sys.exit(1)
-    build()(prog_name="senti")
+    build(_called(sys.argv[1:]))(prog_name="senti")

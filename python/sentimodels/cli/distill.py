@@ -119,8 +119,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     return ((key, parameter) for key, parameter in made if key not in _NOT_HERE)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command of this file, with the options that its configuration has."""
+def register(app: typer.Typer, whole: bool = True) -> None:
+    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
     app.command(
         "distill",
         cls=Command,
@@ -130,4 +130,4 @@ def register(app: typer.Typer) -> None:
             "senti distill runs/gpt --arch lstm --data texts.txt --format lines --out runs/unlabelled",
             "senti distill --resume runs/student",
         ),
-    )(with_options(distill, (made for _, made in options())))
+    )(with_options(distill, options if whole else None))

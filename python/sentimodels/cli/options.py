@@ -105,8 +105,17 @@ def parameters(
         yield f"model.{name}", _parameter(f"model.{name}", str, [option], text, {"metavar": metavar})
 
 
-def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Callable[..., None]:
-    """Returns a command with options in place of its `**given`, right after `out`."""
+def with_options(
+    command: Callable[..., None], make: Callable[[], Iterable[tuple[str, Parameter]]] | None
+) -> Callable[..., None]:
+    """Returns a command with options in place of its `**given`, right after `out`.
+
+    Args:
+        command: what runs.
+        make: gives the key and the parameter of each option (`parameters`); `None` for a command that is
+            only listed, as making them takes longer than all the rest.
+    """
+    options = [] if make is None else [option for _, option in make()]
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for parameter in inspect.signature(command).parameters.values()
@@ -119,7 +128,7 @@ def with_options(command: Callable[..., None], made: Iterable[Parameter]) -> Cal
 
     first = 1 + [parameter.name for parameter in own].index("out")
     # 2026-11-23: typer reads it; functions have none in the types
-    called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
+    called.__signature__ = inspect.Signature([*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
     return called
 
 

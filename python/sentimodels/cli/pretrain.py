@@ -137,8 +137,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     )  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command of this file, with the options that its configuration has."""
+def register(app: typer.Typer, whole: bool = True) -> None:
+    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
     app.command(
         "pretrain",
         cls=Command,
@@ -148,4 +148,4 @@ def register(app: typer.Typer) -> None:
             "senti pretrain books.txt --arch bert --preset nano --next-sentence --epochs 1 --out runs/bert",
             "senti pretrain --resume runs/lm",
         ),
-    )(with_options(pretrain, (made for _, made in options())))
+    )(with_options(pretrain, options if whole else None))

@@ -4,6 +4,7 @@ Not for the search (`runs/sweep.py`). Options are those of `senti train`, where 
 several values; all runs have the same rows.
 """
 
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,9 +82,12 @@ def sweep(
 _LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command of this file, with the options that its configuration has."""
-    made = (parameter for key, parameter in options() if key not in _LEFT_OUT)
+def _options() -> list[tuple[str, Parameter]]:
+    return [(key, option) for key, option in options() if key not in _LEFT_OUT]
+
+
+def register(app: typer.Typer, whole: bool = True) -> None:
+    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
     app.command(
         "sweep",
         cls=Command,
@@ -92,4 +96,4 @@ def register(app: typer.Typer) -> None:
             "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
             "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
         ),
-    )(with_options(sweep, made))
+    )(with_options(sweep, _options if whole else None))

@@ -283,8 +283,8 @@ def varying_defaults(of_task: str) -> dict[str, str]:
     }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command of this file, with the options that its configuration has."""
+def register(app: typer.Typer, whole: bool = True) -> None:
+    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
     app.command(
         "train",
         cls=Command,
@@ -294,4 +294,4 @@ def register(app: typer.Typer) -> None:
             "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
             "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
         ),
-    )(with_options(train, (made for _, made in options())))
+    )(with_options(train, options if whole else None))

@@ -165,8 +165,8 @@ def evaluate(
     output.result({"run": str(run), **scores}, lines(rows), f"{scores['bleu']:.2f}")
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands of this file."""
+def register(app: typer.Typer, whole: bool = True) -> None:
+    """Adds the commands of this file, with the options that their configuration has if wanted `whole`."""
     group = typer.Typer(
         cls=Group,
         no_args_is_help=True,
@@ -181,7 +181,7 @@ def register(app: typer.Typer) -> None:
             "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
             "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
         ),
-    )(with_options(train, (made for _, made in options())))
+    )(with_options(train, options if whole else None))
     group.command(
         "text",
         cls=Command,
