@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -142,6 +144,24 @@ def test_who_has_an_encoding_limits_lines_too() -> None:
     assert {name for name, options in found.items() if options not in (set(), read)} == set()
     reading = {name for name, options in found.items() if options}
     assert {"senti generate", "senti translate text", "senti pretrain", "senti predict"} <= reading
+
+
+def test_a_command_that_is_called_has_all_its_options_and_others_are_listed() -> None:
+    whole = dict(_commands(get_command(build())))
+    listed = dict(_commands(get_command(build(""))))
+    assert list(listed) == list(whole)
+    short = {name for name, options in whole.items() if options - listed[name]}
+    assert {"senti train", "senti translate train"} <= short
+    for name in short:
+        called = dict(_commands(get_command(build(name.split()[1]))))
+        assert called[name] == whole[name]
+
+
+def test_a_list_of_commands_makes_none_of_their_options() -> None:
+    code = "import sys; from typer.main import get_command; from sentimodels.cli.app import build; "
+    code += "get_command(build('')); print('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:
