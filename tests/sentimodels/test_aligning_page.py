@@ -55,7 +55,13 @@ def test_the_summary_tells_rewards_with_what_they_cost(folder: Path) -> None:
     args += ["--opening-tokens", "4", "--max-kl", "0.0001", "--lr", "0.01"]
     done = senti(*args, "-o", "runs/one", "--samples", "2", cwd=folder)
     assert done.code == 0, done.err
-    for row in ("reward, mean", "reward, median", "KL from the base, nats", "distinct-1", "distinct-2"):
+    for row in (
+        "reward, mean",
+        "reward, median",
+        "KL from the base, nats an answer",
+        "distinct-1",
+        "distinct-2",
+    ):
         assert re.search(rf"^{row} +-?\d+\.\d+ +-?\d+\.\d+$", done.out, re.M), done.out
     assert re.search(r"^reward won: -?\d+\.\d+ \(-?\d+\.\d+ to -?\d+\.\d+\)", done.out, re.M), done.out
     assert re.search(r"^warning: the divergence is .* above 0\.0001", done.out, re.M), done.out

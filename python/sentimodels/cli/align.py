@@ -14,6 +14,7 @@ import typer
 
 from sentitok.cli.output import lines, number, table
 
+from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
 from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
@@ -29,11 +30,6 @@ __all__ = ["register"]
 _SCHEMA = "senti.align/1"
 # Characters of an opening, and of an answer, in the samples.
 _WIDE = 90
-_NAMES = {
-    "reward_mean": "reward, mean", "reward_median": "reward, median", "reward_std": "reward, deviation",
-    "kl": "KL from the base, nats", "distinct_1": "distinct-1", "distinct_2": "distinct-2",
-    "length": "tokens of an answer",
-}  # fmt: skip
 
 
 def align(
@@ -127,11 +123,8 @@ def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) 
 
 def _report(alignment: dict[str, Any]) -> list[str]:
     """Writes the scores before and after, and what may be wrong with them."""
-    before, after = alignment["before"], alignment["after"]
-    rows = [
-        [name, f"{before[key]:.3f}", f"{after[key]:.3f}"] for key, name in _NAMES.items() if key in before
-    ]
-    parts = [table([f"{number(alignment['openings'])} openings not trained on", "before", "after"], rows)]
+    head = [f"{number(alignment['openings'])} openings not trained on", "before", "after"]
+    parts = [table(head, score_rows(alignment))]
     said = []
     if "gain" in alignment:
         low, high = alignment["interval"]
@@ -142,11 +135,9 @@ def _report(alignment: dict[str, Any]) -> list[str]:
             f"{number(alignment['better'])} of {number(alignment['openings'])} openings"
         )
     if "preferences" in alignment:
-        one = alignment["preferences"]
         said.append(
             f"{number(alignment['pairs'])} pairs not trained on: the chosen answer preferred in "
-            f"{100 * one['accuracy']:.1f} %, margin {one['margin']:.3f} (implicit rewards "
-            f"{one['reward_chosen']:.3f} and {one['reward_rejected']:.3f}), loss {one['loss']:.4f}"
+            f"{preferred(alignment['preferences'])}"
         )
     said += [f"warning: {warning}" for warning in alignment["warnings"]]
     return [*parts, *(["\n".join(said)] if said else [])]

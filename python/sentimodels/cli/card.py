@@ -4,7 +4,6 @@ Not for what stands in it (`sentimodels.runs.card`, `lm.card`, `alignment.card`)
 (`cards/`, a file for each kind of run).
 """
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +12,6 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 
 __all__ = ["register"]
-
-_KINDS = {"aligned-model": "aligned", "language-model": "language"}
 
 
 def card(
@@ -38,9 +35,7 @@ def card(
     from ..runs.directory import MANIFEST
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
-    facts = _facts(run)
-    kind = str(facts["kind"])
-    text: str = import_module(f"{__package__}.cards.{_KINDS.get(kind, kind)}").markdown(facts)
+    facts, text = _card(run)
     if out is not None:
         if (out.resolve().parent / MANIFEST).is_file():
             raise UsageError(f"{out}: in a run, whose manifest names every file; write the card elsewhere")
@@ -54,22 +49,24 @@ def card(
     )
 
 
-def _facts(run: Path) -> dict[str, Any]:
-    """Returns what a run of any kind recorded."""
+def _card(run: Path) -> tuple[dict[str, Any], str]:
+    """Returns what a run of any kind recorded, and its card."""
     from ..alignment.card import alignment_card
     from ..lm.card import language_card, translation_card
     from ..runs.card import card as classifier_card
     from ..runs.ensemble_card import ensemble_card
     from ..runs.recorded import kind_of
+    from .cards import aligned, classifier, ensemble, language, translator
 
-    cards = {
-        "aligned-model": alignment_card,
-        "classifier": classifier_card,
-        "ensemble": ensemble_card,
-        "language-model": language_card,
-        "translator": translation_card,
-    }
-    return cards[kind_of(run)](run)
+    facts_of, laid_out = {
+        "aligned-model": (alignment_card, aligned.markdown),
+        "classifier": (classifier_card, classifier.markdown),
+        "ensemble": (ensemble_card, ensemble.markdown),
+        "language-model": (language_card, language.markdown),
+        "translator": (translation_card, translator.markdown),
+    }[kind_of(run)]
+    facts = facts_of(run)
+    return facts, laid_out(facts)
 
 
 def register(app: typer.Typer) -> None:

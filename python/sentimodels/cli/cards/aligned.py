@@ -8,18 +8,17 @@ from typing import Any
 
 from sentitok.cli.output import number
 
+from ..alignment_scores import SCORES, preferred, score_rows
 from .language import USES, model_table, reach, untested
 from .layout import (
     base_section,
-    bullets,
-    files,
+    document,
     front_matter,
     python,
     shell,
     source_table,
     stopped,
     table,
-    training,
     unrecorded,
 )
 
@@ -29,11 +28,6 @@ _METHODS = {
     "ppo": "follows a reward (proximal policy optimization)",
     "dpo": "follows preferences between answers (direct preference optimization)",
 }
-_ROWS = {
-    "reward_mean": "reward, mean", "reward_median": "reward, median", "reward_std": "reward, deviation",
-    "kl": "KL from the base, nats an answer", "distinct_1": "distinct-1", "distinct_2": "distinct-2",
-    "length": "tokens of an answer",
-}  # fmt: skip
 _ROLES = {
     "base": "what the base learned from",
     "reward": "what the reward's run learned from",
@@ -45,29 +39,17 @@ _ROLES = {
 def markdown(facts: dict[str, Any]) -> str:
     """Returns the card."""
     name = facts["name"]
-    parts = [
-        front_matter("text-generation", [facts["arch"], facts["method"]], name, _result(facts)),
-        f"# {name}",
-        f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
+    return document(
+        facts,
+        front=front_matter("text-generation", [facts["arch"], facts["method"]], name, _result(facts)),
+        opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
         f"{_METHODS[facts['method']]}, made of `{facts['base']['name']}` by `senti align`.",
-        shell(name, 'senti generate {name} "It was"'),
-        python(name, *USES["next-token"]),
-        "## Model",
-        model_table(facts),
-        *base_section(facts["base"], "The weights began as those of"),
-        *_reward(facts["reward"], facts["method"]),
-        "## Data",
-        source_table(facts["data"], "documents"),
-        _roles(facts),
-        "## Scores",
-        *_scores(facts),
-        "## Limits",
-        bullets(_limits(facts)),
-        "## Training",
-        training(facts),
-        *files(facts),
-    ]
-    return "\n\n".join(parts) + "\n"
+        uses=[shell(name, 'senti generate {name} "It was"'), python(name, *USES["next-token"])],
+        model=[model_table(facts), *base_section(facts["base"]), *_reward(facts["reward"], facts["method"])],
+        data=[source_table(facts["data"], "documents"), _roles(facts)],
+        scores=_scores(facts),
+        limits=_limits(facts),
+    )
 
 
 def _reward(reward: dict[str, Any] | None, method: str) -> list[str]:
@@ -96,12 +78,10 @@ def _scores(facts: dict[str, Any]) -> list[str]:
     outcome = facts["alignment"]
     if outcome is None:
         return ["The run records no scores: it was not judged, as it was stopped or failed."]
-    before, after = outcome["before"], outcome["after"]
-    rows = [[name, f"{before[key]:.3f}", f"{after[key]:.3f}"] for key, name in _ROWS.items() if key in before]
     parts = [
         f"Answers to {number(outcome['openings'])} openings that were not trained on, drawn before and after "
         f"by the same seed, at most {number(facts['max_new_tokens'])} tokens long:",
-        table(["", "before", "after"], rows),
+        table(["", "before", "after"], score_rows(outcome)),
     ]
     said = []
     if "gain" in outcome:
@@ -111,11 +91,9 @@ def _scores(facts: dict[str, Any]) -> list[str]:
             f"greater for {number(outcome['better'])} of the {number(outcome['openings'])} openings."
         )
     if "preferences" in outcome:
-        one = outcome["preferences"]
         said.append(
             f"Of {number(outcome['pairs'])} pairs that were not trained on, the chosen answer is preferred "
-            f"in {100 * one['accuracy']:.1f} %, by a margin of {one['margin']:.3f} (implicit rewards "
-            f"{one['reward_chosen']:.3f} and {one['reward_rejected']:.3f}); the loss is {one['loss']:.4f}."
+            f"in {preferred(outcome['preferences'])}."
         )
     said += [f"Warning: {warning}." for warning in outcome["warnings"]]
     if facts["samples"] is not None:
@@ -156,7 +134,7 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
         return None
     after = outcome["after"]
     metrics = [
-        {"type": key, "name": _ROWS[key], "value": round(after[key], 6)}
+        {"type": key, "name": SCORES[key], "value": round(after[key], 6)}
         for key in ("reward_mean", "kl", "distinct_2")
         if key in after
     ]

@@ -9,8 +9,7 @@ from sentitok.cli.output import number
 
 from .layout import (
     base_section,
-    bullets,
-    files,
+    document,
     front_matter,
     python,
     shell,
@@ -18,7 +17,6 @@ from .layout import (
     source_table,
     stopped,
     table,
-    training,
     unrecorded,
 )
 
@@ -52,28 +50,17 @@ def markdown(facts: dict[str, Any]) -> str:
     """Returns the card."""
     name, task = facts["name"], facts["task"]
     command = 'senti generate {name} "It was"' if task == "next-token" else "senti train FILE --init {name}"
-    parts = [
-        front_matter(_TAGS[task], [facts["arch"], task], name, _result(facts)),
-        f"# {name}",
-        f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
+    return document(
+        facts,
+        front=front_matter(_TAGS[task], [facts["arch"], task], name, _result(facts)),
+        opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
         f"{_TASKS[task]}, {_made(facts)}.",
-        shell(name, command),
-        python(name, *USES[task]),
-        "## Model",
-        model_table(facts),
-        *base_section(facts["base"], "The weights began as those of"),
-        "## Data",
-        source_table(facts["data"], "documents"),
-        *_divided(facts["corpus"]),
-        "## Scores",
-        *_scores(facts),
-        "## Limits",
-        bullets(_limits(facts)),
-        "## Training",
-        training(facts),
-        *files(facts),
-    ]
-    return "\n\n".join(parts) + "\n"
+        uses=[shell(name, command), python(name, *USES[task])],
+        model=[model_table(facts), *base_section(facts["base"])],
+        data=[source_table(facts["data"], "documents"), *_divided(facts["corpus"])],
+        scores=_scores(facts),
+        limits=_limits(facts),
+    )
 
 
 def _made(facts: dict[str, Any]) -> str:

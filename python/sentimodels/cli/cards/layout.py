@@ -11,8 +11,8 @@ from typing import Any
 from sentitok.cli.output import bytes_text, number
 
 __all__ = [
-    "base_section", "bullets", "cell", "files", "front_matter", "git_row", "python", "settings", "shell",
-    "sizes", "source_table", "stopped", "table", "training", "unrecorded",
+    "base_section", "bullets", "cell", "document", "files", "front_matter", "git_row", "python", "settings",
+    "shell", "sizes", "source_table", "stopped", "table", "training", "unrecorded",
 ]  # fmt: skip
 
 # Hashes of a cell that are written out: an encoded corpus has one for each of its shards.
@@ -63,6 +63,49 @@ def cell(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
+def document(
+    facts: Mapping[str, Any],
+    *,
+    front: str,
+    opening: str,
+    uses: Sequence[str],
+    model: Sequence[str],
+    data: Sequence[str],
+    scores: Sequence[str],
+    limits: Sequence[str],
+) -> str:
+    """Returns the card of a model that began as another or as none, with the sections that these have.
+
+    Args:
+        facts: what its run recorded.
+        front: the front matter.
+        opening: what the model is, in a sentence.
+        uses: blocks that load and use it.
+        model: paragraphs of the section on the model.
+        data: those of the section on the data.
+        scores: those of the section on the scores.
+        limits: the sentences of the list of limits.
+    """
+    parts = [
+        front,
+        f"# {facts['name']}",
+        opening,
+        *uses,
+        "## Model",
+        *model,
+        "## Data",
+        *data,
+        "## Scores",
+        *scores,
+        "## Limits",
+        bullets(limits),
+        "## Training",
+        training(facts),
+        *files(facts),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def bullets(sentences: Iterable[str]) -> str:
     """Returns a list."""
     return "\n".join(f"- {line}" for line in sentences)
@@ -106,11 +149,11 @@ def source_table(data: Sequence[Mapping[str, Any]], counted: str) -> str:
     return table(["role", "file", counted, "SHA-256"], rows)
 
 
-def base_section(base: Mapping[str, Any] | None, how: str) -> list[str]:
+def base_section(base: Mapping[str, Any] | None) -> list[str]:
     """Returns what a model started from, if it did."""
     if base is None:
         return []
-    said = f"{how} `{base['name']}`"
+    said = f"The weights began as those of `{base['name']}`"
     said += (
         f" (SHA-256 of its manifest `{base['sha256']}`)."
         if base["sha256"]

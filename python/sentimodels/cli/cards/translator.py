@@ -7,9 +7,8 @@ from sentitok.cli.output import number
 
 from .layout import (
     base_section,
-    bullets,
     cell,
-    files,
+    document,
     front_matter,
     python,
     shell,
@@ -17,47 +16,37 @@ from .layout import (
     source_table,
     stopped,
     table,
-    training,
     unrecorded,
 )
 
 __all__ = ["markdown"]
 
 _SCORES = {"bleu": "BLEU", "chrf": "chrF"}
+# How a model is loaded and used.
+_USE = (
+    "from sentimodels import Translator",
+    "",
+    "model = Translator.load({name})",
+    '(best,) = model.translate(["A sentence."])',
+    "print(best[0].text)",
+)
 
 
 def markdown(facts: dict[str, Any]) -> str:
     """Returns the card."""
     name = facts["name"]
     size = "" if facts["parameters"] is None else f", {number(facts['parameters'])} parameters"
-    parts = [
-        front_matter("translation", [facts["arch"]], name, _result(facts)),
-        f"# {name}",
-        f"A translation model (`{facts['arch']}`{size}): {_kind(facts)}, trained by `senti translate train`.",
-        shell(name, 'echo "A sentence." | senti translate text {name}'),
-        python(
-            name,
-            "from sentimodels import Translator",
-            "",
-            "model = Translator.load({name})",
-            '(best,) = model.translate(["A sentence."])',
-            "print(best[0].text)",
-        ),
-        "## Model",
-        _model(facts),
-        *base_section(facts["base"], "The weights began as those of"),
-        "## Data",
-        source_table(facts["data"], "rows"),
-        *_pairs(facts),
-        "## Scores",
-        *_scores(facts),
-        "## Limits",
-        bullets(_limits(facts)),
-        "## Training",
-        training(facts),
-        *files(facts),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return document(
+        facts,
+        front=front_matter("translation", [facts["arch"]], name, _result(facts)),
+        opening=f"A translation model (`{facts['arch']}`{size}): {_kind(facts)}, trained by "
+        "`senti translate train`.",
+        uses=[shell(name, 'echo "A sentence." | senti translate text {name}'), python(name, *_USE)],
+        model=[_model(facts), *base_section(facts["base"])],
+        data=[source_table(facts["data"], "rows"), *_pairs(facts)],
+        scores=_scores(facts),
+        limits=_limits(facts),
+    )
 
 
 def _kind(facts: dict[str, Any]) -> str:
