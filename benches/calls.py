@@ -8,6 +8,7 @@ is one such process.
 import json
 import os
 import random
+import shutil
 import statistics
 import string
 import subprocess
@@ -148,8 +149,36 @@ def counting(job: Row, texts: list[str]) -> Row:
     return in_turns({"count": lambda: sentitok.count(job["corpus"], pre_tokenizer="gpt2", threads=2)})
 
 
+def measuring(job: Row, texts: list[str]) -> Row:
+    """Times `eval` of a file beside `encode` of the same one, each by a tokenizer that has seen no text."""
+    from sentitok import encode_files
+    from sentitok.documents import Documents
+    from sentitok.evaluate import evaluate
+
+    del texts
+    shards = Path(job["folder"]) / "shards"
+
+    def encode(tokenizer: Any, n: int) -> object:
+        return encode_files([job["corpus"]], shards, tokenizer, threads=n, invalid_utf8="replace")
+
+    def measure(tokenizer: Any, n: int) -> object:
+        return evaluate(tokenizer, Documents([job["corpus"]]), threads=n)
+
+    times: dict[str, list[float]] = {}
+    for _ in range(TURNS):
+        for name, call in {"encode": encode, "eval": measure}.items():
+            for n in (1, 2):
+                tokenizer = loaded(job)
+                tokenizer.encode("twelve bytes")
+                shutil.rmtree(shards, ignore_errors=True)
+                started = time.perf_counter()
+                call(tokenizer, n)
+                times.setdefault(f"{name}, {n}", []).append(time.perf_counter() - started)
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
+
+
 TASKS: dict[str, Callable[[Row, list[str]], Row]] = {
-    task.__name__: task for task in (beside_ids, threads, short, added, counting)
+    task.__name__: task for task in (beside_ids, threads, short, added, counting, measuring)
 }
 
 
@@ -192,7 +221,7 @@ def section(folder: Path) -> str:
 
     texts = [corpora.head(corpus, TEXT_BYTES) for corpus in corpora.all_corpora()]
     english = corpora.head(corpora.english(), THREADS_BYTES)
-    over_ids, in_threads, of_short = [], [], []
+    over_ids, in_threads, of_short, of_files = [], [], [], []
     for name in TOKENIZERS:
         for text in texts:
             passes = rows(with_text(name, text), "beside_ids")
@@ -200,6 +229,9 @@ def section(folder: Path) -> str:
             base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids", "eval": "ids"}
             cells = [f"{median(passes, key) / median(passes, below):.2f}" for key, below in base.items()]
             over_ids.append([name, text.name, f"{text.n_bytes / 1e6 / ids:.0f}", *cells])
+        for text in (corpora.head(corpus, THREADS_BYTES) for corpus in corpora.all_corpora()):
+            passes = rows({**with_text(name, text), "corpus": str(text.path)}, "measuring")
+            of_files.append([name, text.name, *_speeds(passes, text)])
         passes = rows(with_text(name, english), "threads")
         gains = [median(passes, f"{what}, 1") / median(passes, f"{what}, 2") for what in ("documents", "one")]
         in_threads.append([name, *(f"{gain:.2f}" for gain in gains)])
@@ -217,6 +249,11 @@ def section(folder: Path) -> str:
                 ["tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count", "eval"],
                 over_ids,
             ),
+            f"### Measuring a tokenizer on a file, {megabytes(THREADS_BYTES)} or what there is\n\n"
+            "`sentitok.evaluate` beside `encode_files`, which writes token shards, of the same lines, each by "
+            "a tokenizer that has seen no text; MB/s on one thread, then the time of measuring by that of "
+            "encoding.\n\n"
+            + markdown(["tokenizer", "text", "encode", "eval", "one thread", "two threads"], of_files),
             f"### Two threads, {english.name}, {megabytes(english.n_bytes)}\n\n"
             "How many times as fast as one.\n\n"
             + markdown(["tokenizer", "documents", "one document"], in_threads),
@@ -227,6 +264,12 @@ def section(folder: Path) -> str:
             ),
         ]
     )
+
+
+def _speeds(passes: Sequence[Row], text: corpora.Corpus) -> list[str]:
+    speeds = [f"{text.n_bytes / 1e6 / median(passes, f'{name}, 1'):.0f}" for name in ("encode", "eval")]
+    ratios = [f"{median(passes, f'eval, {n}') / median(passes, f'encode, {n}'):.2f}" for n in (1, 2)]
+    return [*speeds, *ratios]
 
 
 def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:

@@ -153,6 +153,15 @@ impl Pipeline {
             Some(_) => None,
         }
     }
+
+    /// Whether [`Pipeline::safe_cut`] would cut between a character that is no white space and a U+0020.
+    pub(crate) fn cuts_before_blank(&self, before: char) -> bool {
+        match &self.normalizer {
+            None => self.pre_tokenizer.cuts_between(before, ' '),
+            Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => true,
+            Some(_) => false,
+        }
+    }
 }
 
 /// Pieces as counting gets them.

@@ -65,7 +65,7 @@ mod _sentitok {
     #[pymodule_export]
     use super::dataset::encode_files;
     #[pymodule_export]
-    use super::document_reader::PyDocumentReader;
+    use super::document_reader::{PyDocumentBatch, PyDocumentReader};
     #[pymodule_export]
     use super::encoding::PyEncoding;
     #[pymodule_export]

@@ -21,6 +21,7 @@ use std::path::Path;
 pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use options::CountOptions;
+pub(crate) use table::CountTable;
 pub use totals::Totals;
 
 use crate::corpus::{InvalidUtf8, IterSource};

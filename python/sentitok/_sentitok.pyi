@@ -24,6 +24,7 @@ __all__ = [
     "AddedToken",
     "DecodeError",
     "DistinctWords",
+    "DocumentBatch",
     "DocumentReader",
     "EncodeError",
     "Encoding",
@@ -730,6 +731,11 @@ class QuickDecode:
 
 # For `sentitok.documents` and the commands.
 @final
+class DocumentBatch:
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
 class DocumentReader:
     def __new__(
         cls,
@@ -740,14 +746,20 @@ class DocumentReader:
         max_line_bytes: SupportsIndex | None = None,
     ) -> Self: ...
     def __iter__(self) -> Self: ...
-    def __next__(self) -> list[Any]: ...
+    def __next__(self) -> DocumentBatch: ...
     @property
     def replaced(self) -> int: ...
 
 @final
 class Fertility:
     def __new__(cls, tokenizer: Tokenizer) -> Self: ...
-    def add(self, texts: _Texts, threads: SupportsIndex | None = None) -> None: ...
+    def add(
+        self,
+        texts: _Texts,
+        threads: SupportsIndex | None = None,
+        *,
+        distinct: DistinctWords | None = None,
+    ) -> int: ...
     @property
     def frequency(self) -> NDArray[np.uint64]: ...
     @property
@@ -762,7 +774,6 @@ class Fertility:
 @final
 class DistinctWords:
     def __new__(cls) -> Self: ...
-    def add(self, texts: _Texts, threads: SupportsIndex | None = None) -> int: ...
     def fertility(self, tokenizer: Tokenizer, threads: SupportsIndex | None = None) -> Fertility: ...
     def __len__(self) -> int: ...
 

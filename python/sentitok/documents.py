@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from . import parquet
-from ._sentitok import DocumentReader
+from ._sentitok import DocumentBatch, DocumentReader
 from .opening import without_suffix
 
 __all__ = ["Documents", "check_format", "n_bytes"]
@@ -89,9 +89,10 @@ class Documents(Iterator[str]):
             self._reader = DocumentReader(
                 names, format=format, invalid_utf8=invalid_utf8, max_line_bytes=max_line_bytes
             )
-            self._texts: Iterator[str] = (text for batch in self._reader for text in batch)
+            self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
-            self._texts = self._of_parquet(names, column, invalid_utf8)
+            self._batches = self._of_parquet(names, column, invalid_utf8)
+        self._texts: Iterator[str] = (text for batch in self._batches for text in batch)
 
     def __next__(self) -> str:
         """The next document.
@@ -103,15 +104,27 @@ class Documents(Iterator[str]):
         """
         return next(self._texts)
 
+    def batches(self) -> Iterator[DocumentBatch | list[str]]:
+        """Returns the documents that were not given yet, many at a time.
+
+        No object is made of those of a `DocumentBatch`, which the extension takes as texts.
+
+        Raises:
+            FormatError, OSError: as `__next__`.
+        """
+        return self._batches
+
     @property
     def replaced(self) -> int:
         """Invalid parts of UTF-8 that became U+FFFD, so far."""
         return self._replaced + (0 if self._reader is None else self._reader.replaced)
 
-    def _of_parquet(self, names: list[str], column: str, invalid_utf8: str) -> Iterator[str]:
+    def _of_parquet(self, names: list[str], column: str, invalid_utf8: str) -> Iterator[list[str]]:
         for batch in parquet.texts(names, column, invalid_utf8):
-            for data in batch:
-                text = data.decode("utf-8", "replace")
-                if "\ufffd" in text:
-                    self._replaced += text.count("\ufffd") - data.count("\ufffd".encode())
-                yield text
+            yield [self._text(data) for data in batch]
+
+    def _text(self, data: bytes) -> str:
+        text = data.decode("utf-8", "replace")
+        if "\ufffd" in text:
+            self._replaced += text.count("\ufffd") - data.count("\ufffd".encode())
+        return text

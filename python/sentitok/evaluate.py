@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sentitok import DistinctWords, EncodingBatch, Fertility, Tokenizer
+from ._sentitok import DistinctWords, DocumentBatch, EncodingBatch, Fertility, Tokenizer
+from .documents import Documents
 from .messages import shown
 from .numbers import real, whole
 
@@ -63,7 +64,8 @@ def evaluate(
 
     Args:
         tokenizer: the tokenizer.
-        texts: documents; read once, in batches.
+        texts: documents; read once, in batches. Those of files are quickest as
+            `sentitok.documents.Documents`.
         threads: threads that encode; the result is the same for any number.
         progress: called as `progress("encode", bytes, 0)` after each batch.
         seen: called with each batch of texts and its encoding, which has offsets.
@@ -97,14 +99,14 @@ def evaluate_all(
     distinct = DistinctWords()
     documents = n_bytes = 0
     for batch in _batches(texts):
-        batch_bytes = distinct.add(batch, threads)
         documents += len(batch)
+        batch_bytes = 0
         for number, (sums, tokenizer, listener) in enumerate(
             zip(counted, tokenizers, listeners, strict=True), 1
         ):
-            sums.add(batch, threads)
+            batch_bytes = sums.add(batch, threads, distinct=distinct if number == 1 else None)
             if listener is not None:
-                listener(batch, _encoded(tokenizer, batch, threads))
+                listener(list(batch), _encoded(tokenizer, batch, threads))
             if progress is not None:
                 progress("encode", n_bytes * len(counted) + batch_bytes * number, 0)
         n_bytes += batch_bytes
@@ -114,7 +116,7 @@ def evaluate_all(
     ]
 
 
-def _encoded(tokenizer: Tokenizer, texts: list[str], threads: int | None) -> EncodingBatch:
+def _encoded(tokenizer: Tokenizer, texts: DocumentBatch | list[str], threads: int | None) -> EncodingBatch:
     return tokenizer.encode_batch(texts, threads=threads, add_special_tokens=False, offsets=True)
 
 
@@ -161,7 +163,10 @@ def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float
     return float(np.log((p**alpha).sum()) / (1 - alpha) / np.log(vocab_size))
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str]) -> Iterator[DocumentBatch | list[str]]:
+    if isinstance(texts, Documents):
+        yield from texts.batches()
+        return
     batch: list[str] = []
     n_chars = 0
     for text in texts:

@@ -4,11 +4,14 @@
 //! another PyO3 than this one, and reading the C structs by hand would be the
 //! only unsafe code of the bindings.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
+
+use crate::tokenizer::Input;
 
 /// The texts of a column, end to end.
 #[derive(Default)]
@@ -23,6 +26,16 @@ impl Column {
         (0..self.n_rows()).map(|row| self.row(row))
     }
 
+    /// The rows, known to be UTF-8 where all are.
+    pub fn inputs(&self) -> impl ExactSizeIterator<Item = Input<'_>> {
+        // One look at all of them costs less than one at each.
+        let text = simdutf8::basic::from_utf8(&self.data).ok();
+        (0..self.n_rows()).map(move |row| match text.and_then(|text| text.get(self.place(row))) {
+            Some(text) => Input::Text(text),
+            None => Input::Bytes(self.row(row)),
+        })
+    }
+
     /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.ends.len()
@@ -35,8 +48,12 @@ impl Column {
 
     /// A row.
     pub fn row(&self, row: usize) -> &[u8] {
+        &self.data[self.place(row)]
+    }
+
+    fn place(&self, row: usize) -> Range<usize> {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.data[start..self.ends[row]]
+        start..self.ends[row]
     }
 
     /// Appends a row.

@@ -1,26 +1,64 @@
-//! `DocumentReader`: documents of files for Python, a block at a time.
+//! `DocumentReader`: documents of files for Python, many at a time, as a `DocumentBatch`, which makes
+//! objects of them only where they are asked for.
 //!
-//! Not for training, counting or encoding files, which read in blocks without making objects:
-//! for what measures or compares texts in Python (`sentitok.documents`).
+//! Not for training, counting or encoding files, which read in blocks: for what measures or compares
+//! texts in Python (`sentitok.documents`).
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyIterator, PyList};
 
+use super::arrow::Column;
 use super::error::entry;
 use super::numbers::MaxLineBytes;
 use super::progress::waiting;
+use super::text::{byte_string, string};
 use crate::corpus::{
-    Block, Document, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Source, Tally,
+    Block, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Source, Tally,
 };
 use crate::error::Result;
 
-/// Yields lists of the documents of files, in order.
+/// Bytes of a batch, or a little more.
+const BATCH_BYTES: usize = 4 << 20;
+/// Documents of a batch, or some more: they may be empty.
+const BATCH_ROWS: usize = BATCH_BYTES / 16;
+
+/// Documents that were read together.
 ///
-/// `invalid_utf8` is that of `count`; with `"bytes"` a document that is no UTF-8 is `bytes`.
+/// A sequence of `str`; a document that is no UTF-8 is `bytes`.
+#[pyclass(frozen, sequence, name = "DocumentBatch", module = "sentitok._sentitok")]
+pub(super) struct PyDocumentBatch {
+    pub(super) column: Arc<Column>,
+}
+
+#[pymethods]
+impl PyDocumentBatch {
+    fn __len__(&self) -> usize {
+        self.column.n_rows()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        entry(|| {
+            let texts: Vec<_> = self.column.rows().map(|row| object(py, row)).collect::<PyResult<_>>()?;
+            PyList::new(py, texts)?.try_iter()
+        })
+    }
+}
+
+/// A document as Python has it.
+fn object<'py>(py: Python<'py>, row: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match simdutf8::basic::from_utf8(row) {
+        Ok(text) => string(py, text)?.into_any(),
+        Err(_) => byte_string(py, row)?.into_any(),
+    })
+}
+
+/// Yields the documents of files, in order, in batches.
+///
+/// `invalid_utf8` is that of `count`.
 #[pyclass(frozen, name = "DocumentReader", module = "sentitok._sentitok")]
 pub(super) struct PyDocumentReader {
     reader: Arc<Mutex<Reader>>,
@@ -66,20 +104,16 @@ impl PyDocumentReader {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyDocumentBatch>> {
         entry(|| {
-            let Some(mut block) = self.fill(py)? else { return Ok(None) };
-            let mut objects: Vec<Bound<'py, PyAny>> = Vec::new();
-            let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            block.for_each_document(&mut reader.tally, |document| {
-                objects.push(match document {
-                    Document::Text(text) => PyString::new(py, text).into_any(),
-                    Document::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-                });
-                Ok(())
-            })?;
-            reader.block = block;
-            PyList::new(py, objects).map(Some)
+            let reader = Arc::clone(&self.reader);
+            let read = move || reader.lock().unwrap_or_else(PoisonError::into_inner).batch();
+            let column = if self.waits {
+                waiting(py, read).inspect_err(|_| self.meter.stop())?
+            } else {
+                py.detach(read)?
+            };
+            Ok(column.map(|column| PyDocumentBatch { column: Arc::new(column) }))
         })
     }
 
@@ -90,18 +124,17 @@ impl PyDocumentReader {
     }
 }
 
-impl PyDocumentReader {
-    /// Reads the next block, which is the caller's then; `None` at the end.
-    fn fill(&self, py: Python<'_>) -> PyResult<Option<Block>> {
-        let reader = Arc::clone(&self.reader);
-        let fill = move || -> Result<Option<Block>> {
-            let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut block = std::mem::take(&mut reader.block);
-            Ok(reader.source.fill(&mut block)?.then_some(block))
-        };
-        if !self.waits {
-            return Ok(py.detach(fill)?);
+impl Reader {
+    /// Reads the next documents; `None` at the end.
+    fn batch(&mut self) -> Result<Option<Column>> {
+        let mut column = Column::default();
+        let has_room = |column: &Column| column.n_bytes() < BATCH_BYTES && column.n_rows() < BATCH_ROWS;
+        while has_room(&column) && self.source.fill(&mut self.block)? {
+            self.block.for_each_document(&mut self.tally, |document| {
+                column.push(document.as_bytes());
+                Ok(())
+            })?;
         }
-        waiting(py, fill).inspect_err(|_| self.meter.stop())
+        Ok((column.n_rows() > 0).then_some(column))
     }
 }

@@ -43,14 +43,26 @@ impl PyFertility {
         })
     }
 
-    /// Encodes texts without the template's tokens, and adds their words.
-    #[pyo3(signature = (texts, threads = None))]
-    fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<()> {
+    /// Encodes texts without the template's tokens, and adds their words, also to `distinct`; returns
+    /// how many bytes the texts have.
+    #[pyo3(signature = (texts, threads = None, *, distinct = None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        threads: Option<Threads>,
+        distinct: Option<&Bound<'_, PyDistinctWords>>,
+    ) -> PyResult<usize> {
         entry(|| {
             let (texts, call) = (Texts::new(texts, Errors::Replace)?, call(threads));
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
-            off(py, n_bytes, |stop| held(&self.sums).add(&self.tokenizer, &inputs, call.options(stop)))
+            let distinct = distinct.map(Bound::get);
+            off(py, n_bytes, |stop| {
+                let mut distinct = distinct.map(|distinct| held(&distinct.words));
+                held(&self.sums).add(&self.tokenizer, &inputs, call.options(stop), distinct.as_deref_mut())
+            })?;
+            Ok(n_bytes)
         })
     }
 
@@ -85,7 +97,7 @@ impl PyFertility {
     }
 }
 
-/// The words that occur in texts, each once.
+/// The words that occur in texts, each once: those that `Fertility.add` meets.
 #[pyclass(frozen, name = "DistinctWords", module = "sentitok._sentitok")]
 #[derive(Default)]
 pub(super) struct PyDistinctWords {
@@ -97,18 +109,6 @@ impl PyDistinctWords {
     #[new]
     fn new() -> Self {
         Self::default()
-    }
-
-    /// Adds the words of texts; returns how many bytes the texts have.
-    #[pyo3(signature = (texts, threads = None))]
-    fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<usize> {
-        entry(|| {
-            let texts = Texts::new(texts, Errors::Replace)?;
-            let inputs = texts.inputs(py)?;
-            let n_bytes = inputs.iter().map(|text| text.len()).sum();
-            off(py, n_bytes, |_| held(&self.words).add(&inputs, threads.map(Threads::get)))?;
-            Ok(n_bytes)
-        })
     }
 
     /// What a tokenizer makes of each of them behind a space, as in running text.
@@ -127,7 +127,7 @@ impl PyDistinctWords {
         })
     }
 
-    fn __len__(&self) -> usize {
-        held(&self.words).len()
+    fn __len__(&self) -> PyResult<usize> {
+        entry(|| Ok(held(&self.words).count()?))
     }
 }

@@ -1,10 +1,13 @@
 //! `Texts`: many texts from whatever holds them, kept alive.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyMapping, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
+use super::document_reader::PyDocumentBatch;
 use super::numbers::given;
 use super::spans::Source;
 use super::text::{Errors, Text, byte_string, collect, text_of_row};
@@ -18,8 +21,8 @@ use crate::tokenizer::Input;
 pub(super) enum Texts {
     /// Objects, one a text.
     Objects(Vec<Text>),
-    /// A copy of an Arrow column.
-    Column(Column),
+    /// A copy of an Arrow column, or documents of files.
+    Column(Arc<Column>),
     /// Some after others.
     Several(Vec<Self>),
 }
@@ -51,13 +54,16 @@ impl Texts {
         if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
         }
+        if let Ok(batch) = object.cast::<PyDocumentBatch>() {
+            return Ok(Self::Column(Arc::clone(&batch.get().column)));
+        }
         if let Some(chunks) = Chunks::new(object)? {
             let mut column = Column::default();
             for chunk in chunks {
                 let before = column.n_rows() as u64;
                 column.extend(&chunk?, before)?;
             }
-            return Ok(Self::Column(column));
+            return Ok(Self::Column(Arc::new(column)));
         }
         // The length that an object says it has is not trusted.
         let mut texts = Vec::new();
@@ -82,7 +88,7 @@ impl Texts {
     pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
         match self {
             Self::Objects(texts) => collect(texts.iter().map(|text| text.input(py))),
-            Self::Column(column) => collect(column.rows().map(|row| Ok(Input::Bytes(row)))),
+            Self::Column(column) => collect(column.inputs().map(Ok)),
             Self::Several(parts) => flat(parts.iter().map(|part| part.inputs(py))),
         }
     }

@@ -73,8 +73,34 @@ impl Tokenizer {
         around: [usize; 2],
         offsets: &mut [Span],
     ) -> bool {
-        let Some(sums) = self.sums() else { return false };
-        let Some(in_front) = sums.in_front(text, unit) else { return false };
+        let Some((sizes, in_front)) = self.known_sizes(text, unit) else { return false };
+        let before = around[0].min(ids.len());
+        let places = before..ids.len().saturating_sub(around[1]).max(before);
+        if offsets.len() != ids.len() {
+            return false;
+        }
+        offsets[..places.start].fill([0, 0]);
+        offsets[places.end..].fill([0, 0]);
+        let mut offsets = offsets[places.clone()].iter_mut();
+        let put = |span| {
+            if let Some(offset) = offsets.next() {
+                *offset = span;
+            }
+        };
+        for_each_sum(sizes, &ids[places], in_front, put).is_some()
+    }
+
+    /// Calls `put` with the first byte of each of the ids of a text, without the template's; `false`
+    /// where they are not the text, one after the other.
+    pub(crate) fn token_starts(&self, ids: &[TokenId], text: Input<'_>, mut put: impl FnMut(usize)) -> bool {
+        let Some((sizes, in_front)) = self.known_sizes(text, OffsetUnit::Bytes) else { return false };
+        for_each_sum(sizes, ids, in_front, |[start, _]| put(start as usize)) == Some(text.len() as u64)
+    }
+
+    /// The sizes of tokens, and how much of the first is not in a text; `None` where they do not add up to it.
+    fn known_sizes(&self, text: Input<'_>, unit: OffsetUnit) -> Option<(&[u32], u64)> {
+        let sums = self.sums()?;
+        let in_front = sums.in_front(text, unit)?;
         let sizes = match unit {
             OffsetUnit::Bytes => &sums.bytes,
             OffsetUnit::Chars => &sums.chars,
@@ -83,25 +109,7 @@ impl Tokenizer {
         if sizes.get().is_none() {
             let _ = sizes.set(self.sizes(sums.added, unit));
         }
-        let sizes = sizes.get().map_or(&[][..], Vec::as_slice);
-        let before = around[0].min(ids.len());
-        let places = before..ids.len().saturating_sub(around[1]).max(before);
-        if offsets.len() != ids.len() {
-            return false;
-        }
-        offsets[..places.start].fill([0, 0]);
-        offsets[places.end..].fill([0, 0]);
-        let (mut end, mut are_known) = (0u64, true);
-        let mut left_out = in_front;
-        for (offset, &id) in offsets[places.clone()].iter_mut().zip(&ids[places]) {
-            let size = sizes.get(id as usize).copied().unwrap_or(NOT_KNOWN);
-            are_known &= size != NOT_KNOWN;
-            let start = end.wrapping_sub(u64::from(size & 1));
-            end = end.wrapping_add(u64::from(size >> 1)).wrapping_sub(left_out);
-            left_out = 0;
-            *offset = [start, end];
-        }
-        are_known
+        Some((sizes.get().map_or(&[][..], Vec::as_slice), in_front))
     }
 
     fn sums(&self) -> Option<&Sums> {
@@ -189,6 +197,22 @@ impl Sums {
             Front::WithoutSpace => u64::from(text.first().is_some_and(|&byte| byte != b' ')),
         })
     }
+}
+
+/// Calls `put` with the sums of the sizes of ids, each as a span; returns their end, if all sizes are known.
+#[inline(always)]
+fn for_each_sum(sizes: &[u32], ids: &[TokenId], in_front: u64, mut put: impl FnMut(Span)) -> Option<u64> {
+    let (mut end, mut are_known) = (0u64, true);
+    let mut left_out = in_front;
+    for &id in ids {
+        let size = sizes.get(id as usize).copied().unwrap_or(NOT_KNOWN);
+        are_known &= size != NOT_KNOWN;
+        let start = end.wrapping_sub(u64::from(size & 1));
+        end = end.wrapping_add(u64::from(size >> 1)).wrapping_sub(left_out);
+        left_out = 0;
+        put([start, end]);
+    }
+    are_known.then_some(end)
 }
 
 /// Which texts get a mark in front, of a normalizer that writes spaces as marks and

@@ -3,8 +3,8 @@
 //! A piece of up to 15 bytes is kept inside its slot, as the key that all tables
 //! of pieces have ([`crate::piece_table`]). Longer pieces lie in one arena. Both
 //! tables probe linearly from a seeded hash, so that no text can be made to
-//! collide; hash order never reaches a result, since a table leaves only as a
-//! sorted run ([`Sorted`]). A chunk of pieces is counted in two short loops, keys and places,
+//! collide; hash order never reaches a result, since a table leaves as a sorted
+//! run ([`Sorted`]), or for sums. A chunk of pieces is counted in two short loops, keys and places,
 //! then counts, so that the memory answers many questions at a time.
 
 mod sorted;
@@ -13,8 +13,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
-pub(super) use self::sorted::Sorted;
-use crate::error::Result;
+pub(crate) use self::sorted::Sorted;
+use crate::error::{Error, Result};
 use crate::memory;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
 use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
@@ -42,13 +42,15 @@ struct Entry {
 }
 
 /// The pieces of a chunk while they are counted.
+#[derive(Clone)]
 struct Chunk {
     keys: [Key; LONG_CHUNK],
     hashes: [u64; LONG_CHUNK],
 }
 
 /// Pieces with their counts, in no order.
-pub(super) struct CountTable {
+#[derive(Clone)]
+pub(crate) struct CountTable {
     slots: Vec<Slot>,
     n_short: usize,
     seed: Key,
@@ -58,6 +60,12 @@ pub(super) struct CountTable {
     entries: Vec<Entry>,
     arena: Vec<u8>,
     hasher: DefaultHashBuilder,
+}
+
+impl Default for CountTable {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl CountTable {
@@ -152,12 +160,54 @@ impl CountTable {
         true
     }
 
+    /// Counts `piece` once more, and makes room where there is none.
+    ///
+    /// # Errors
+    /// As [`CountTable::grow`]; [`Error::Encode`] for a piece of 4 GiB and more.
+    pub fn put(&mut self, piece: &[u8]) -> Result<()> {
+        if u32::try_from(piece.len()).is_err() {
+            return Err(Error::Encode(format!("a word of {} bytes; the limit is 4 GiB", piece.len())));
+        }
+        while !self.add(piece) {
+            self.grow(piece)?;
+        }
+        Ok(())
+    }
+
+    /// The same for a chunk of the pieces of a text.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_chunk(&mut self, text: &[u8], pieces: &[Piece]) -> Result<()> {
+        self.begin(text, pieces);
+        let mut done = 0;
+        loop {
+            done = self.add_next(done, pieces.len());
+            let Some(piece) = pieces.get(done) else { return Ok(()) };
+            self.put(&text[piece.range()])?;
+            done += 1;
+        }
+    }
+
+    /// Calls `f` with the pieces, in an order that says nothing.
+    ///
+    /// # Errors
+    /// As `f`.
+    pub fn for_each(&self, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for slot in self.slots.iter().filter(|slot| slot.key != 0) {
+            let bytes = slot.key.to_le_bytes();
+            f(&bytes[..usize::from(bytes[MAX_KEY])])?;
+        }
+        self.entries.iter().try_for_each(|entry| f(&self.arena[entry.start..][..entry.len as usize]))
+    }
+
     /// Makes room for at least one more piece like `piece`.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) where there is none; all counts are kept.
+    /// [`Error::Memory`] where there is none; all counts are kept.
     pub fn grow(&mut self, piece: &[u8]) -> Result<()> {
         if piece.len() <= MAX_KEY {
+            // Large pages for this table changed neither counting nor what stands on it.
             let new = memory::filled(self.slots.len() * 2, Slot::default())?;
             let old = std::mem::replace(&mut self.slots, new);
             let mask = self.slots.len() - 1;
@@ -302,24 +352,17 @@ mod tests {
             ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
         let (mut by_chunk, mut one_by_one) = (CountTable::new(), CountTable::new());
         for chunk in pieces.chunks(LONG_CHUNK) {
-            by_chunk.begin(text.as_bytes(), chunk);
-            let mut done = 0;
-            while done < chunk.len() {
-                done = by_chunk.add_next(done, chunk.len());
-                if let Some(piece) = chunk.get(done) {
-                    let piece = &text.as_bytes()[piece.range()];
-                    while !by_chunk.add(piece) {
-                        by_chunk.grow(piece).unwrap();
-                    }
-                    done += 1;
-                }
-            }
+            by_chunk.put_chunk(text.as_bytes(), chunk).unwrap();
         }
         for word in words.iter().map(String::as_bytes) {
-            while !one_by_one.add(word) {
-                one_by_one.grow(word).unwrap();
-            }
+            one_by_one.put(word).unwrap();
         }
+        let mut unsorted = Vec::new();
+        let mut keep = |piece: &[u8]| {
+            unsorted.push(piece.to_vec());
+            Ok(())
+        };
+        by_chunk.for_each(&mut keep).unwrap();
         let counts = |table: &mut CountTable| {
             table.sort();
             let (mut sorted, mut counts) = (table.sorted(), Vec::new());
@@ -329,6 +372,8 @@ mod tests {
             counts
         };
         let (found, expected) = (counts(&mut by_chunk), counts(&mut one_by_one));
+        unsorted.sort();
+        assert!(unsorted.iter().eq(expected.iter().map(|(piece, _)| piece)));
         assert_eq!(found, expected);
         assert!(expected.is_sorted() && expected.len() == one_by_one.len());
         assert_eq!(expected.iter().map(|(_, count)| count).sum::<u64>(), words.len() as u64);

@@ -1,7 +1,9 @@
 """`sentitok.evaluate` against slow definitions, read off docs/eval.md."""
 
 import math
+import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sentitok
+from sentitok.documents import Documents
 from sentitok.evaluate import evaluate, renyi_efficiency
 
 TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍🏽 café\n" * 20
@@ -21,7 +24,18 @@ TOKENIZERS = {
     "bpe": TOKENIZER,
     "unigram": sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
     "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
+    # Distinct words share rows where the splitter cuts before each space.
+    "cl100k": sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer="cl100k"),
+    "without splitter": sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer="bytes"),
+    # And not where an added token may reach from one word into the next.
+    "token of two words": TOKENIZER.with_specials([sentitok.AddedToken("t sat", special=False)]),
+    "token that strips": TOKENIZER.with_specials([sentitok.AddedToken("cat", special=False, rstrip=True)]),
 }
+
+
+def words(text: str) -> list[str]:
+    """Python takes the separators of files, groups, records and units for white space, Unicode does not."""
+    return [word for word in re.split(r"(?:(?![\x1c-\x1f])\s)+", text) if word]
 
 
 def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
@@ -34,7 +48,7 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
         ids += encoding.ids.tolist()
         spans = encoding.offsets("chars").tolist()
         at = 0
-        for word in text.split():
+        for word in words(text):
             start = text.index(word, at)
             at = start + len(word)
             per_word.append(sum(1 for a, b in spans if a < at and b > start))
@@ -82,6 +96,21 @@ def test_threads_and_order_do_not_matter(name: str) -> None:
     one = evaluate(TOKENIZERS[name], lines, threads=1)
     assert evaluate(TOKENIZERS[name], lines, threads=3) == one
     assert evaluate(TOKENIZERS[name], lines[::-1]) == one
+
+
+def test_documents_of_files_are_texts(tmp_path: Path) -> None:
+    """They are read, and go on to be encoded, many at a time."""
+    lines = ["\n", "naïve 👍🏽\n", *TEXT.splitlines(keepends=True) * 3500, "no end"]
+    file = tmp_path / "text.txt"
+    file.write_text("".join(lines), "utf-8")
+    assert file.stat().st_size > 5_000_000  # more than a batch
+    for threads in (1, 3):
+        documents = Documents([file])
+        assert evaluate(TOKENIZER, documents, threads=threads) == evaluate(TOKENIZER, lines)
+        assert list(documents) == []
+    seen: list[str] = []
+    evaluate(TOKENIZER, Documents([file]), seen=lambda texts, _: seen.extend(texts))
+    assert seen == lines
 
 
 def test_a_lone_surrogate_counts_as_u_fffd() -> None:

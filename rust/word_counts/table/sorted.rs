@@ -55,7 +55,7 @@ fn place(entry: &Entry) -> Range<usize> {
 }
 
 /// A cursor over the pieces of a table, in order.
-pub(in crate::word_counts) struct Sorted<'a> {
+pub(crate) struct Sorted<'a> {
     shorts: &'a [Slot],
     entries: &'a [Entry],
     arena: &'a [u8],
