@@ -250,8 +250,8 @@ def section(folder: Path) -> str:
                 over_ids,
             ),
             f"### Measuring a tokenizer on a file, {megabytes(THREADS_BYTES)} or what there is\n\n"
-            "`sentitok.evaluate` beside `encode_files`, which writes token shards, of the same lines, each by "
-            "a tokenizer that has seen no text; MB/s on one thread, then the time of measuring by that of "
+            "`sentitok.evaluate` beside `encode_files`, which writes token shards of the same lines, by "
+            "tokenizers that have seen no text; MB/s on one thread, then the time of measuring by that of "
             "encoding.\n\n"
             + markdown(["tokenizer", "text", "encode", "eval", "one thread", "two threads"], of_files),
             f"### Two threads, {english.name}, {megabytes(english.n_bytes)}\n\n"

@@ -1,18 +1,23 @@
-//! `Fertility`: how many tokens touch each word of texts, summed; `DistinctWords`: those that occur.
+//! `Fertility`: how many tokens touch each word of texts, summed; `FertilityCounter`: what sums them;
+//! `DistinctWords`: the words that occur.
 //!
 //! A token touches the words that it shares a byte with. Not for the measures that are made of the
 //! sums: `python/sentitok/evaluate.py`. Source: Rust et al. 2021, "How Good is Your Tokenizer?".
 
+mod counter;
 mod distinct_words;
+mod rows;
 mod starts;
+mod tables;
+mod units;
 mod words;
 
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::sync::PoisonError;
 
+pub use self::counter::FertilityCounter;
 pub use self::distinct_words::DistinctWords;
 use self::starts::Starts;
+use self::tables::held;
 use self::words::Words;
 use crate::encoding::{EncodingBatch, Span};
 use crate::error::Result;
@@ -48,19 +53,22 @@ impl Fertility {
         Ok(Self { frequency: memory::filled(tokenizer.vocab_size(), 0)?, ..Self::default() })
     }
 
-    /// Encodes texts, without the template's tokens, and adds their words; `distinct` takes these, too.
+    /// Encodes texts, without the template's tokens, and adds their words, each text as often as `counts`
+    /// says, or once; `distinct` takes the words, too.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
-    pub fn add(
+    fn add(
         &mut self,
         tokenizer: &Tokenizer,
         texts: &[Input<'_>],
+        counts: &[u64],
         options: EncodeOptions<'_>,
         mut distinct: Option<&mut DistinctWords>,
     ) -> Result<()> {
         let options = EncodeOptions { add_special_tokens: false, spans: false, ..options };
         let (n, threads) = (texts.len(), options.threads);
+        let times = |row: usize| counts.get(row).copied().unwrap_or(1);
         // Most tokens are the text, one after the other, and need not be followed through the pipeline.
         if tokenizer.sums_around(false).is_some() {
             let batch = tokenizer.batch_of(texts, options)?;
@@ -68,12 +76,13 @@ impl Fertility {
                 starts.begin(texts[row].len())?;
                 let ids = &batch.ids[places(&batch, row)];
                 let are_text = tokenizer.token_starts(ids, texts[row], |at| starts.put(at));
-                sums.add_text(texts[row], known, |sums, words| starts.count(words, sums)).map(|()| are_text)
+                let add = |sums: &mut Self, words: Words<'_>| starts.count(words, times(row), sums);
+                sums.add_text(texts[row], known, add).map(|()| are_text)
             };
             // Words that are known already are no other words the second time.
             if let Some(sums) = Self::of_rows(n, threads, distinct.as_deref_mut(), of_row)? {
                 self.join(&sums);
-                self.count(&batch);
+                self.count(&batch, times);
                 return Ok(());
             }
         }
@@ -82,13 +91,13 @@ impl Fertility {
         let of_row = |row: usize, sums: &mut Self, (): &mut (), known: Known<'_>| {
             let mut touching = Touching::new(&spans[places(&batch, row)]);
             let add = |sums: &mut Self, words: Words<'_>| {
-                words.for_each(|word| sums.add_word(touching.next(word)));
+                words.for_each(|word| sums.add_word(touching.next(word), times(row)));
             };
             sums.add_text(texts[row], known, add).map(|()| true)
         };
         if let Some(sums) = Self::of_rows(n, threads, distinct, of_row)? {
             self.join(&sums);
-            self.count(&batch);
+            self.count(&batch, times);
         }
         Ok(())
     }
@@ -104,7 +113,7 @@ impl Fertility {
         let distinct = distinct.map(|distinct| distinct.parts(n_parts));
         let of_part = |part: usize| {
             let (mut sums, mut state) = (Self::default(), S::default());
-            let mut known = distinct.map(|parts| parts[part].lock().unwrap_or_else(PoisonError::into_inner));
+            let mut known = distinct.map(|parts| held(&parts[part]));
             for row in n * part / n_parts..n * (part + 1) / n_parts {
                 if !add(row, &mut sums, &mut state, known.as_deref_mut())? {
                     return Ok(None);
@@ -113,8 +122,8 @@ impl Fertility {
             Ok(Some(sums))
         };
         let mut all = Self::default();
-        for sums in parallel::shared(n_parts, || of_part(0), of_part) {
-            let Some(sums) = sums.unwrap_or_else(|panic| resume_unwind(panic))? else { return Ok(None) };
+        for sums in parallel::parts(n_parts, of_part) {
+            let Some(sums) = sums? else { return Ok(None) };
             all.join(&sums);
         }
         Ok(Some(all))
@@ -127,11 +136,14 @@ impl Fertility {
         self.continued += sums.continued;
     }
 
-    /// Counts the ids of a batch.
-    fn count(&mut self, batch: &EncodingBatch) {
-        for &id in &batch.ids {
-            if let Some(n) = self.frequency.get_mut(id as usize) {
-                *n += 1;
+    /// Counts the ids of a batch, each row so many times.
+    fn count(&mut self, batch: &EncodingBatch, times: impl Fn(usize) -> u64) {
+        for row in 0..batch.len() {
+            let times = times(row);
+            for &id in &batch.ids[places(batch, row)] {
+                if let Some(n) = self.frequency.get_mut(id as usize) {
+                    *n += times;
+                }
             }
         }
     }
@@ -147,18 +159,18 @@ impl Fertility {
             add(self, words);
             known.as_deref_mut().map_or(Ok(()), |known| match words {
                 Words::Chunk(chunk) => known.put_chunk(text.bytes(), chunk),
-                Words::One(start, end) => known.put(&text.bytes()[start..end]),
+                Words::One(start, end) => known.put(&text.bytes()[start..end], 1),
             })
         })
     }
 
-    /// Adds a word that so many tokens touch.
+    /// Adds a word that `n` tokens touch, so many times.
     #[inline(always)]
-    fn add_word(&mut self, n: u64) {
-        self.words += 1;
-        self.tokens += n;
-        self.single += u64::from(n == 1);
-        self.continued += u64::from(n > 1);
+    fn add_word(&mut self, n: u64, times: u64) {
+        self.words += times;
+        self.tokens += n * times;
+        self.single += u64::from(n == 1) * times;
+        self.continued += u64::from(n > 1) * times;
     }
 }
 
@@ -205,7 +217,7 @@ mod tests {
         let mut add = |text: &str, spans: &[Span]| {
             let mut touching = Touching::new(spans);
             let each = |sums: &mut Fertility, words: Words<'_>| {
-                words.for_each(|word| sums.add_word(touching.next(word)));
+                words.for_each(|word| sums.add_word(touching.next(word), 1));
             };
             sums.add_text(text.into(), None, each).unwrap();
             (sums.words, sums.tokens, sums.single, sums.continued)

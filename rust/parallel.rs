@@ -71,6 +71,13 @@ pub fn shared<T: Send>(
     })
 }
 
+/// Runs `work(0)` here and `work(1)` to `work(n - 1)` on threads, as [`shared`] does; the results are in
+/// order.
+pub fn parts<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let results = shared(n, || work(0), &work);
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+}
+
 /// Runs `work` over `0..n` cut into equal parts of at least `least`, one a
 /// thread; the results are in order.
 pub fn in_chunks<T: Send>(
@@ -78,10 +85,8 @@ pub fn in_chunks<T: Send>(
     least: usize,
     work: impl Fn(std::ops::Range<usize>) -> T + Sync,
 ) -> Vec<T> {
-    let parts = default_threads().min(n / least.max(1)).max(1);
-    let range = |part: usize| n * part / parts..n * (part + 1) / parts;
-    let results = shared(parts, || work(range(0)), |part| work(range(part)));
-    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    let n_parts = default_threads().min(n / least.max(1)).max(1);
+    parts(n_parts, |part| work(n * part / n_parts..n * (part + 1) / n_parts))
 }
 
 /// Runs `work` on each part, one a thread; what the system gives no thread for

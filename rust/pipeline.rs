@@ -154,11 +154,11 @@ impl Pipeline {
         }
     }
 
-    /// Whether [`Pipeline::safe_cut`] would cut between a character that is no white space and a U+0020.
-    pub(crate) fn cuts_before_blank(&self, before: char) -> bool {
+    /// Whether [`Pipeline::safe_cut`] would cut between a character and white space behind it.
+    pub(crate) fn cuts_before_blank(&self, before: char, blank: char) -> bool {
         match &self.normalizer {
-            None => self.pre_tokenizer.cuts_between(before, ' '),
-            Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => true,
+            None => self.pre_tokenizer.cuts_between(before, blank),
+            Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => blank == ' ',
             Some(_) => false,
         }
     }

@@ -69,7 +69,7 @@ mod _sentitok {
     #[pymodule_export]
     use super::encoding::PyEncoding;
     #[pymodule_export]
-    use super::fertility::{PyDistinctWords, PyFertility};
+    use super::fertility::{PyDistinctWords, PyFertility, PyFertilityCounter};
     #[pymodule_export]
     use super::file_kind::file_kind;
     #[pymodule_export]

@@ -33,6 +33,7 @@ mod train_unigram;
 pub(crate) mod train_wordpiece;
 mod walk;
 mod windows;
+mod word_cuts;
 mod words;
 mod workers;
 
@@ -43,6 +44,7 @@ pub use joined::{Joined, TextRow};
 pub use prune::IdMap;
 pub use segments::Segment;
 pub use shortening::{Shortening, Truncation};
+pub(crate) use word_cuts::WordCuts;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};

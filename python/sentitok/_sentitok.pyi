@@ -30,6 +30,7 @@ __all__ = [
     "Encoding",
     "EncodingBatch",
     "Fertility",
+    "FertilityCounter",
     "FormatError",
     "InternalError",
     "Normalizer",
@@ -751,15 +752,13 @@ class DocumentReader:
     def replaced(self) -> int: ...
 
 @final
+class FertilityCounter:
+    def __new__(cls, tokenizer: Tokenizer, distinct: DistinctWords | None = None) -> Self: ...
+    def add(self, texts: _Texts, threads: SupportsIndex | None = None) -> int: ...
+    def finish(self, threads: SupportsIndex | None = None) -> Fertility: ...
+
+@final
 class Fertility:
-    def __new__(cls, tokenizer: Tokenizer) -> Self: ...
-    def add(
-        self,
-        texts: _Texts,
-        threads: SupportsIndex | None = None,
-        *,
-        distinct: DistinctWords | None = None,
-    ) -> int: ...
     @property
     def frequency(self) -> NDArray[np.uint64]: ...
     @property

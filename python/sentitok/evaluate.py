@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sentitok import DistinctWords, DocumentBatch, EncodingBatch, Fertility, Tokenizer
+from ._sentitok import DistinctWords, DocumentBatch, EncodingBatch, Fertility, FertilityCounter, Tokenizer
 from .documents import Documents
 from .messages import shown
 from .numbers import real, whole
@@ -94,22 +94,27 @@ def evaluate_all(
     Returns:
         What `evaluate` gives for each.
     """
-    counted = [Fertility(tokenizer) for tokenizer in tokenizers]
-    listeners: Sequence[_Listener | None] = seen or [None] * len(counted)
     distinct = DistinctWords()
+    # The words are the same for all.
+    counters = [
+        FertilityCounter(tokenizer, None if number else distinct)
+        for number, tokenizer in enumerate(tokenizers)
+    ]
+    listeners: Sequence[_Listener | None] = seen or [None] * len(counters)
     documents = n_bytes = 0
     for batch in _batches(texts):
         documents += len(batch)
         batch_bytes = 0
-        for number, (sums, tokenizer, listener) in enumerate(
-            zip(counted, tokenizers, listeners, strict=True), 1
+        for number, (counter, tokenizer, listener) in enumerate(
+            zip(counters, tokenizers, listeners, strict=True), 1
         ):
-            batch_bytes = sums.add(batch, threads, distinct=distinct if number == 1 else None)
+            batch_bytes = counter.add(batch, threads)
             if listener is not None:
                 listener(list(batch), _encoded(tokenizer, batch, threads))
             if progress is not None:
-                progress("encode", n_bytes * len(counted) + batch_bytes * number, 0)
+                progress("encode", n_bytes * len(counters) + batch_bytes * number, 0)
         n_bytes += batch_bytes
+    counted = [counter.finish(threads) for counter in counters]
     return [
         _evaluation(tokenizer, sums, distinct.fertility(tokenizer, threads), documents, n_bytes)
         for tokenizer, sums in zip(tokenizers, counted, strict=True)

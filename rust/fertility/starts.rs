@@ -38,10 +38,10 @@ impl Starts {
         }
     }
 
-    /// Adds words to sums, if tokens stand side by side in all of them.
+    /// Adds words to sums, so many times, if tokens stand side by side in all of them.
     #[inline]
-    pub(super) fn count(&self, words: Words<'_>, sums: &mut Fertility) {
-        Level::best().run(Count { starts: self, words, sums });
+    pub(super) fn count(&self, words: Words<'_>, times: u64, sums: &mut Fertility) {
+        Level::best().run(Count { starts: self, words, times, sums });
     }
 
     /// How many tokens touch a word, if tokens stand side by side in all of it.
@@ -70,14 +70,15 @@ impl Starts {
 struct Count<'a> {
     starts: &'a Starts,
     words: Words<'a>,
+    times: u64,
     sums: &'a mut Fertility,
 }
 
 impl Work for Count<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { starts, words, sums } = self;
-        words.for_each(|word| sums.add_word(starts.n_touching(word)));
+        let Self { starts, words, times, sums } = self;
+        words.for_each(|word| sums.add_word(starts.n_touching(word), times));
     }
 }
 

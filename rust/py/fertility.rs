@@ -1,4 +1,4 @@
-//! `Fertility` and `DistinctWords`: the sums behind `sentitok.evaluate`.
+//! `FertilityCounter`, `Fertility` and `DistinctWords`: the sums behind `sentitok.evaluate`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,8 @@ use super::specials::OwnedSpecials;
 use super::text::Errors;
 use super::texts::Texts;
 use super::tokenizer::PyTokenizer;
-use crate::fertility::{DistinctWords, Fertility};
+use crate::error::Result;
+use crate::fertility::{DistinctWords, Fertility, FertilityCounter};
 use crate::tokenizer::Tokenizer;
 
 fn held<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -25,79 +26,108 @@ fn call(threads: Option<Threads>) -> Call {
     Call { threads: threads.map(Threads::get), ..Call::new(false, OwnedSpecials::None) }
 }
 
-/// How many tokens touch the words of texts, and how often each token occurs.
-#[pyclass(frozen, name = "Fertility", module = "sentitok._sentitok")]
-pub(super) struct PyFertility {
+/// Sums how many tokens touch the words of texts, and how often each token occurs.
+#[pyclass(frozen, name = "FertilityCounter", module = "sentitok._sentitok")]
+pub(super) struct PyFertilityCounter {
     tokenizer: Arc<Tokenizer>,
-    sums: Mutex<Fertility>,
+    distinct: Option<Py<PyDistinctWords>>,
+    counter: Mutex<FertilityCounter>,
 }
 
 #[pymethods]
-impl PyFertility {
+impl PyFertilityCounter {
+    /// `distinct` takes the words of the texts, too: all of them after `finish`.
     #[new]
-    fn new(tokenizer: &Bound<'_, PyTokenizer>) -> PyResult<Self> {
+    #[pyo3(signature = (tokenizer, distinct = None))]
+    fn new(tokenizer: &Bound<'_, PyTokenizer>, distinct: Option<Py<PyDistinctWords>>) -> PyResult<Self> {
         entry(|| {
             let tokenizer = tokenizer.get().tokenizer.clone();
-            let sums = Mutex::new(Fertility::new(&tokenizer)?);
-            Ok(Self { tokenizer, sums })
+            let counter = Mutex::new(FertilityCounter::new(&tokenizer)?);
+            Ok(Self { tokenizer, distinct, counter })
         })
     }
 
-    /// Encodes texts without the template's tokens, and adds their words, also to `distinct`; returns
-    /// how many bytes the texts have.
-    #[pyo3(signature = (texts, threads = None, *, distinct = None))]
-    fn add(
-        &self,
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
-        threads: Option<Threads>,
-        distinct: Option<&Bound<'_, PyDistinctWords>>,
-    ) -> PyResult<usize> {
+    /// Adds texts, encoded without the template's tokens; returns how many bytes they have.
+    #[pyo3(signature = (texts, threads = None))]
+    fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<usize> {
         entry(|| {
             let (texts, call) = (Texts::new(texts, Errors::Replace)?, call(threads));
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
-            let distinct = distinct.map(Bound::get);
             off(py, n_bytes, |stop| {
-                let mut distinct = distinct.map(|distinct| held(&distinct.words));
-                held(&self.sums).add(&self.tokenizer, &inputs, call.options(stop), distinct.as_deref_mut())
+                self.work(|counter, tokenizer, distinct| {
+                    counter.add(tokenizer, &inputs, call.options(stop), distinct)
+                })
             })?;
             Ok(n_bytes)
         })
     }
 
+    /// The sums of all texts so far.
+    #[pyo3(signature = (threads = None))]
+    fn finish(&self, py: Python<'_>, threads: Option<Threads>) -> PyResult<PyFertility> {
+        entry(|| {
+            let call = call(threads);
+            let sums = off(py, usize::MAX, |stop| {
+                self.work(|counter, tokenizer, distinct| {
+                    counter.finish(tokenizer, call.options(stop), distinct).cloned()
+                })
+            })?;
+            Ok(PyFertility { sums })
+        })
+    }
+}
+
+impl PyFertilityCounter {
+    fn work<T>(
+        &self,
+        work: impl FnOnce(&mut FertilityCounter, &Tokenizer, Option<&mut DistinctWords>) -> Result<T>,
+    ) -> Result<T> {
+        let mut distinct = self.distinct.as_ref().map(|distinct| held(&distinct.get().words));
+        work(&mut held(&self.counter), &self.tokenizer, distinct.as_deref_mut())
+    }
+}
+
+/// How many tokens touch the words of texts, and how often each token occurs.
+#[pyclass(frozen, name = "Fertility", module = "sentitok._sentitok")]
+pub(super) struct PyFertility {
+    sums: Fertility,
+}
+
+#[pymethods]
+impl PyFertility {
     /// How often each id occurs, an array of uint64.
     #[getter]
     fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        entry(|| arrays::read_only(py, held(&self.sums).frequency.clone()))
+        entry(|| arrays::read_only(py, self.sums.frequency.clone()))
     }
 
     /// Words.
     #[getter]
     fn words(&self) -> u64 {
-        held(&self.sums).words
+        self.sums.words
     }
 
     /// Tokens that touch a word, summed over the words.
     #[getter]
     fn tokens(&self) -> u64 {
-        held(&self.sums).tokens
+        self.sums.tokens
     }
 
     /// Words that one token alone touches.
     #[getter]
     fn single(&self) -> u64 {
-        held(&self.sums).single
+        self.sums.single
     }
 
     /// Words that two or more tokens touch.
     #[getter]
     fn continued(&self) -> u64 {
-        held(&self.sums).continued
+        self.sums.continued
     }
 }
 
-/// The words that occur in texts, each once: those that `Fertility.add` meets.
+/// The words that occur in texts, each once: those that a `FertilityCounter` meets.
 #[pyclass(frozen, name = "DistinctWords", module = "sentitok._sentitok")]
 #[derive(Default)]
 pub(super) struct PyDistinctWords {
@@ -122,8 +152,7 @@ impl PyDistinctWords {
         entry(|| {
             let (tokenizer, call) = (tokenizer.get().tokenizer.clone(), call(threads));
             let work = |stop: Option<&_>| held(&self.words).fertility(&tokenizer, call.options(stop));
-            let sums = Mutex::new(off(py, usize::MAX, work)?);
-            Ok(PyFertility { tokenizer, sums })
+            Ok(PyFertility { sums: off(py, usize::MAX, work)? })
         })
     }
 

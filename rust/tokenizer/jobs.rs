@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::finder::Finder;
 use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::{AddedToken, Section};
+use crate::added_tokens::Section;
 use crate::encoding::Span;
 use crate::error::{Error, Result};
 use crate::pipeline::seams::{Part, Seams};
@@ -96,20 +96,6 @@ impl Tokenizer {
             seams.across(|letter| finder.model().may_cut_behind(letter));
         }
         Cutting::Seams(Box::new(seams))
-    }
-
-    /// What says that a text may be cut between a character that is no white space and a space behind
-    /// it: both parts then become the ids that they have in the whole. `None` where nothing can be said.
-    pub(crate) fn cuts_before_blank(&self) -> Option<impl Fn(char) -> bool> {
-        let normalizes = self.pipeline.normalizer.is_some();
-        let stays_inside = |token: &AddedToken| {
-            let is_found_here = !(token.normalized && normalizes);
-            is_found_here && !token.rstrip && !token.content.contains(char::is_whitespace)
-        };
-        let can_be_cut = self.pipeline.can_be_cut()
-            && self.model.dropout().is_none()
-            && self.added.tokens().iter().all(stays_inside);
-        can_be_cut.then_some(|before| self.pipeline.cuts_before_blank(before))
     }
 
     /// The jobs of some texts, in order.

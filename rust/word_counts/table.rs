@@ -111,7 +111,7 @@ impl CountTable {
         let most = slots.len() / 4 * 3;
         let waiting = chunk.keys[done..end].iter().zip(&chunk.hashes[done..end]);
         for (n, (&key, &hash)) in waiting.enumerate() {
-            let is_counted = key != NO_KEY && add_short(slots, n_short, most, key, hash as usize & mask);
+            let is_counted = key != NO_KEY && add_short(slots, n_short, most, key, 1, hash as usize & mask);
             if !is_counted {
                 return done + n;
             }
@@ -122,16 +122,21 @@ impl CountTable {
     /// Counts `piece` once more; `false` if there is no room for a new piece
     /// of its length: then [`CountTable::grow`] or [`CountTable::take_sorted`] first.
     pub fn add(&mut self, piece: &[u8]) -> bool {
+        self.add_times(piece, 1)
+    }
+
+    /// Counts `piece` so many times more, as [`CountTable::add`].
+    fn add_times(&mut self, piece: &[u8], n: u64) -> bool {
         if piece.len() > MAX_KEY {
-            return self.add_long(piece);
+            return self.add_long(piece, n);
         }
         let key = piece_table::key(piece, 0, piece.len());
         let at = self.hash(key) as usize & (self.slots.len() - 1);
         let most = self.slots.len() / 4 * 3;
-        add_short(&mut self.slots, &mut self.n_short, most, key, at)
+        add_short(&mut self.slots, &mut self.n_short, most, key, n, at)
     }
 
-    fn add_long(&mut self, piece: &[u8]) -> bool {
+    fn add_long(&mut self, piece: &[u8], n: u64) -> bool {
         let hash = self.hasher.hash_one(piece);
         let tag = (hash >> 32) as u32;
         let mask = self.index.len() - 1;
@@ -142,39 +147,39 @@ impl CountTable {
                 && entry.len as usize == piece.len()
                 && self.arena[entry.start..entry.start + piece.len()] == *piece
             {
-                entry.count += 1;
+                entry.count += n;
                 return true;
             }
             at = (at + 1) & mask;
         }
-        let n = self.entries.len() + 1;
-        let room = n * 4 <= self.index.len() * 3
-            && n <= self.entries.capacity()
+        let number = self.entries.len() + 1;
+        let room = number * 4 <= self.index.len() * 3
+            && number <= self.entries.capacity()
             && self.arena.len() + piece.len() <= self.arena.capacity();
-        let (true, Ok(number), Ok(len)) = (room, u32::try_from(n), u32::try_from(piece.len())) else {
+        let (true, Ok(number), Ok(len)) = (room, u32::try_from(number), u32::try_from(piece.len())) else {
             return false;
         };
-        self.entries.push(Entry { start: self.arena.len(), len, tag, count: 1 });
+        self.entries.push(Entry { start: self.arena.len(), len, tag, count: n });
         self.arena.extend_from_slice(piece);
         self.index[at] = number;
         true
     }
 
-    /// Counts `piece` once more, and makes room where there is none.
+    /// Counts `piece` so many times more, and makes room where there is none.
     ///
     /// # Errors
     /// As [`CountTable::grow`]; [`Error::Encode`] for a piece of 4 GiB and more.
-    pub fn put(&mut self, piece: &[u8]) -> Result<()> {
+    pub fn put(&mut self, piece: &[u8], n: u64) -> Result<()> {
         if u32::try_from(piece.len()).is_err() {
             return Err(Error::Encode(format!("a word of {} bytes; the limit is 4 GiB", piece.len())));
         }
-        while !self.add(piece) {
+        while !self.add_times(piece, n) {
             self.grow(piece)?;
         }
         Ok(())
     }
 
-    /// The same for a chunk of the pieces of a text.
+    /// Counts each of a chunk of the pieces of a text once more.
     ///
     /// # Errors
     /// As there.
@@ -184,21 +189,22 @@ impl CountTable {
         loop {
             done = self.add_next(done, pieces.len());
             let Some(piece) = pieces.get(done) else { return Ok(()) };
-            self.put(&text[piece.range()])?;
+            self.put(&text[piece.range()], 1)?;
             done += 1;
         }
     }
 
-    /// Calls `f` with the pieces, in an order that says nothing.
+    /// Calls `f` with the pieces and their counts, in an order that says nothing.
     ///
     /// # Errors
     /// As `f`.
-    pub fn for_each(&self, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, mut f: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         for slot in self.slots.iter().filter(|slot| slot.key != 0) {
             let bytes = slot.key.to_le_bytes();
-            f(&bytes[..usize::from(bytes[MAX_KEY])])?;
+            f(&bytes[..usize::from(bytes[MAX_KEY])], slot.count)?;
         }
-        self.entries.iter().try_for_each(|entry| f(&self.arena[entry.start..][..entry.len as usize]))
+        let piece = |entry: &Entry| &self.arena[entry.start..][..entry.len as usize];
+        self.entries.iter().try_for_each(|entry| f(piece(entry), entry.count))
     }
 
     /// Makes room for at least one more piece like `piece`.
@@ -241,6 +247,12 @@ impl CountTable {
         Ok(())
     }
 
+    /// The memory that it holds.
+    pub fn n_bytes(&self) -> usize {
+        let of_long = self.index.len() * size_of::<u32>() + self.entries.capacity() * size_of::<Entry>();
+        self.slots.len() * size_of::<Slot>() + of_long + self.arena.capacity()
+    }
+
     /// The memory held after [`CountTable::grow`] for `piece`.
     pub fn bytes_if_grown(&self, piece: &[u8]) -> usize {
         let (short, long) = if piece.len() <= MAX_KEY { (3, 1) } else { (1, 2) };
@@ -281,10 +293,10 @@ impl CountTable {
     }
 }
 
-/// Counts a short piece once more, which belongs at `at`; `false` if it is new
+/// Counts a short piece `n` times more, which belongs at `at`; `false` if it is new
 /// and there are `most` pieces.
 #[inline(always)]
-fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, mut at: usize) -> bool {
+fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: u64, mut at: usize) -> bool {
     loop {
         let Some(slot) = slots.get_mut(at) else {
             at = 0;
@@ -292,14 +304,14 @@ fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, mut
         };
         if slot.key == key {
             // Counting 2^64 pieces one by one takes centuries.
-            slot.count += 1;
+            slot.count += n;
             return true;
         }
         if slot.key == 0 {
             if *n_short >= most {
                 return false;
             }
-            *slot = Slot { key, count: 1 };
+            *slot = Slot { key, count: n };
             *n_short += 1;
             return true;
         }
@@ -355,11 +367,11 @@ mod tests {
             by_chunk.put_chunk(text.as_bytes(), chunk).unwrap();
         }
         for word in words.iter().map(String::as_bytes) {
-            one_by_one.put(word).unwrap();
+            one_by_one.put(word, 1).unwrap();
         }
         let mut unsorted = Vec::new();
-        let mut keep = |piece: &[u8]| {
-            unsorted.push(piece.to_vec());
+        let mut keep = |piece: &[u8], count| {
+            unsorted.push((piece.to_vec(), count));
             Ok(())
         };
         by_chunk.for_each(&mut keep).unwrap();
@@ -373,7 +385,7 @@ mod tests {
         };
         let (found, expected) = (counts(&mut by_chunk), counts(&mut one_by_one));
         unsorted.sort();
-        assert!(unsorted.iter().eq(expected.iter().map(|(piece, _)| piece)));
+        assert_eq!(unsorted, expected);
         assert_eq!(found, expected);
         assert!(expected.is_sorted() && expected.len() == one_by_one.len());
         assert_eq!(expected.iter().map(|(_, count)| count).sum::<u64>(), words.len() as u64);

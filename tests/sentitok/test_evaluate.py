@@ -24,9 +24,11 @@ TOKENIZERS = {
     "bpe": TOKENIZER,
     "unigram": sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
     "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
-    # Distinct words share rows where the splitter cuts before each space.
-    "cl100k": sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer="cl100k"),
-    "without splitter": sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer="bytes"),
+    # Stretches of text are encoded once where the splitter cuts before white space.
+    **{
+        name: sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer=name)
+        for name in ("cl100k", "o200k", "whitespace", "whitespace-split", "bert", "unicode-scripts", "bytes")
+    },
     # And not where an added token may reach from one word into the next.
     "token of two words": TOKENIZER.with_specials([sentitok.AddedToken("t sat", special=False)]),
     "token that strips": TOKENIZER.with_specials([sentitok.AddedToken("cat", special=False, rstrip=True)]),
@@ -69,7 +71,8 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
     }
 
 
-texts = st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5)
+characters = st.sampled_from(" \n\t\x1c\xa0\u3000aat日é.,'1") | st.characters(exclude_categories=["Cs"])
+texts = st.lists(st.text(characters, max_size=60), max_size=5)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

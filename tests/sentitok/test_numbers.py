@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sentitok
-from sentitok._sentitok import DistinctWords, DocumentReader, Fertility
+from sentitok._sentitok import DistinctWords, DocumentReader, Fertility, FertilityCounter
 
 STUB = Path(sentitok.__file__).with_name("_sentitok.pyi")
 TEXTS = ["low lower lowest", "new newer newest low"]
@@ -26,14 +26,15 @@ ENCODING, BATCH = BPE.encode(TEXTS[0]), BPE.encode_batch(TEXTS)
 RANKS = b"".join(b"%s %d\n" % (b64encode(bytes([byte])), byte) for byte in range(256))
 
 
-def added(sums: Any, **options: Any) -> Any:
-    sums.add(TEXTS, **options)
-    return sums
+def fertility(words: DistinctWords | None = None, threads: Any = None, finishing: Any = None) -> Fertility:
+    counter = FertilityCounter(BPE, words)
+    counter.add(TEXTS, threads)
+    return counter.finish(finishing)
 
 
 def distinct_words() -> DistinctWords:
     words = DistinctWords()
-    added(Fertility(BPE), distinct=words)
+    fertility(words)
     return words
 
 
@@ -85,7 +86,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda _, **n: BATCH.to_torch(**n)["input_ids"].tolist(),
         {"length": 40, "pad_id": 3, "multiple_of": 8},
     ),
-    "Fertility.add": (lambda _, **n: added(Fertility(BPE), **n).words, {"threads": 2}),
+    "FertilityCounter.add": (lambda _, **n: fertility(**n).words, {"threads": 2}),
+    "FertilityCounter.finish": (
+        lambda _, **n: fertility(**({"finishing": n["threads"]} if n else {})).words,
+        {"threads": 2},
+    ),
     "DistinctWords.fertility": (
         lambda _, **n: distinct_words().fertility(BPE, **n).tokens,
         {"threads": 2},
