@@ -266,7 +266,7 @@ def section(folder: Path) -> str:
     )
 
 
-def _speeds(passes: Sequence[Row], text: corpora.Corpus) -> list[str]:
+def _speeds(passes: list[Row], text: corpora.Corpus) -> list[str]:
     speeds = [f"{text.n_bytes / 1e6 / median(passes, f'{name}, 1'):.0f}" for name in ("encode", "eval")]
     ratios = [f"{median(passes, f'eval, {n}') / median(passes, f'encode, {n}'):.2f}" for n in (1, 2)]
     return [*speeds, *ratios]
