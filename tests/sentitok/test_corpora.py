@@ -14,6 +14,7 @@ import pytest
 import sentitok
 from commands import run
 from sentitok import FormatError, Tokenizer, TrainError, encode_files, parquet
+from sentitok._sentitok import DocumentBatch, DocumentReader
 from sentitok.datasets import TokenDataset
 from sentitok.documents import Documents
 
@@ -50,6 +51,32 @@ def test_a_column_of_parquet_is_its_texts(column: str, folder: Path) -> None:
     assert list(Documents(paths, format)) == TEXTS + TEXTS[:50]
     trained = sentitok.train_bpe(paths, format=format, vocab_size=280)
     assert trained.fingerprint == sentitok.train_bpe(texts=TEXTS + TEXTS[:50], vocab_size=280).fingerprint
+
+
+def test_batches_of_documents_are_texts(folder: Path) -> None:
+    """They go where texts go, and have as many documents as they give."""
+    lines = [*TEXTS, "no end"]
+    file = folder / "text.txt"
+    file.write_text("".join(lines), "utf-8")
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
+    for documents in (Documents([file]), Documents([folder / "a.parquet"], "parquet:text")):
+        texts: list[str] = []
+        for batch in documents.batches():
+            encoded = tokenizer.encode_batch(batch)
+            assert len(batch) == len(list(batch)) == len(encoded)
+            assert encoded.ids.tolist() == tokenizer.encode_batch(list(batch)).ids.tolist()
+            texts += batch
+        assert texts in (lines, TEXTS)
+        assert list(documents) == list(documents.batches()) == []
+
+
+def test_documents_that_are_no_text_stay_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_bytes(b"caf\xc3\xa9\n\xff\n\n")
+    (batch,) = DocumentReader([file], invalid_utf8="bytes")
+    assert list(batch) == ["café\n", b"\xff\n", "\n"]
+    with pytest.raises(TypeError, match="cannot create"):
+        DocumentBatch()
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 7, 20])
