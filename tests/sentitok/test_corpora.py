@@ -67,7 +67,8 @@ def test_batches_of_documents_are_texts(folder: Path) -> None:
             assert encoded.ids.tolist() == tokenizer.encode_batch(list(batch)).ids.tolist()
             texts += batch
         assert texts in (lines, TEXTS)
-        assert list(documents) == list(documents.batches()) == []
+        assert list(documents) == []
+        assert list(documents.batches()) == []
 
 
 def test_documents_that_are_no_text_stay_bytes(tmp_path: Path) -> None:
