@@ -1,6 +1,7 @@
 """Section of the report: what offsets, padding, counting, threads and short texts cost beside ids alone.
 
-Repeated passes of sentitok alone: `encoding.py` has the rivals. Each process measures its calls in
+Repeated passes of sentitok alone, but for measuring a file, which comes to new text: `encoding.py` has
+the rivals. Each process measures its calls in
 turns, so that a busy second hits all of them; medians of medians. `python benches/calls.py < job.json`
 is one such process.
 """

@@ -92,7 +92,8 @@ class Documents(Iterator[str]):
             self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
             self._batches = self._of_parquet(names, column, invalid_utf8)
-        self._texts: Iterator[str] = (text for batch in self._batches for text in batch)
+        # What is left of the batch that documents are taken from.
+        self._rest: Iterator[str] = iter(())
 
     def __next__(self) -> str:
         """The next document.
@@ -102,17 +103,22 @@ class Documents(Iterator[str]):
                 compressed data are damaged, or a file is no text.
             OSError: if a file cannot be read.
         """
-        return next(self._texts)
+        while True:
+            for text in self._rest:
+                return text
+            self._rest = iter(next(self._batches))
 
     def batches(self) -> Iterator[DocumentBatch | list[str]]:
-        """Returns the documents that were not given yet, many at a time.
+        """Yields the documents that were not given yet, many at a time.
 
         No object is made of those of a `DocumentBatch`, which the extension takes as texts.
 
         Raises:
             FormatError, OSError: as `__next__`.
         """
-        return self._batches
+        if rest := list(self._rest):
+            yield rest
+        yield from self._batches
 
     @property
     def replaced(self) -> int:

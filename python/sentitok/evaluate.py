@@ -3,7 +3,8 @@
 Not a judgement: a downstream task gives that. The definitions are in
 `docs/eval.md`; sources are Rust et al. 2021 (fertility, continued words),
 Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
-(single-token retention). Memory follows the distinct words and the vocabulary.
+(single-token retention). Memory follows the distinct words and the vocabulary,
+beside some 64 MiB a thread for text that waits to be encoded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

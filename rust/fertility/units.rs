@@ -15,6 +15,7 @@ use crate::tokenizer::{Input, WordCuts};
 use crate::word_counts::CountTable;
 
 /// Bytes of a table from which on units are encoded: memory is bounded where no word occurs twice.
+/// Less in tests, which so get there.
 const MOST_BYTES: usize = if cfg!(test) { 1 << 18 } else { 64 << 20 };
 /// How often the most frequent units occur that share rows.
 const ALIKE: u64 = 4;

@@ -17,6 +17,7 @@ from sentitok import FormatError, Tokenizer, TrainError, encode_files, parquet
 from sentitok._sentitok import DocumentBatch, DocumentReader
 from sentitok.datasets import TokenDataset
 from sentitok.documents import Documents
+from sentitok.evaluate import evaluate
 
 TEXTS = [f"low lower lowest {number % 7} naïve 👍🏽\n" for number in range(1000)]
 
@@ -69,6 +70,17 @@ def test_batches_of_documents_are_texts(folder: Path) -> None:
         assert texts in (lines, TEXTS)
         assert list(documents) == []
         assert list(documents.batches()) == []
+
+
+def test_batches_go_on_where_single_documents_ended(folder: Path) -> None:
+    file = folder / "text.txt"
+    file.write_text("".join(TEXTS), "utf-8")
+    for documents in (Documents([file]), Documents([folder / "a.parquet"], "parquet:text")):
+        first = [next(documents), next(documents)]
+        assert first + [text for batch in documents.batches() for text in batch] == TEXTS
+    documents = Documents([file])
+    assert next(documents) == TEXTS[0]
+    assert evaluate(Tokenizer.from_file(folder / "tokenizer.json"), documents).documents == len(TEXTS) - 1
 
 
 def test_documents_that_are_no_text_stay_bytes(tmp_path: Path) -> None:
