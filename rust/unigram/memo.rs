@@ -36,9 +36,8 @@ impl Scratch {
         total: f64,
     ) {
         let path = &self.viterbi.path;
-        let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total);
-        // From a total of 0 the same sums are made again, certain or not.
-        if path.len() > COUNT as usize || !(limit > 0.0 || total == 0.0) {
+        let Some(limit) = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total) else { return };
+        if path.len() > COUNT as usize {
             return;
         }
         let has_unknown = path.iter().any(|(id, _)| *id == model.unknown_mark());
@@ -53,10 +52,9 @@ impl Scratch {
         if memory::reserve(&mut self.long, 2 * path.len()).is_err() {
             return;
         }
-        // Rounded down, as are the bits that are cut off.
-        let limit = (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32;
         let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };
         let mut value: Value = [0; 4];
+        // The bits that are cut off round it down.
         value[LIMIT] = limit.to_bits() & !COUNT | count;
         if has_unknown {
             value[0] = self.long.len() as u32;

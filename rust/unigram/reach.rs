@@ -48,6 +48,10 @@ impl Unigram {
 
     fn always_loses(&self, id: TokenId, piece: &[u8], viterbi: &mut Viterbi) -> bool {
         let scores = self.scores_in_search();
+        if self.options.precision == Precision::F32 && (piece.len() + 1) as f64 * scores.greatest > RESET {
+            // Sums begin again inside it, more than the once that is reckoned with.
+            return false;
+        }
         let (best, unit, most) = match self.options.precision {
             Precision::F32 => {
                 let (best, _) = viterbi.search::<true>(self, piece, 0.0);

@@ -229,13 +229,16 @@ impl Margin {
         Self { errors: 1.01 * (4.0 * n + 4.0) * unit, size, greatest: greatest - size }
     }
 
-    /// The greatest total before the stretch for which a path found by `gap`
-    /// after `total` is certain; negative if it is not even certain there.
-    pub(super) fn limit(&self, gap: f64, total: f64) -> f64 {
+    /// The greatest size of a total before the stretch up to which a path found by `gap`
+    /// after `total` is the best, and what it adds the sum of its pieces' scores; `None`
+    /// where it need not be so again.
+    pub(super) fn limit(&self, gap: f64, total: f64) -> Option<f32> {
         if total.abs() >= self.greatest {
-            return -1.0;
+            return None;
         }
         let exact = gap - self.errors * (total.abs() + self.size);
-        (exact / self.errors - self.size).min(self.greatest)
+        let limit = (exact / self.errors - self.size).min(self.greatest);
+        // After nothing the same sums are made again, certain or not. Rounded down.
+        (limit > 0.0 || total == 0.0).then(|| (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32)
     }
 }
