@@ -17,6 +17,7 @@ mod jobs;
 mod joined;
 mod made;
 mod malformed;
+mod one_token_words;
 mod origin;
 mod output;
 mod pair;

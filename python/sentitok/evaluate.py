@@ -117,7 +117,9 @@ def evaluate_all(
         n_bytes += batch_bytes
     counted = [counter.finish(threads) for counter in counters]
     return [
-        _evaluation(tokenizer, sums, distinct.fertility(tokenizer, threads), documents, n_bytes)
+        _evaluation(
+            tokenizer, sums, _ratio(distinct.single(tokenizer, threads), len(distinct)), documents, n_bytes
+        )
         for tokenizer, sums in zip(tokenizers, counted, strict=True)
     ]
 
@@ -127,9 +129,9 @@ def _encoded(tokenizer: Tokenizer, texts: DocumentBatch | list[str], threads: in
 
 
 def _evaluation(
-    tokenizer: Tokenizer, sums: Fertility, distinct: Fertility, documents: int, n_bytes: int
+    tokenizer: Tokenizer, sums: Fertility, retention: float, documents: int, n_bytes: int
 ) -> Evaluation:
-    """The measures that sums over words come to; those of distinct words are behind a space each."""
+    """The measures that sums over words come to, beside the one over distinct words."""
     frequency = sums.frequency.astype(np.int64)
     tokens = int(frequency.sum())
     unknown = unknown_id(tokenizer)
@@ -141,7 +143,7 @@ def _evaluation(
         bytes_per_token=_ratio(n_bytes, tokens),
         tokens_per_word=_ratio(sums.tokens, sums.words),
         continued_words=_ratio(sums.continued, sums.words),
-        single_token_retention=_ratio(distinct.single, distinct.words),
+        single_token_retention=retention,
         unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
         renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
         vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),

@@ -107,8 +107,8 @@ mod tests {
             let sums = counter.finish(&tokenizer, options, Some(&mut distinct)).unwrap();
             assert_eq!(*sums, plain);
             assert_eq!(distinct.count().unwrap(), words.count().unwrap());
-            let of_words = |words: &mut DistinctWords| words.fertility(&tokenizer, options).unwrap();
-            assert_eq!(of_words(&mut distinct), of_words(&mut words));
+            let single = |words: &mut DistinctWords| words.single(&tokenizer, options).unwrap();
+            assert_eq!(single(&mut distinct), single(&mut words));
         }
     }
 }

@@ -29,16 +29,19 @@ impl DistinctWords {
         Ok(self.tables.joined()?.len())
     }
 
-    /// What a tokenizer makes of each of them behind a space, as in running text.
+    /// How many of them one token alone touches, each behind a space, as in running text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
-    pub fn fertility(&mut self, tokenizer: &Tokenizer, options: EncodeOptions<'_>) -> Result<Fertility> {
+    pub fn single(&mut self, tokenizer: &Tokenizer, options: EncodeOptions<'_>) -> Result<u64> {
         let table = self.tables.joined()?;
         let mut sums = Fertility::new(tokenizer)?;
         let mut rows = Rows::new(tokenizer, options, &mut sums, None);
         if tokenizer.model().dropout().is_none() {
-            table.for_each(|word, _| rows.push(b" ", word, 1))?;
+            // Most words are no token, and need not be encoded.
+            let of_one_token = tokenizer.one_token_words();
+            let may_be_single = |word: &[u8]| of_one_token.as_ref().is_none_or(|words| words.may_have(word));
+            table.for_each(|word, _| if may_be_single(word) { rows.push(b" ", word, 1) } else { Ok(()) })?;
         } else {
             // What is drawn for a word does not depend on the order of a table.
             let mut table = table.clone();
@@ -49,6 +52,6 @@ impl DistinctWords {
             }
         }
         rows.encode()?;
-        Ok(sums)
+        Ok(sums.single)
     }
 }

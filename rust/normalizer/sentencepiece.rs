@@ -129,6 +129,11 @@ impl SentencePiece {
         self.spaces_are_plain
     }
 
+    /// Bytes that stay what they are while ASCII follows, spaces excepted.
+    pub(super) fn plain(&self) -> &AsciiSet {
+        &self.plain
+    }
+
     /// What a space is written as.
     pub(super) fn mark(&self) -> &'static str {
         self.options.mark()

@@ -141,18 +141,18 @@ impl PyDistinctWords {
         Self::default()
     }
 
-    /// What a tokenizer makes of each of them behind a space, as in running text.
+    /// How many of them one token alone touches, each behind a space, as in running text.
     #[pyo3(signature = (tokenizer, threads = None))]
-    fn fertility(
+    fn single(
         &self,
         py: Python<'_>,
         tokenizer: &Bound<'_, PyTokenizer>,
         threads: Option<Threads>,
-    ) -> PyResult<PyFertility> {
+    ) -> PyResult<u64> {
         entry(|| {
             let (tokenizer, call) = (tokenizer.get().tokenizer.clone(), call(threads));
-            let work = |stop: Option<&_>| held(&self.words).fertility(&tokenizer, call.options(stop));
-            Ok(PyFertility { sums: off(py, usize::MAX, work)? })
+            let work = |stop: Option<&_>| held(&self.words).single(&tokenizer, call.options(stop));
+            off(py, usize::MAX, work)
         })
     }
 

@@ -34,7 +34,7 @@ enum Added {
 
 /// Which texts get a space in front, if they are not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Front {
+pub(super) enum Front {
     None,
     Every,
     WithoutSpace,
@@ -217,7 +217,7 @@ fn for_each_sum(sizes: &[u32], ids: &[TokenId], in_front: u64, mut put: impl FnM
 
 /// Which texts get a mark in front, of a normalizer that writes spaces as marks and
 /// does nothing else.
-fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
+pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
     let is_prefix = |step: &Normalizer| matches!(step, Normalizer::Prepend { prepend } if prepend == MARK);
     let marks = |step: &Normalizer| matches!(step, Normalizer::Replace { pattern, content } if pattern == " " && content == MARK);
     match normalizer {

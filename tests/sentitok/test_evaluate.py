@@ -23,6 +23,26 @@ TOKENIZER = sentitok.train_bpe(texts=[TEXT], vocab_size=300)
 TOKENIZERS = {
     "bpe": TOKENIZER,
     "unigram": sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
+    "unigram of bytes": sentitok.train_unigram(
+        texts=[TEXT], vocab_size=350, method="sentencepiece", byte_fallback=True, character_coverage=0.9
+    ),
+    "unigram behind words": sentitok.train_unigram(
+        texts=[TEXT], vocab_size=80, method="sentencepiece", treat_whitespace_as_suffix=True
+    ),
+    "unigram of folded letters": sentitok.train_unigram(
+        texts=[TEXT], vocab_size=70, method="sentencepiece", normalizer="sentencepiece-nmt-nfkc-cf"
+    ),
+    # Spaces are marks, and nothing else changes.
+    "characters": sentitok.train_bpe(
+        texts=[TEXT], vocab_size=320, method="sentencepiece", byte_fallback=True, normalizer="sentencepiece"
+    ),
+    "characters, some unknown": sentitok.train_bpe(
+        texts=[TEXT], vocab_size=60, method="sentencepiece", character_coverage=0.9, normalizer="sentencepiece"
+    ),
+    "metaspace": sentitok.train_unigram(texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace"),
+    "metaspace-words": sentitok.train_unigram(
+        texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace-words", normalizer="lowercase"
+    ),
     "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
     # Stretches of text are encoded once where the splitter cuts before white space.
     **{
@@ -55,8 +75,11 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
             at = start + len(word)
             per_word.append(sum(1 for a, b in spans if a < at and b > start))
             distinct.add(word)
-    behind = [tokenizer.encode(f" {word}", add_special_tokens=False) for word in distinct]
-    retained = [sum(end > 1 for _, end in word.offsets("chars").tolist()) == 1 for word in behind]
+    behind = {word: tokenizer.encode(f" {word}", add_special_tokens=False) for word in distinct}
+    retained = [
+        sum(a < len(word) + 1 and b > 1 for a, b in encoding.offsets("chars").tolist()) == 1
+        for word, encoding in behind.items()
+    ]
     shares = [count / len(ids) for count in Counter(ids).values()] if ids else []
     nan = float("nan")
     return {

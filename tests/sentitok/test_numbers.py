@@ -91,10 +91,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda _, **n: fertility(**({"finishing": n["threads"]} if n else {})).words,
         {"threads": 2},
     ),
-    "DistinctWords.fertility": (
-        lambda _, **n: distinct_words().fertility(BPE, **n).tokens,
-        {"threads": 2},
-    ),
+    "DistinctWords.single": (lambda _, **n: distinct_words().single(BPE, **n), {"threads": 2}),
     "Tokenizer.encode": (lambda _, **n: BPE.encode(TEXTS[0], **n), {"max_tokens": 3, "seed": 7}),
     "Tokenizer.encode_batch": (
         lambda _, **n: BPE.encode_batch(TEXTS, **n),
