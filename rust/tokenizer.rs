@@ -17,6 +17,7 @@ mod jobs;
 mod joined;
 mod made;
 mod malformed;
+mod marked_words;
 mod one_token_words;
 mod origin;
 mod output;
@@ -42,6 +43,7 @@ pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, Padding
 pub use doctor::Diagnosis;
 pub use input::Input;
 pub use joined::{Joined, TextRow};
+pub(crate) use marked_words::MarkedWords;
 pub use prune::IdMap;
 pub use segments::Segment;
 pub use shortening::{Shortening, Truncation};
