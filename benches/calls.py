@@ -1,7 +1,6 @@
 """Section of the report: what offsets, padding, counting, threads and short texts cost beside ids alone.
 
-Repeated passes of sentitok alone, but for measuring a file, which comes to new text: `encoding.py` has
-the rivals. Each process measures its calls in
+Repeated passes of sentitok alone: `encoding.py` has the rivals. Each process measures its calls in
 turns, so that a busy second hits all of them; medians of medians. `python benches/calls.py < job.json`
 is one such process.
 """
@@ -9,7 +8,6 @@ is one such process.
 import json
 import os
 import random
-import shutil
 import statistics
 import string
 import subprocess
@@ -150,36 +148,8 @@ def counting(job: Row, texts: list[str]) -> Row:
     return in_turns({"count": lambda: sentitok.count(job["corpus"], pre_tokenizer="gpt2", threads=2)})
 
 
-def measuring(job: Row, texts: list[str]) -> Row:
-    """Times `eval` of a file beside `encode` of the same one, each by a tokenizer that has seen no text."""
-    from sentitok import encode_files
-    from sentitok.documents import Documents
-    from sentitok.evaluate import evaluate
-
-    del texts
-    shards = Path(job["folder"]) / "shards"
-
-    def encode(tokenizer: Any, n: int) -> object:
-        return encode_files([job["corpus"]], shards, tokenizer, threads=n, invalid_utf8="replace")
-
-    def measure(tokenizer: Any, n: int) -> object:
-        return evaluate(tokenizer, Documents([job["corpus"]]), threads=n)
-
-    times: dict[str, list[float]] = {}
-    for _ in range(TURNS):
-        for name, call in {"encode": encode, "eval": measure}.items():
-            for n in (1, 2):
-                tokenizer = loaded(job)
-                tokenizer.encode("twelve bytes")
-                shutil.rmtree(shards, ignore_errors=True)
-                started = time.perf_counter()
-                call(tokenizer, n)
-                times.setdefault(f"{name}, {n}", []).append(time.perf_counter() - started)
-    return {name: statistics.median(seconds) for name, seconds in times.items()}
-
-
 TASKS: dict[str, Callable[[Row, list[str]], Row]] = {
-    task.__name__: task for task in (beside_ids, threads, short, added, counting, measuring)
+    task.__name__: task for task in (beside_ids, threads, short, added, counting)
 }
 
 
@@ -218,11 +188,11 @@ def section(folder: Path) -> str:
     def with_text(name: str, corpus: corpora.Corpus) -> Row:
         path = folder / f"calls-{corpus.path.name}.json"
         path.write_text(json.dumps(corpus.documents(encoding.DOCUMENT_CHARACTERS)), encoding="utf-8")
-        return {**known[name], "documents": str(path), "folder": str(folder)}
+        return {**known[name], "documents": str(path)}
 
     texts = [corpora.head(corpus, TEXT_BYTES) for corpus in corpora.all_corpora()]
     english = corpora.head(corpora.english(), THREADS_BYTES)
-    over_ids, in_threads, of_short, of_files = [], [], [], []
+    over_ids, in_threads, of_short = [], [], []
     for name in TOKENIZERS:
         for text in texts:
             passes = rows(with_text(name, text), "beside_ids")
@@ -230,9 +200,6 @@ def section(folder: Path) -> str:
             base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids", "eval": "ids"}
             cells = [f"{median(passes, key) / median(passes, below):.2f}" for key, below in base.items()]
             over_ids.append([name, text.name, f"{text.n_bytes / 1e6 / ids:.0f}", *cells])
-        for text in (corpora.head(corpus, THREADS_BYTES) for corpus in corpora.all_corpora()):
-            passes = rows({**with_text(name, text), "corpus": str(text.path)}, "measuring")
-            of_files.append([name, text.name, *_speeds(passes, text)])
         passes = rows(with_text(name, english), "threads")
         gains = [median(passes, f"{what}, 1") / median(passes, f"{what}, 2") for what in ("documents", "one")]
         in_threads.append([name, *(f"{gain:.2f}" for gain in gains)])
@@ -250,11 +217,6 @@ def section(folder: Path) -> str:
                 ["tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count", "eval"],
                 over_ids,
             ),
-            f"### Measuring a tokenizer on a file, {megabytes(THREADS_BYTES)} or what there is\n\n"
-            "`sentitok.evaluate` beside `encode_files`, which writes token shards of the same lines, by "
-            "tokenizers that have seen no text; MB/s on one thread, then the time of measuring by that of "
-            "encoding.\n\n"
-            + markdown(["tokenizer", "text", "encode", "eval", "one thread", "two threads"], of_files),
             f"### Two threads, {english.name}, {megabytes(english.n_bytes)}\n\n"
             "How many times as fast as one.\n\n"
             + markdown(["tokenizer", "documents", "one document"], in_threads),
@@ -265,12 +227,6 @@ def section(folder: Path) -> str:
             ),
         ]
     )
-
-
-def _speeds(passes: list[Row], text: corpora.Corpus) -> list[str]:
-    speeds = [f"{text.n_bytes / 1e6 / median(passes, f'{name}, 1'):.0f}" for name in ("encode", "eval")]
-    ratios = [f"{median(passes, f'eval, {n}') / median(passes, f'encode, {n}'):.2f}" for n in (1, 2)]
-    return [*speeds, *ratios]
 
 
 def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:

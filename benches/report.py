@@ -25,6 +25,7 @@ import decoding
 import encoding
 import front_page
 import hostile_files
+import measuring
 import page
 import serving
 import subwords
@@ -101,6 +102,10 @@ class Bench:
     def calls(self) -> str:
         """Section: what other calls cost beside ids alone."""
         return calls.section(self.folder)
+
+    def measuring(self) -> str:
+        """Section: `eval` of a file beside `encode` of it."""
+        return measuring.section(self.folder)
 
     def serving(self) -> str:
         """Section: calls of transformers, accelerated and untouched."""
@@ -305,6 +310,7 @@ SECTIONS = (
     "encode",
     "decode",
     "calls",
+    "measuring",
     "serving",
     "subwords",
     "hostile",

@@ -28,6 +28,7 @@ mod resegment;
 mod runs;
 mod scan;
 mod scores;
+mod spaced;
 pub mod trainer;
 mod units;
 mod whole;
@@ -35,6 +36,7 @@ mod windows;
 mod worker;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use alone::Alone;
 use alphabet::Alphabet;
@@ -142,6 +144,8 @@ pub struct Bpe {
     plain_bytes: bool,
     /// What no piece becomes by being its text: special tokens, ids ascending.
     barred: Vec<TokenId>,
+    /// See [`Bpe::spaced`].
+    spaced: OnceLock<Option<Box<Bpe>>>,
 }
 
 impl fmt::Debug for Bpe {
@@ -283,6 +287,7 @@ impl Bpe {
             alphabet,
             plain_bytes,
             barred: Vec::new(),
+            spaced: OnceLock::new(),
         })
     }
 

@@ -274,6 +274,34 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether [`Worker::encode_spaced`] can be asked: see `bpe::Worker`.
+    #[inline]
+    pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::Bpe(worker) => worker.reads_spaces(split, worth),
+            Self::WordPiece(_) | Self::Unigram(_) => false,
+        }
+    }
+
+    /// Appends the ids of pieces of a text whose spaces are read as `▁`.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
+    #[inline]
+    pub(crate) fn encode_spaced(
+        &mut self,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        match self {
+            Self::Bpe(worker) => worker.encode_spaced(text, pieces, ids),
+            Self::WordPiece(_) | Self::Unigram(_) => {
+                Err(Error::Internal("a model that reads no spaces as marks".into()))
+            }
+        }
+    }
+
     /// Encodes where ids are only counted: the caches do not put out the ids that they know;
     /// returns how many these are, beside those that are appended.
     #[inline]

@@ -28,6 +28,7 @@ mod repeats;
 mod segmentations;
 mod segments;
 mod shortening;
+mod spaced;
 mod spans;
 mod sums;
 mod train;
@@ -143,6 +144,8 @@ pub struct Tokenizer {
     choices: finder::Choices,
     /// Where the tokens of a text, one after the other, are nearly the text.
     sums: OnceLock<Option<sums::Sums>>,
+    /// What decides when it is worth to read spaces as marks.
+    seen: spaced::Seen,
     tables: decode::Tables,
 }
 
@@ -164,8 +167,9 @@ impl Tokenizer {
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
-        let sums = OnceLock::new();
-        let tokenizer = Self { pipeline, model, added, template, decoder, defaults, choices, sums, tables };
+        let (sums, seen) = Default::default();
+        let tokenizer =
+            Self { pipeline, model, added, template, decoder, defaults, choices, sums, seen, tables };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part

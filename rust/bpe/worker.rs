@@ -126,6 +126,34 @@ impl Worker<'_> {
         self.scratch.encode_chunk(self.bpe, text, pieces, ids);
     }
 
+    /// Appends the ids of pieces of a text whose spaces are read as `▁`. The cache is one for both
+    /// kinds of text: what is a piece of either holds no space and no `▁`, and has the same ids.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
+    pub(crate) fn encode_spaced(
+        &mut self,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        let Some(spaced) = self.bpe.spaced() else {
+            return Err(Error::Internal("a model that reads no spaces as marks".into()));
+        };
+        let (cache, mut misses) = self.scratch.parts(spaced);
+        cache.encode(text, pieces, ids, &mut misses);
+        Ok(())
+    }
+
+    /// Whether [`Worker::encode_spaced`] can be asked: where words are `split`, or the model may be
+    /// cut before each. Not before `worth` says so, as long as the model for that is not made.
+    pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
+        (split || self.bpe.cuts_words)
+            && self.scratch.dropout.is_none()
+            && (self.bpe.is_spaced() || worth())
+            && self.bpe.spaced().is_some()
+    }
+
     /// Appends the ids of a piece and the bytes that each covers.
     pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
         self.scratch.encode_with_lens(self.bpe, piece, ids, lens);

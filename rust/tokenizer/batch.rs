@@ -226,9 +226,15 @@ impl Tokenizer {
                         worker.set_dropout(None);
                         settings.encode(made, |output| {
                             output.begin(seamed.text.len());
-                            let normalized = settings.normalized(seamed, self.keeps_way_back(output))?;
-                            let Seamed { text, start, .. } = *seamed;
+                            let Seamed { text, start, part, .. } = *seamed;
                             let finder = &settings.finder;
+                            let begins = part == Part::First;
+                            if let Some(walk) =
+                                self.encode_spaced(text, start, begins, finder, worker, output)
+                            {
+                                return finished(walk);
+                            }
+                            let normalized = settings.normalized(seamed, self.keeps_way_back(output))?;
                             finished(self.encode_normalized(text, &normalized, start, finder, worker, output))
                         })
                     }

@@ -243,6 +243,9 @@ impl Tokenizer {
         {
             return output.encode_raw_words(finder, section, base, &raw_words, worker);
         }
+        if let Some(walk) = self.encode_spaced(section, base, true, finder, worker, output) {
+            return walk;
+        }
         let normalized = self.pipeline.normalize(section, self.keeps_way_back(output))?;
         self.encode_normalized(section, &normalized, base, finder, worker, output)
     }

@@ -1,0 +1,121 @@
+//! The same model for text in which a space is a space, not `▁`.
+//!
+//! With a space for each `▁` in its tokens, and nothing else changed, a model makes of a text the ids
+//! that it makes of the text with a `▁` for each space: the two differ in how one character is
+//! spelled. So a text need not be written anew, and its words have keys that are shorter by two bytes.
+//! Nothing is known of tokens that hold a space already, nor of texts that hold a `▁`.
+
+use super::{Bpe, Unit};
+use crate::error::Result;
+use crate::vocab::Vocab;
+
+/// What stands for a space.
+const MARK: &str = "▁";
+
+impl Bpe {
+    /// This model for text with spaces; `None` where there is none, or no memory for one.
+    pub(crate) fn spaced(&self) -> Option<&Self> {
+        // Nobody waits for another who makes it.
+        if self.spaced.get().is_none() {
+            let _ = self.spaced.set(self.make_spaced().ok().flatten().map(Box::new));
+        }
+        self.spaced.get()?.as_deref()
+    }
+
+    /// Whether that was made.
+    pub(crate) fn is_spaced(&self) -> bool {
+        self.spaced.get().is_some()
+    }
+
+    fn make_spaced(&self) -> Result<Option<Self>> {
+        let is_other = |token: &[u8]| token.contains(&b' ') || std::str::from_utf8(token).is_err();
+        if self.options.unit != Unit::Chars
+            || self.has_affixes()
+            || self.vocab.id(MARK.as_bytes()).is_none()
+            || self.vocab.iter().any(|(_, token)| is_other(token))
+        {
+            return Ok(None);
+        }
+        let _held = self.vocab.hold()?;
+        let spelled = |token: &[u8]| String::from_utf8_lossy(token).replace(MARK, " ");
+        let pairs = self.vocab.iter().map(|(id, token)| (spelled(token), id)).collect();
+        let made = Self::new(Vocab::from_pairs(pairs)?, self.order.clone(), self.options.clone())?;
+        Ok(Some(made.barring(&self.barred).unwrap_or(made)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{BpeOptions, MergeOrder};
+    use super::*;
+    use crate::vocab::TokenId;
+
+    fn order(scores: bool, tokens: &[String]) -> MergeOrder {
+        let id = |text: &str| tokens.iter().position(|token| token == text).map(|id| id as TokenId);
+        // Each token by each of its cuts, in order of the ids.
+        let cuts = |token: &String| -> Vec<_> {
+            let places = token.char_indices().map(|(at, _)| at).skip(1);
+            places.filter_map(|at| Some((id(&token[..at])?, id(&token[at..])?))).collect()
+        };
+        match scores {
+            true => MergeOrder::Scores((0..tokens.len()).map(|n| -((n / 2) as f32)).collect()),
+            false => MergeOrder::List(tokens.iter().flat_map(cuts).collect()),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_space_is_what_a_mark_was(
+            found in prop::collection::btree_set("▁{0,3}[abé]{0,3}|[ab]{2}▁[ab]", 1..40),
+            scores: bool,
+            fallback: bool,
+            others in prop::collection::vec(3_u32..20, 3),
+            barred in prop::collection::btree_set(3_u32..20, 0..3),
+            text in "( {0,3}[abéc]{0,9}){0,9}",
+        ) {
+            let bytes = (0..if fallback { 256 } else { 0 }).map(|byte| format!("<0x{byte:02X}>"));
+            let all = ["<unk>", "▁", "a", "b"].map(str::to_owned).into_iter().chain(found).chain(bytes);
+            let mut tokens: Vec<String> = Vec::new();
+            for token in all.filter(|token| !token.is_empty()) {
+                if !tokens.contains(&token) {
+                    tokens.push(token);
+                }
+            }
+            let n = tokens.len() as TokenId - if fallback { 256 } else { 0 };
+            let [control, user, unused] = [0, 1, 2].map(|at| Some(others[at]).filter(|id| scores && *id < n));
+            let options = BpeOptions {
+                unit: Unit::Chars,
+                unk_token: Some("<unk>".into()),
+                fuse_unk: scores,
+                byte_fallback: fallback,
+                control: control.into_iter().collect(),
+                user_defined: user.into_iter().filter(|id| control != Some(*id)).collect(),
+                unused: unused.into_iter().filter(|id| ![control, user].contains(&Some(*id))).collect(),
+                ..BpeOptions::default()
+            };
+            let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), order(scores, &tokens), options).unwrap();
+            let barred: Vec<_> = barred.into_iter().filter(|id| *id < n).collect();
+            let bpe = bpe.barring(&barred).unwrap_or(bpe);
+            let expected = bpe.encode(text.replace(' ', "▁").as_bytes());
+            let spaced = bpe.spaced().unwrap();
+            prop_assert_eq!(spaced.encode(text.as_bytes()), expected.clone());
+            let mut ids = Vec::new();
+            spaced.worker().encode(text.as_bytes(), 0, text.len(), &mut ids);
+            prop_assert_eq!(ids, expected);
+        }
+    }
+
+    #[test]
+    fn models_of_which_nothing_is_known() {
+        let of = |tokens: &[&str], unit| {
+            let options = BpeOptions { unit, ..BpeOptions::default() };
+            Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::List(Vec::new()), options).unwrap()
+        };
+        assert!(of(&["▁", "a"], Unit::Chars).spaced().is_some());
+        assert!(of(&["a"], Unit::Chars).spaced().is_none());
+        assert!(of(&["▁", "a "], Unit::Chars).spaced().is_none());
+        assert!(of(&["▁", "a"], Unit::Bytes).spaced().is_none());
+    }
+}
