@@ -31,7 +31,8 @@ impl Alphabet {
         alphabet
     }
 
-    fn set(&mut self, c: usize, id: TokenId) {
+    /// Gives a character a token.
+    pub(super) fn set(&mut self, c: usize, id: TokenId) {
         let page = &mut self.pages[c / PAGE];
         if *page == 0 {
             *page = (self.ids.len() / PAGE) as u16;

@@ -139,6 +139,18 @@ impl Cuts {
         Self { bits: vec![0; size / 64], shift, parts: Parts::default(), cuts_ascii: false }
     }
 
+    /// Lets a space stand with what a mark stands with in tokens, which are all that hold one.
+    pub(super) fn take_space_for<'a>(&mut self, mark: char, tokens: impl Iterator<Item = &'a str>) {
+        for token in tokens {
+            token_pairs(token.replace(mark, " ").as_bytes(), |left, right, _| self.insert(hash(left, right)));
+        }
+        // Tokens of characters hold whole ones alone.
+        let of_mark = self.parts.known.get(mark as usize).copied().unwrap_or(self.parts.any);
+        if let Some(space) = self.parts.known.get_mut(usize::from(b' ')) {
+            *space = of_mark & (WHOLE | WHOLE << 16);
+        }
+    }
+
     fn insert(&mut self, hash: u64) {
         let bit = (hash >> self.shift) as usize;
         self.bits[bit / 64] |= 1 << (bit % 64);

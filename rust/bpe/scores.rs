@@ -43,7 +43,7 @@ pub(super) struct Scored {
     pub(super) unused: FxHashSet<TokenId>,
 }
 
-/// What [`Scored::new`] makes.
+/// What [`Scored::make`] makes.
 pub(super) struct Made {
     pub(super) scored: Scored,
     pub(super) pairs: PairTable,
@@ -99,6 +99,14 @@ impl Scored {
         }
         let user_defined = matcher(vocab, options)?;
         Ok(Made { scored: Self { limit, basic, others, user_defined, unused }, pairs, symbols })
+    }
+
+    /// Gives the space the symbol of a mark.
+    pub(super) fn take_space_for(&mut self, mark: char) {
+        let symbol = self.symbol(mark);
+        if let Some(space) = self.basic.get_mut(usize::from(b' ')) {
+            *space = symbol;
+        }
     }
 
     /// Whether no piece is taken apart again.

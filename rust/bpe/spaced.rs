@@ -1,23 +1,21 @@
 //! The same model for text in which a space is a space, not `▁`.
 //!
-//! With a space for each `▁` in its tokens, and nothing else changed, a model makes of a text the ids
-//! that it makes of the text with a `▁` for each space: the two differ in how one character is
-//! spelled. So a text need not be written anew, and its words have keys that are shorter by two bytes.
-//! Nothing is known of tokens that hold a space already, nor of texts that hold a `▁`.
+//! A model over characters knows a text by the symbols of its characters. Where a space has the symbol
+//! of `▁`, a text becomes the ids of the same text with a `▁` for each space: the two differ in how one
+//! character is spelled. So a text need not be written anew, and its words have keys that are shorter by
+//! two bytes. Nothing is said of texts that hold a `▁`.
 
 use super::{Bpe, Unit};
-use crate::error::Result;
-use crate::vocab::Vocab;
 
 /// What stands for a space.
 const MARK: &str = "▁";
 
 impl Bpe {
-    /// This model for text with spaces; `None` where there is none, or no memory for one.
+    /// This model for text with spaces; `None` where there is none.
     pub(crate) fn spaced(&self) -> Option<&Self> {
         // Nobody waits for another who makes it.
         if self.spaced.get().is_none() {
-            let _ = self.spaced.set(self.make_spaced().ok().flatten().map(Box::new));
+            let _ = self.spaced.set(self.make_spaced().map(Box::new));
         }
         self.spaced.get()?.as_deref()
     }
@@ -27,20 +25,26 @@ impl Bpe {
         self.spaced.get().is_some()
     }
 
-    fn make_spaced(&self) -> Result<Option<Self>> {
-        let is_other = |token: &[u8]| token.contains(&b' ') || std::str::from_utf8(token).is_err();
-        if self.options.unit != Unit::Chars
-            || self.has_affixes()
-            || self.vocab.id(MARK.as_bytes()).is_none()
-            || self.vocab.iter().any(|(_, token)| is_other(token))
-        {
-            return Ok(None);
+    fn make_spaced(&self) -> Option<Self> {
+        let mark = self.vocab.id(MARK.as_bytes())?;
+        let knows_by_symbols = self.options.unit == Unit::Chars
+            && !self.has_affixes()
+            && !self.emits_whole_tokens()
+            && self.options.user_defined.is_empty();
+        if !knows_by_symbols || self.vocab.iter().any(|(_, token)| token.contains(&b' ')) {
+            return None;
         }
-        let _held = self.vocab.hold()?;
-        let spelled = |token: &[u8]| String::from_utf8_lossy(token).replace(MARK, " ");
-        let pairs = self.vocab.iter().map(|(id, token)| (spelled(token), id)).collect();
-        let made = Self::new(Vocab::from_pairs(pairs)?, self.order.clone(), self.options.clone())?;
-        Ok(Some(made.barring(&self.barred).unwrap_or(made)))
+        let _held = self.vocab.hold().ok()?;
+        let mut made = Self { cuts_words: false, ..self.clone() };
+        match &mut made.scored {
+            Some(scored) => scored.take_space_for('▁'),
+            None => made.alphabet.set(usize::from(b' '), mark),
+        }
+        if let Some(cuts) = &mut made.cuts {
+            let tokens = self.vocab.iter().filter_map(|(_, token)| std::str::from_utf8(token).ok());
+            cuts.take_space_for('▁', tokens.filter(|token| token.contains('▁')));
+        }
+        Some(made)
     }
 }
 
@@ -50,7 +54,7 @@ mod tests {
 
     use super::super::{BpeOptions, MergeOrder};
     use super::*;
-    use crate::vocab::TokenId;
+    use crate::vocab::{TokenId, Vocab};
 
     fn order(scores: bool, tokens: &[String]) -> MergeOrder {
         let id = |text: &str| tokens.iter().position(|token| token == text).map(|id| id as TokenId);
@@ -71,7 +75,7 @@ mod tests {
             found in prop::collection::btree_set("▁{0,3}[abé]{0,3}|[ab]{2}▁[ab]", 1..40),
             scores: bool,
             fallback: bool,
-            others in prop::collection::vec(3_u32..20, 3),
+            others in prop::collection::vec(3_u32..20, 2),
             barred in prop::collection::btree_set(3_u32..20, 0..3),
             text in "( {0,3}[abéc]{0,9}){0,9}",
         ) {
@@ -84,15 +88,14 @@ mod tests {
                 }
             }
             let n = tokens.len() as TokenId - if fallback { 256 } else { 0 };
-            let [control, user, unused] = [0, 1, 2].map(|at| Some(others[at]).filter(|id| scores && *id < n));
+            let [control, unused] = [0, 1].map(|at| Some(others[at]).filter(|id| scores && *id < n));
             let options = BpeOptions {
                 unit: Unit::Chars,
                 unk_token: Some("<unk>".into()),
                 fuse_unk: scores,
                 byte_fallback: fallback,
                 control: control.into_iter().collect(),
-                user_defined: user.into_iter().filter(|id| control != Some(*id)).collect(),
-                unused: unused.into_iter().filter(|id| ![control, user].contains(&Some(*id))).collect(),
+                unused: unused.into_iter().filter(|id| control != Some(*id)).collect(),
                 ..BpeOptions::default()
             };
             let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), order(scores, &tokens), options).unwrap();
@@ -117,5 +120,8 @@ mod tests {
         assert!(of(&["a"], Unit::Chars).spaced().is_none());
         assert!(of(&["▁", "a "], Unit::Chars).spaced().is_none());
         assert!(of(&["▁", "a"], Unit::Bytes).spaced().is_none());
+        let options = BpeOptions { unit: Unit::Chars, user_defined: vec![1], ..BpeOptions::default() };
+        let vocab = Vocab::from_tokens(["▁", "a"]).unwrap();
+        assert!(Bpe::new(vocab, MergeOrder::Scores(vec![0.0; 2]), options).unwrap().spaced().is_none());
     }
 }
