@@ -36,7 +36,6 @@ mod windows;
 mod worker;
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use alone::Alone;
 use alphabet::Alphabet;
@@ -45,6 +44,7 @@ use cuts::Cuts;
 use merge::{PassOver, Symbols};
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
+use spaced::Spaced;
 use units::chars;
 use whole::Whole;
 pub(crate) use worker::Scratch;
@@ -145,7 +145,7 @@ pub struct Bpe {
     /// What no piece becomes by being its text: special tokens, ids ascending.
     barred: Vec<TokenId>,
     /// See [`Bpe::spaced`].
-    spaced: OnceLock<Option<Box<Bpe>>>,
+    spaced: Spaced,
 }
 
 impl fmt::Debug for Bpe {
@@ -287,7 +287,7 @@ impl Bpe {
             alphabet,
             plain_bytes,
             barred: Vec::new(),
-            spaced: OnceLock::new(),
+            spaced: Spaced::default(),
         })
     }
 
@@ -389,7 +389,7 @@ impl Bpe {
         }
     }
 
-    fn has_affixes(&self) -> bool {
+    pub(crate) fn has_affixes(&self) -> bool {
         let adds = |affix: &Option<String>| affix.as_deref().is_some_and(|text| !text.is_empty());
         adds(&self.options.continuing_subword_prefix) || adds(&self.options.end_of_word_suffix)
     }

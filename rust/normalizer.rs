@@ -266,20 +266,26 @@ impl Normalizer {
             }
         };
         match self {
-            Self::SentencePiece(whole) => retain(&|byte| whole.plain()[usize::from(byte)]),
-            Self::Precompiled(rules) => retain(&|byte| rules.charsmap.inert()[usize::from(byte)]),
+            Self::SentencePiece(whole) => {
+                retain(&|byte| whole.keeps_spaces() && whole.plain()[usize::from(byte)]);
+            }
+            Self::Precompiled(rules) => {
+                let inert = rules.charsmap.inert();
+                retain(&|byte| inert[usize::from(b' ')] && inert[usize::from(byte)]);
+            }
             Self::Prepend { prepend: content } if is_space(content) => {}
             Self::Replace { pattern, content } if is_space(pattern) && is_space(content) => {}
-            Self::Replace { pattern, .. } => retain(&|byte| pattern.as_bytes().first() != Some(&byte)),
+            Self::Replace { pattern, .. } if !pattern.starts_with([' ', '▁']) => {
+                retain(&|byte| pattern.as_bytes().first() != Some(&byte));
+            }
             Self::ReplaceMatches { pattern, content }
                 if matches!(pattern.pattern(), " +" | " {2,}") && is_space(content) => {}
             Self::Lowercase => retain(&|byte| !byte.is_ascii_uppercase()),
             Self::Nfc | Self::Nfd | Self::Nfkc | Self::Nfkd => {}
             Self::Nmt | Self::StripAccents | Self::Strip { .. } => {}
             Self::Sequence { normalizers } => normalizers.iter().for_each(|step| step.retain_kept(chars)),
-            Self::Prepend { .. } | Self::ReplaceMatches { .. } | Self::Bert(_) | Self::GoogleBert(_) => {
-                retain(&|_| false);
-            }
+            Self::Prepend { .. } | Self::Replace { .. } | Self::ReplaceMatches { .. } => retain(&|_| false),
+            Self::Bert(_) | Self::GoogleBert(_) => retain(&|_| false),
         }
     }
 

@@ -1,8 +1,6 @@
 //! A model that makes none of some tokens of text: special ones, which a call
 //! does not take.
 
-use std::sync::OnceLock;
-
 use super::atoms::Atoms;
 use super::pairs::{Merged, PairTable};
 use super::{Bpe, Unit, chars};
@@ -28,8 +26,7 @@ impl Bpe {
             return None;
         }
         let cuts_words = self.cuts_words && !self.vocab.id("▁".as_bytes()).is_some_and(is_barred);
-        let spaced = OnceLock::new();
-        let mut barring = Self { barred: barred.clone(), cuts_words, spaced, ..self.clone() };
+        let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
         if merges {
             barring.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {

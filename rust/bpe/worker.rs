@@ -127,7 +127,7 @@ impl Worker<'_> {
     }
 
     /// Appends the ids of pieces of a text whose spaces are read as `▁`. The cache is one for both
-    /// kinds of text: what is a piece of either holds no space and no `▁`, and has the same ids.
+    /// kinds of text: what is a piece of both holds no space and no `▁`, and has the same ids.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
@@ -150,7 +150,7 @@ impl Worker<'_> {
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
         (split || self.bpe.cuts_words)
             && self.scratch.dropout.is_none()
-            && (self.bpe.is_spaced() || worth())
+            && (self.bpe.knows_spaced() || worth())
             && self.bpe.spaced().is_some()
     }
 

@@ -1,12 +1,14 @@
 //! `MarkedWords`: how many tokens each word of a text becomes, told by the ids alone.
 //!
 //! SentencePiece's normalizer writes the words of most texts one behind the other, a `▁` in front of
-//! each, whatever becomes of their characters. Where no token holds a `▁` but in front, and none is
-//! unknown, the tokens of a word are then those from one that begins with `▁` to the next. Not for
-//! texts of which a rule makes or unmakes spaces: their tokens are followed back (`spans`).
+//! each, whatever becomes of their characters. Where tokens are whole characters and hold a `▁` in front
+//! alone, the tokens of a word are those from one that begins with `▁` to the next. Not for texts of which
+//! a rule makes or unmakes spaces: their tokens are followed back (`spans`).
 
 use super::Tokenizer;
 use crate::added_tokens::{AddedToken, Specials};
+use crate::bpe::Unit;
+use crate::model::Model;
 use crate::normalizer::{Normalizer, SentencePiece};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::vocab::TokenId;
@@ -43,7 +45,13 @@ impl Tokenizer {
         // What is found in the text is a word, or part of one, without a mark.
         let is_text = |token: &AddedToken| token.special && matches!(specials, Specials::None);
         let finds_tokens = !self.added.tokens().iter().all(is_text);
-        if !normalizer.marks_words() || finds_tokens || self.model.dropout().is_some() {
+        // Tokens are whole characters, as they stand in the text.
+        let are_text = match &*self.model {
+            Model::Unigram(_) => true,
+            Model::Bpe(bpe) => bpe.options().unit == Unit::Chars && !bpe.has_affixes(),
+            Model::WordPiece(_) => false,
+        };
+        if !normalizer.marks_words() || !are_text || finds_tokens || self.model.dropout().is_some() {
             return None;
         }
         // A `▁` is a token, or begins one: it is never unknown, nor spelled in bytes.

@@ -12,6 +12,8 @@ use memchr::memmem::Finder;
 
 use super::Tokenizer;
 use super::sums::marks_spaces;
+use crate::added_tokens::AddedToken;
+use crate::bpe::Unit;
 use crate::model::Model;
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::PreTokenizer;
@@ -71,7 +73,7 @@ impl Tokenizer {
     fn told_words(&self) -> Option<Told<'_>> {
         let all = Told {
             bytes: [true; 256],
-            barred: Vec::new(),
+            barred: vec![Finder::new(MARK)],
             longest: usize::MAX,
             lowers: false,
             splits_ideographs: false,
@@ -80,7 +82,8 @@ impl Tokenizer {
             return Some(all);
         }
         // A token that is looked for in the normalized text may be found as another text.
-        if self.added.tokens().iter().any(|token| !token.content.is_ascii()) {
+        let may_be_other = |token: &AddedToken| token.normalized && self.pipeline.normalizer.is_some();
+        if self.added.tokens().iter().any(|token| may_be_other(token) || !token.content.is_ascii()) {
             return None;
         }
         let normalizer = self.pipeline.normalizer.as_ref();
@@ -90,7 +93,8 @@ impl Tokenizer {
             PreTokenizer::Bert | PreTokenizer::GoogleBert => return self.told_words_of_bert(all),
             _ => return None,
         };
-        let extents = self.choices.extents()?;
+        // No token ends inside a mark.
+        let extents = self.choices.extents().filter(|_| self.model.unit() == Unit::Chars)?;
         let is_told = |byte: u8| match byte {
             b'!'..=b'~' => extents.knows(char::from(byte)),
             0x80.. => is_marked && extents.knows_all(),
@@ -116,19 +120,23 @@ impl Tokenizer {
         let Model::WordPiece(model) = &*self.model else { return None };
         let is_told = |byte: u8| {
             let byte = if lowers { byte.to_ascii_lowercase() } else { byte };
-            byte.is_ascii_graphic() && is_never_unknown(model, byte)
+            byte.is_ascii_graphic() && self.is_never_unknown(model, byte)
         };
         let longest = model.options().max_input_chars_per_word;
         let bytes = std::array::from_fn(|byte| is_told(byte as u8));
         Some(Told { bytes, longest, lowers, splits_ideographs, ..all })
     }
-}
 
-/// Whether a character of ASCII is a token wherever it may stand in a word.
-fn is_never_unknown(model: &WordPiece, byte: u8) -> bool {
-    let inside = [model.options().continuing_subword_prefix.as_bytes(), &[byte]].concat();
-    let is_token = |text: &[u8]| model.vocab().id(text).is_some();
-    is_token(&[byte]) && (!byte.is_ascii_alphanumeric() || is_token(&inside)) && !model.options().whole_words
+    /// Whether a character of ASCII is a token wherever it may stand in a word.
+    fn is_never_unknown(&self, model: &WordPiece, byte: u8) -> bool {
+        let inside = [model.options().continuing_subword_prefix.as_bytes(), &[byte]].concat();
+        let is_special = |text: &[u8]| {
+            self.added.tokens().iter().any(|token| token.special && token.content.as_bytes() == text)
+        };
+        let is_token = |text: &[u8]| model.vocab().id(text).is_some() && !is_special(text);
+        let is_known = is_token(&[byte]) && (!byte.is_ascii_alphanumeric() || is_token(&inside));
+        is_known && !model.options().whole_words
+    }
 }
 
 impl OneTokenWords<'_> {
@@ -150,7 +158,9 @@ impl OneTokenWords<'_> {
 
 impl Told<'_> {
     fn is_of(&self, word: &[u8]) -> bool {
+        // Bytes that are no text may be normalized to some.
         word.len() <= self.longest
+            && std::str::from_utf8(word).is_ok()
             && word.iter().all(|&byte| self.bytes[usize::from(byte)])
             && self.barred.iter().all(|text| text.find(word).is_none())
     }
@@ -216,6 +226,36 @@ mod tests {
             ("字a字", (false, false)),
         ] {
             assert_eq!(told(&file, word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn letters_that_are_special_tokens_are_unknown_in_words() {
+        let file =
+            r#"{"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "$$",
+            "max_input_chars_per_word": 5, "vocab": {"[UNK]": 0, "a": 1, "b": 2, "$$a": 3, "$$b": 4}},
+            "added_tokens": [{"id": 1, "content": "a", "special": true, "normalized": false, "lstrip": false,
+            "rstrip": false, "single_word": false}], "pre_tokenizer": {"type": "BertPreTokenizer"}}"#
+                .replace('$', "#");
+        assert_eq!(told(&file, "ab"), (true, true));
+        assert_eq!(told(&file, "bb"), (false, false));
+    }
+
+    #[test]
+    fn steps_that_change_words_with_the_space_in_front_leave_nothing_told() {
+        let kept = |steps: Vec<Normalizer>| {
+            let mut chars = [true; 256];
+            Normalizer::Sequence { normalizers: steps }.retain_kept(&mut chars);
+            (b'!'..=b'~').filter(|&byte| chars[usize::from(byte)]).count()
+        };
+        let replace = |pattern: &str, content: &str| Normalizer::Replace {
+            pattern: pattern.into(),
+            content: content.into(),
+        };
+        assert_eq!(kept(vec![replace(" ", "▁"), replace("▁▁", "▁"), Normalizer::Nfkc]), 94);
+        assert_eq!(kept(vec![replace("ab", "c"), Normalizer::Lowercase]), 94 - 1 - 26);
+        for (pattern, content) in [(" ab", " c"), (" ", "_"), ("▁a", "b")] {
+            assert_eq!(kept(vec![replace(pattern, content)]), 0, "{pattern}");
         }
     }
 

@@ -48,6 +48,31 @@ TOKENIZERS = {
         texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace-words", normalizer="lowercase"
     ),
     "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
+    # Marks that tokens of these may end inside of, or go over.
+    "bytes of marked text": sentitok.train_bpe(
+        texts=[TEXT + "▁▁ a ▁▁ b ▁a " * 20], vocab_size=300, normalizer="sentencepiece", pre_tokenizer="bytes"
+    ),
+    "bytes of text with marks": sentitok.train_bpe(texts=["▁▁ a ▁▁ b ▁a ▁aat" * 20], vocab_size=280),
+    "wordpiece of marked text": sentitok.train_wordpiece(
+        texts=["aa"] * 5 + ["at"] * 3,
+        vocab_size=30,
+        normalizer="sentencepiece-nmt-nfkc",
+        pre_tokenizer="bytes",
+        lowercase=False,
+    ),
+    "characters behind a prefix": sentitok.train_bpe(
+        texts=["a", "t", "at"],
+        vocab_size=20,
+        unit="chars",
+        continuing_subword_prefix="##",
+        unk_token="<unk>",
+        normalizer="sentencepiece-collapse",
+        pre_tokenizer="bytes",
+    ),
+    # Found in the lowered text, as another one.
+    "lowered tokens": sentitok.train_unigram(
+        texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace-words", normalizer="lowercase"
+    ).with_specials([sentitok.AddedToken("AT", special=False, normalized=True)]),
     # Stretches of text are encoded once where the splitter cuts before white space.
     **{
         name: sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer=name)
