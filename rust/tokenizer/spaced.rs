@@ -15,13 +15,18 @@ use super::walk::Walk;
 use crate::memory;
 use crate::model::Worker;
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
-use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
+use crate::simd::Tiles;
 
 /// What stands for a space.
 const MARK: &str = "▁";
 /// So many bytes are encoded by the stages before the second model is made, which takes some two
 /// milliseconds (32,000 tokens), as encoding three times as many does. One in tests.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
+
+/// Words of a chunk. With fewer, windows leave much of it empty; words of Chinese are clauses, and
+/// more of them are gone from the nearest cache when they are asked for again.
+const WORDS: usize = 2 * CHUNK;
 
 /// How many bytes were encoded by the stages that need not have been.
 #[derive(Default)]
@@ -101,33 +106,23 @@ impl Spacing {
         output: &mut Output<'_>,
     ) -> Walk {
         let bytes = section.as_bytes();
-        let mut ends = self.word_ends(bytes);
+        let spaces = Spaces { every: self.split };
         let mut start = 0;
         if gets_space {
-            start = ends.next().unwrap_or(0);
+            start = spaces.piece_end(bytes, 0);
             let mut first = memory::reserved(start + 1)?;
             first.push(b' ');
             first.extend_from_slice(&bytes[..start]);
             encode_pieces(&first, &[Piece { start: 0, end: first.len() as u32 }], worker, output)?;
         }
-        let mut words = [Piece::default(); CHUNK];
+        let mut words = [Piece::default(); WORDS];
         loop {
-            let mut n = 0;
-            for (word, end) in words.iter_mut().zip(&mut ends) {
-                *word = Piece { start: start as u32, end: end as u32 };
-                (start, n) = (end, n + 1);
-            }
+            let n = spaces.fill(bytes, &mut start, &mut words);
             if n == 0 {
                 return Ok(());
             }
             encode_pieces(bytes, &words[..n], worker, output)?;
         }
-    }
-
-    /// Where words end, each with the spaces in front of it, or with the last of them.
-    fn word_ends(self, text: &[u8]) -> impl Iterator<Item = usize> {
-        let is_start = move |at: &usize| *at > 0 && (self.split || text[*at - 1] != b' ');
-        memchr::memchr_iter(b' ', text).filter(is_start).chain((!text.is_empty()).then_some(text.len()))
     }
 }
 
