@@ -188,7 +188,7 @@ def section(folder: Path) -> str:
     def with_text(name: str, corpus: corpora.Corpus) -> Row:
         path = folder / f"calls-{corpus.path.name}.json"
         path.write_text(json.dumps(corpus.documents(encoding.DOCUMENT_CHARACTERS)), encoding="utf-8")
-        return {**known[name], "documents": str(path)}
+        return {**known[name], "documents": str(path), "folder": str(folder)}
 
     texts = [corpora.head(corpus, TEXT_BYTES) for corpus in corpora.all_corpora()]
     english = corpora.head(corpora.english(), THREADS_BYTES)
