@@ -85,6 +85,9 @@ def theirs(rows: int, more: dict[str, Any]) -> dict[str, float]:
     _, encoded, labels, module, _ = material(rows)
 
     class WithLoss(torch.nn.Module):
+        # The loss is a mean over the batch: the Trainer need not say how many rows it sums over.
+        accepts_loss_kwargs = False
+
         def __init__(self) -> None:
             super().__init__()
             self.inner = module
