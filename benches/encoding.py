@@ -26,6 +26,9 @@ from measure import ROUNDS, Row, markdown, median, megabytes
 TEXT_BYTES = 16_000_000
 # Texts of other sizes, to see what size does; with the libraries that are fast.
 OTHER_BYTES = (4_000_000, 64_000_000)
+# Tokenizers and libraries of a text longer than English goes.
+LONG_NAMES = ("gpt2", "cl100k", "o200k")
+LONG_LIBRARIES = ("sentitok", "gigatoken", "tokenizers 1.0rc", "fastokens", "tokie")
 DOCUMENT_CHARACTERS = 4096
 # A library this many times slower than ours in the first round runs no other.
 FAR = 4
@@ -266,3 +269,22 @@ def section(folder: Path) -> str:
         "first process was run once.\n\nOur speed divided by that of the fastest rival with equal ids:\n\n"
     )
     return "## Encoding\n\n" + "\n\n".join([words + summary(tables), *sizes, *parts])
+
+
+def long_section(folder: Path) -> str:
+    """Measures the fastest libraries on a text that no cache holds."""
+    title = "## Encoding a long text\n\n"
+    data = corpora.data_dir()
+    if data is None or not (data / "vocabs").is_dir():
+        return title + "Not measured: no folder `vocabs` in SENTITOK_DATA."
+    known, text = jobs(folder, data / "vocabs"), corpora.mixed()
+    tables = []
+    for name in LONG_NAMES:
+        print(f"{name}, {text.name}", file=sys.stderr)
+        measured = table(folder, known[name], text, LONG_LIBRARIES).markdown()
+        tables.append(f"### {name}, mixed, {megabytes(text.n_bytes)}\n\n{measured}")
+    words = (
+        "As in the section Encoding; reviews, code, Chinese and many scripts in turns, and the fastest "
+        "libraries alone."
+    )
+    return title + "\n\n".join([words, *tables])

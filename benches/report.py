@@ -95,6 +95,10 @@ class Bench:
         """Section: encoding speed and what it takes to be ready."""
         return encoding.section(self.folder)
 
+    def encode_long(self) -> str:
+        """Section: the fastest libraries on a long text."""
+        return encoding.long_section(self.folder)
+
     def decode(self) -> str:
         """Section: how fast ids become text again."""
         return decoding.section(self.folder)
@@ -308,6 +312,7 @@ SECTIONS = (
     "train",
     "growth",
     "encode",
+    "encode_long",
     "decode",
     "calls",
     "measuring",
