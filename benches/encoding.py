@@ -272,7 +272,7 @@ def section(folder: Path) -> str:
 
 
 def long_section(folder: Path) -> str:
-    """Measures the fastest libraries on a text that no cache holds."""
+    """Measures libraries on a text of more distinct pieces than our table holds."""
     title = "## Encoding a long text\n\n"
     data = corpora.data_dir()
     if data is None or not (data / "vocabs").is_dir():
@@ -284,7 +284,7 @@ def long_section(folder: Path) -> str:
         measured = table(folder, known[name], text, LONG_LIBRARIES).markdown()
         tables.append(f"### {name}, mixed, {megabytes(text.n_bytes)}\n\n{measured}")
     words = (
-        "As in the section Encoding; reviews, code, Chinese and many scripts in turns, and the fastest "
-        "libraries alone."
+        "Measured as in the section Encoding. The text has reviews, code, Chinese and many scripts in turns; "
+        "the libraries are those that read these tokenizers and are fast on English."
     )
     return title + "\n\n".join([words, *tables])

@@ -96,7 +96,7 @@ class Bench:
         return encoding.section(self.folder)
 
     def encode_long(self) -> str:
-        """Section: the fastest libraries on a long text."""
+        """Section: a long text, with the libraries that are fast."""
         return encoding.long_section(self.folder)
 
     def decode(self) -> str:
