@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export SENTITOK_DATA ?= ../shared/data
+# What is compiled from nothing is compiled sooner without what the next build could use.
+export CARGO_INCREMENTAL ?= 0
 
 RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 STAMP := $(VENV)/.stamp
@@ -103,18 +105,19 @@ test:
 
 test-rust: test-rust-alone test-rust-python
 
-# Without Python and without what compiles C, the crate from outside.
+# Without Python and without what compiles C: the crate from outside, and its examples.
 test-rust-alone:
 	cargo test --locked --test rust
+	cargo test --locked --doc
 
-# With all, unit tests and examples too. Tests of the glue link libpython, which some Pythons
-# come without: there the glue is only checked. After the others, as cargo does one at a time.
+# With all: the unit tests. Those of the glue link libpython, which some Pythons come without: there
+# the glue is only checked. After the others, as cargo does one at a time.
 test-rust-python: $(STAMP)/venv | test-rust-alone
-	if $(PY_ENV) cargo test --locked --features python --no-run; then \
-		$(PY_ENV) cargo test --locked --features python; \
+	if $(PY_ENV) cargo test --locked --features python --lib --no-run; then \
+		$(PY_ENV) cargo test --locked --features python --lib; \
 	else \
 		echo "no libpython to link: the glue is checked, not tested"; \
-		cargo test --locked --features compression && \
+		cargo test --locked --features compression --lib && \
 		$(PY_ENV) cargo check --locked --all-targets --features python; \
 	fi
 

@@ -48,6 +48,10 @@ LONGEST = (
     "test_tour.py",
 )
 
+# Where each processor has a process of tests, threads of PyTorch in each would wait for those of the others.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Shells have what they run behind `&` ignore Ctrl-C, and so what that starts: commands under test get it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

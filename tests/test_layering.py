@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,21 @@ def in_folder(path: Path, name: str) -> bool:
     return name in path.relative_to(ROOT).parts
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """What a file parses to; a dozen tests look at each."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of its nodes, outer ones first."""
+    return [*ast.walk(tree(path))]
+
+
 def imports(path: Path, *, top_level: bool = False) -> Iterator[str]:
     """Names of the modules a file imports; with `top_level` only when it is imported."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in tree.body if top_level else ast.walk(tree):
+    for node in tree(path).body if top_level else nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -133,7 +145,7 @@ def test_the_library_knows_neither_page_nor_command(path: Path) -> None:
         return
     package = path.relative_to(PYTHON).parts[:-1]
     above = {"cli"} if in_folder(path, "web") else {"cli", "web"}
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             module = [*start, *(node.module.split(".") if node.module else [])]
@@ -144,8 +156,9 @@ def test_the_library_knows_neither_page_nor_command(path: Path) -> None:
 
 def checked_only(path: Path) -> set[int]:
     """Lines of a file that only type checkers read."""
-    tree = ast.parse(path.read_text("utf-8"))
-    blocks = [n for n in tree.body if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    blocks = [
+        n for n in tree(path).body if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"
+    ]
     return {line for n in blocks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
 
 
@@ -157,7 +170,7 @@ def rooms_named(path: Path) -> Iterator[tuple[int, str]]:
     """Line and room of each import from the package, but those that only type checkers read."""
     package = path.relative_to(PYTHON).parts[:-1]
     skipped = checked_only(path)
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if getattr(node, "lineno", 0) in skipped:
             continue
         if isinstance(node, ast.ImportFrom):
@@ -194,27 +207,21 @@ def test_rooms_of_sentimodels(room: str) -> None:
 def test_parts_of_the_treebank_do_not_read_files_by_guess() -> None:
     """Readers know the treebank's forms and its rule; the treebank knows no readers."""
     for path in sorted((PYTHON / "sentimodels" / "data" / "sst").glob("*.py")):
-        near = {
-            node.module
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.ImportFrom)
-        }
+        near = {node.module for node in nodes(path) if isinstance(node, ast.ImportFrom)}
         assert not near & {"readers", "columns", "lines", "split", "leaks", "batches"}, name_of(path)
 
 
 def test_architectures_do_not_import_each_other() -> None:
     for path in sorted((PYTHON / "sentimodels" / "models").glob("*.py")):
         if path.stem != "__init__":
-            tree = ast.parse(path.read_text("utf-8"))
-            near = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level == 1]
+            near = [n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.level == 1]
             assert not near, name_of(path)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_nothing_is_read_or_written_by_pickle(path: Path) -> None:
     """`torch.load`, `torch.save` and object arrays run code when they are read."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "joblib"):
             assert node.attr not in ("load", "save", "dump"), f"line {node.lineno}"
         if isinstance(node, ast.ImportFrom) and node.module in ("torch", "torch.serialization"):
@@ -228,7 +235,7 @@ def test_nothing_is_built_on_others_calls(path: Path) -> None:
     """`compat` is above all of `sentitok`, and its modules know nothing of each other."""
     if not path.is_relative_to(PYTHON / "sentitok"):
         return
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             assert not re.match(r"compat\b", node.module or ""), f"line {node.lineno}"
             # A library of several files imports its own; `..` would be another library's.
@@ -255,7 +262,7 @@ def test_cluster_libraries_stay_in_adapters(path: Path) -> None:
 def test_only_cli_prints(path: Path) -> None:
     if in_folder(path, "cli"):
         return
-    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
     assert not [call.lineno for call in calls if getattr(call.func, "id", "") == "print"]
 
 
@@ -326,12 +333,17 @@ def test_rust_layers_are_there() -> None:
         assert (RUST / room).exists(), room
 
 
+def is_unsafe(path: Path) -> bool:
+    lines = without_tests(path.read_text("utf-8")).split("\n")
+    return any("unsafe" in line and re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", line) for line in lines)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
     if path.relative_to(RUST).parts[0].removesuffix(".rs") in ("simd", "large_blocks"):
         return
-    code = without_tests(path.read_text("utf-8"))
-    assert not re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)|allow\(\s*unsafe_code", code, re.M)
+    assert not is_unsafe(path)
+    assert not re.search(r"allow\(\s*unsafe_code", without_tests(path.read_text("utf-8")))
 
 
 # Module of rust/ with unsafe code: the fuzz targets that run it, and what each of them calls.
@@ -342,11 +354,7 @@ FUZZED = {
 
 
 def test_unsafe_modules_have_a_fuzz_target() -> None:
-    unsafe = {
-        path.relative_to(RUST).parts[0].removesuffix(".rs")
-        for path in SOURCES
-        if re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", without_tests(path.read_text("utf-8")), re.M)
-    }
+    unsafe = {path.relative_to(RUST).parts[0].removesuffix(".rs") for path in SOURCES if is_unsafe(path)}
     assert unsafe == set(FUZZED)
     for target, called in (row for targets in FUZZED.values() for row in targets.items()):
         text = (ROOT / "fuzz" / "fuzz_targets" / f"{target}.rs").read_text("utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK, RELEASE = "maturin develop --profile quick", "maturin develop --release"
-GLUE = "cargo test --locked --features python --no-run"
+GLUE = "cargo test --locked --features python --lib --no-run"
 
 
 def lines(target: str, folder: Path) -> list[str]:

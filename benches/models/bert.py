@@ -90,7 +90,8 @@ BASES: dict[str, Tree] = {
     "masked-next-sentence": {
         "arch": "bert", "task": {"next_sentence": True}, "optim": _MUON, "train": {"tokens": 18_000_000},
     },
-    "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 11_000_000}},
+    # Of 1.5 million tokens rows of 16 reach a loss of 5.24, rows of 64 one of 5.59.
+    "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 11_000_000, "batch_size": 16}},
 }  # fmt: skip
 # What a set asks of fine-tuning. Of a long review both ends are read (Sun et al. 2019, 5.3.1).
 OF_SET: dict[str, Tree] = {

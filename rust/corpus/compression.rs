@@ -99,3 +99,55 @@ impl Compression {
         ))
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "compression")]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Compresses in as many members as there are parts.
+    fn compress(kind: Compression, parts: &[&[u8]]) -> Vec<u8> {
+        let mut all = Vec::new();
+        for &part in parts {
+            match kind {
+                Compression::Zstd => all.extend(zstd::encode_all(part, 3).unwrap()),
+                Compression::Xz => {
+                    let mut encoder = liblzma::write::XzEncoder::new(&mut all, 6);
+                    encoder.write_all(part).unwrap();
+                    encoder.finish().unwrap();
+                }
+                Compression::Gzip | Compression::Bzip2 => unreachable!("read by every build"),
+            }
+        }
+        all
+    }
+
+    fn read(kind: Compression, content: &[u8]) -> std::io::Result<Vec<u8>> {
+        let path = Path::new("x");
+        assert_eq!(Compression::of(path, content).unwrap(), Some(kind));
+        let mut decoder = kind.decoder(path, Box::new(std::io::Cursor::new(content.to_vec()))).unwrap();
+        let mut text = Vec::new();
+        decoder.read_to_end(&mut text).map(|_| text)
+    }
+
+    #[test]
+    fn every_member_is_read_and_a_cut_one_is_an_error() {
+        let long: String = (0..30_000).map(|i| format!("line {i} {}\n", i * 7919 % 1013)).collect();
+        let (first, second) = long.as_bytes().split_at(100_003);
+        for kind in [Compression::Zstd, Compression::Xz] {
+            for parts in [&[first, second][..], &[first, b"", second], &[b"", first], &[b""]] {
+                assert_eq!(read(kind, &compress(kind, parts)).unwrap(), parts.concat(), "{}", kind.name());
+            }
+            let (one, two) = (&b"some text\n"[..], &b"more text\n"[..]);
+            let between = compress(kind, &[one]).len();
+            let both = compress(kind, &[one, two]);
+            // A cut exactly between members is no damage; anywhere else it is, once the magic bytes are whole.
+            for cut in 6..both.len() {
+                let text = read(kind, &both[..cut]);
+                assert_eq!(text.is_ok(), cut == between, "{} cut at {cut} of {}", kind.name(), both.len());
+            }
+        }
+    }
+}

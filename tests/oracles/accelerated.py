@@ -46,8 +46,13 @@ def plain(value: Any) -> Any:
         encodings = [encoding_of(encoding) for encoding in value.encodings or ()]
         return [*((key, plain(field)) for key, field in value.items()), encodings, value.n_sequences]
     if isinstance(value, (np.ndarray, torch.Tensor)):
-        return type(value), str(value.dtype), plain(value.tolist())
-    return [plain(each) for each in value] if isinstance(value, list) else value
+        # An array of objects has arrays in it.
+        listed = value.tolist()
+        return type(value), str(value.dtype), plain(listed) if value.dtype == object else listed
+    if type(value) is list:
+        # Most of what there is are ids, millions of them.
+        return [each if type(each) is int else plain(each) for each in value]
+    return value
 
 
 def encoding_of(encoding: tokenizers.Encoding) -> list[Any]:

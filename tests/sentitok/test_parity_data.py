@@ -1,4 +1,4 @@
-"""GPT-2, cl100k and o200k against tiktoken and tokenizers, over all shared data."""
+"""GPT-2, cl100k and o200k against tiktoken and tokenizers, over the shared data."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -58,25 +58,27 @@ def loaded(name: str) -> Tokenizer:
     return Tokenizer.from_tiktoken(shared_data.folder() / "vocabs" / file, pattern)
 
 
+# References take their time: by default they read documents evenly apart.
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
-def test_ids_equal_tiktoken(name: str) -> None:
+def test_ids_equal_tiktoken(name: str, step: int) -> None:
     ours = loaded(name)
     lines = (shared_data.folder() / "vocabs" / NAMES[name][0]).read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines)}
     openai = tiktoken.Encoding(name, pat_str=tiktoken_pattern(name), mergeable_ranks=ranks, special_tokens={})
     n_bytes = 0
     for collection, documents in shared_data.collections():
-        for chunk in chunks(documents):
+        for chunk in chunks(documents[::step]):
             batch = ours.encode_batch(chunk)
             expected = openai.encode_ordinary_batch(chunk, num_threads=2)
             assert np.array_equal(batch.ids, flat(expected)), collection
             assert np.array_equal(np.diff(batch.row_offsets), [len(row) for row in expected])
             n_bytes += sum(len(document.encode()) for document in chunk)
-    assert n_bytes > 80_000_000
+    assert n_bytes > 70_000_000 / step
 
 
-# The slowest reference: by default it reads documents evenly apart, as tiktoken reads them all.
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
+# The slowest of them.
+@pytest.mark.parametrize("step", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_equal_tokenizers(name: str, step: int, tmp_path: Path) -> None:
     ours = loaded(name)

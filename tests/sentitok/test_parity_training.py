@@ -80,8 +80,12 @@ CORPORA = [
 ]
 
 
+#: Characters of a text by default; the whole texts are a larger run of the same.
+SOME = 1_000_000
+
+
 def documents_of(name: str) -> str:
-    """One text of a data set; large ones are shortened, as the reference is slow on them."""
+    """One text of a data set; of the slowest a part."""
     match name:
         case "zh-news":
             return shared_data.text("zh-news", "peoples-daily-1998-01.txt.xz")[:700_000]
@@ -95,21 +99,29 @@ def documents_of(name: str) -> str:
             return shared_data.text("corpora", name)
 
 
+def check(text: str, folder: Path, options: dict[str, Any]) -> None:
+    """Trains both on a text, and compares their files."""
+    # A byte-order mark is the one thing read otherwise: dropped here, text there.
+    corpus = folder / "corpus.txt"
+    corpus.write_bytes(text.removeprefix("\ufeff").encode())
+    reference = Reference(models.BPE())
+    reference.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    reference.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(initial_alphabet=alphabet, show_progress=False, **options)
+    reference.train([str(corpus)], trainer)
+    reference.save(str(folder / "theirs.json"))
+    train_bpe(corpus, **options, format="lines").save(folder / "ours.json")
+    assert (folder / "ours.json").read_bytes() == (folder / "theirs.json").read_bytes(), options
+
+
 @pytest.mark.parametrize(("number", "name"), list(enumerate(CORPORA)), ids=CORPORA)
 def test_files_are_those_of_tokenizers(number: int, name: str, tmp_path: Path) -> None:
-    # A byte-order mark is the one thing read otherwise: dropped here, text there.
-    text = documents_of(name).removeprefix("\ufeff")
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_bytes(text.encode())
-    # IMDB stands for the size of real work; the others take turns with two sets of options.
-    chosen = [{"vocab_size": 32_000}] if name == "imdb" else [OPTIONS[number % 4], OPTIONS[(number + 1) % 4]]
-    for options in chosen:
-        reference = Reference(models.BPE())
-        reference.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        reference.decoder = decoders.ByteLevel()
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(initial_alphabet=alphabet, show_progress=False, **options)
-        reference.train([str(corpus)], trainer)
-        reference.save(str(tmp_path / "theirs.json"))
-        train_bpe(corpus, **options, format="lines").save(tmp_path / "ours.json")
-        assert (tmp_path / "ours.json").read_bytes() == (tmp_path / "theirs.json").read_bytes(), options
+    check(documents_of(name)[:SOME], tmp_path, OPTIONS[number % len(OPTIONS)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPORA)
+def test_files_of_whole_texts_are_those_of_tokenizers(name: str, tmp_path: Path) -> None:
+    for options in (*OPTIONS, {"vocab_size": 32_000}):
+        check(documents_of(name), tmp_path, options)

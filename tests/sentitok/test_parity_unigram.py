@@ -61,11 +61,13 @@ def assert_equal(ours: Tokenizer, texts: list[str], expected: list[list[int]], w
         assert np.array_equal(found, ids), f"{where}: {text[:200]!r}"
 
 
+# References take their time: by default they read documents evenly apart.
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
-def test_ids_equal_sentencepiece(name: str) -> None:
+def test_ids_equal_sentencepiece(name: str, step: int) -> None:
     theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
     for collection, documents in shared_data.collections():
-        for chunk in chunks(documents):
+        for chunk in chunks(documents[::step]):
             assert_equal(ours, chunk, theirs.encode(chunk), f"{name}, {collection}")
 
 
@@ -77,14 +79,16 @@ def test_one_long_text(name: str) -> None:
     assert ours.encode(text).ids.tolist() == theirs.encode(text)
 
 
-# Planes 4 to 13, 15 and 16 hold no assigned character, so that no normalizer knows one of another:
-# by default some of theirs are looked at, and all of the others.
-@pytest.mark.parametrize("step", [61, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("before", "after"), CONTEXTS)
-def test_every_character(before: str, after: str, step: int) -> None:
+# Planes 4 to 13, 15 and 16 hold no assigned character, so that no normalizer knows one of another.
+# By default each assigned character stands in one of the contexts, and of the others some do.
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("context", range(len(CONTEXTS)))
+def test_every_character(context: int, every: bool) -> None:
+    before, after = CONTEXTS[context]
     assigned = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]
-    others = [*range(0x40000, 0xE0000, step), *range(0xF0000, 0x110000, step)]
-    texts = [before + chr(point) + after for point in assigned + others]
+    others = [*range(0x40000, 0xE0000), *range(0xF0000, 0x110000)]
+    points = assigned + others if every else assigned[context :: len(CONTEXTS)] + others[context::487]
+    texts = [before + chr(point) + after for point in points]
     for name in ("t5", "botchan"):
         theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
         for chunk in chunks(texts, 400_000):
@@ -150,8 +154,8 @@ def hugging_face(name: str, split: bool) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-# The slowest reference: by default it reads a quarter, as sentencepiece above reads all.
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+# The slowest of them.
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("split", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_tokenizers(name: str, split: bool, step: int, tmp_path: Path) -> None:

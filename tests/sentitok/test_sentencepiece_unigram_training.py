@@ -18,7 +18,14 @@ import shared_data
 from conftest import CORPUS
 from sentitok import Normalizer, SentitokError, Tokenizer, WordCounts, count, train_bpe, train_unigram
 
+BOOKS = [("sherlock-holmes.txt", 60), ("sherlock-holmes.txt", 78), ("pride-and-prejudice.txt", 70)]
 SIZES = (1000, 2000, 4000)
+# By default each book with one size; all with all are a larger run of the same.
+CASES = [
+    pytest.param(*book, size, marks=pytest.mark.slow if place != other else ())
+    for place, book in enumerate(BOOKS)
+    for other, size in enumerate(SIZES)
+]
 
 
 def wrapped(name: str, width: int) -> list[str]:
@@ -50,20 +57,16 @@ def share(ours: Tokenizer, reference: sentencepiece.SentencePieceProcessor) -> f
     return sum(ours.token_to_id(piece) is not None for piece in pieces) / len(pieces)
 
 
-@pytest.mark.parametrize(
-    ("name", "width"),
-    [("sherlock-holmes.txt", 60), ("sherlock-holmes.txt", 78), ("pride-and-prejudice.txt", 70)],
-)
-def test_lines_of_prose_give_their_pieces(name: str, width: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "width", "size"), CASES)
+def test_lines_of_prose_give_their_pieces(name: str, width: int, size: int, tmp_path: Path) -> None:
     lines = wrapped(name, width)
     path = tmp_path / "lines.txt"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for size in SIZES:
-        reference = theirs(lines, size)
-        ours = train_unigram(path, vocab_size=size, method="sentencepiece")
-        assert share(ours, reference) >= 0.97, size
-        tokens = sum(len(ids) for ids in reference.encode(lines))
-        assert abs(ours.encode_batch(lines).ids.size / tokens - 1) < 0.003, size
+    reference = theirs(lines, size)
+    ours = train_unigram(path, vocab_size=size, method="sentencepiece")
+    assert share(ours, reference) >= 0.97
+    tokens = sum(len(ids) for ids in reference.encode(lines))
+    assert abs(ours.encode_batch(lines).ids.size / tokens - 1) < 0.003
 
 
 def test_carriage_returns_are_what_the_normalizer_makes_of_them(tmp_path: Path) -> None:
