@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 export SENTITOK_DATA ?= ../shared/data
 # What is compiled from nothing is compiled sooner without what the next build could use.
 export CARGO_INCREMENTAL ?= 0
+# Hundreds of tests start a process, which loads what the first of them compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 STAMP := $(VENV)/.stamp
