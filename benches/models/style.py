@@ -65,7 +65,8 @@ def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: ar
     data = {"context": 256, "vocab_size": 2000}
     base = {
         **shared, "data": {**data, "corpus": [str(folder / "plays.jsonl")]},
-        "train": {"threads": asked.threads, "epochs": asked.epochs, "log_every": 5},
+        # Chosen by bits a byte of plays held out: 1.82, of the 64 rows of the preset 2.12.
+        "train": {"threads": asked.threads, "epochs": asked.epochs, "batch_size": 8, "log_every": 5},
         "optim": {"name": "muon", "lr": 2e-3},
     }  # fmt: skip
     tuned = {
