@@ -47,7 +47,16 @@ def training_speed(result: Result) -> str:
         shown = [f"{one['parameters']:,}", f"{one['tokens_per_second']:,.0f}", f"{times:.2f}"]
         rows.append([name, *shown, word])
     head = ["256 wide, 8 heads, 4 layers, rows of 256", "parameters", "tokens/s", "ours, times", "bar"]
-    return f"{table(head, rows)}\n\n{result['threads']} thread(s). {from_what(result)}"
+    made = ", ".join(
+        f"{name} {6 * one['parameters'] * one['tokens_per_second'] / 1e9:.0f}"
+        for name, one in result["sides"].items()
+    )
+    said = (
+        f"A product of matrices alone, states by the table of tokens, runs at {result['product'] / 1e9:.0f} "
+        "GFLOP/s there. Of products, six operations for each parameter and token, attention aside, the steps "
+        f"make (GFLOP/s): {made}."
+    )
+    return f"{table(head, rows)}\n\n{said}\n\n{result['threads']} thread(s). {from_what(result)}"
 
 
 def gpu_speed(result: Result) -> str:

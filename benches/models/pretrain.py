@@ -177,6 +177,21 @@ class Measured:
         }
 
 
+def product_speed() -> float:
+    """Returns the operations a second of the largest of the models' products alone, the median of nine.
+
+    A parameter is multiplied and added once for each token, and twice more for gradients: six operations a
+    token and parameter, attention aside. What a step can reach is bounded by how fast these are.
+    """
+    states, table = torch.randn(BATCH * CONTEXT, WIDTH), torch.randn(WIDTH, VOCABULARY)
+    product, speeds = torch.empty(BATCH * CONTEXT, VOCABULARY), []
+    for _ in range(10):
+        began = time.perf_counter()
+        torch.mm(states, table, out=product)
+        speeds.append(2 * BATCH * CONTEXT * WIDTH * VOCABULARY / (time.perf_counter() - began))
+    return statistics.median(speeds[1:])
+
+
 def take_turns(ours: Ours, others: dict[str, nn.Module], steps: int, rounds: int) -> dict[str, Measured]:
     """Has each side take so many steps, again and again: ours, then, while it waits, the others."""
     sides = {name: Measured(model) for name, model in {"ours": ours.model, **others}.items()}
@@ -213,6 +228,7 @@ def main() -> None:
         assert ours.vocab_size == VOCABULARY
         others = {"plain torch": Plain(), "transformers GPT-2": gpt2()}
         sides = take_turns(ours, others, given.steps, given.rounds)
+    product = product_speed()
     figures = {name: side.figures(given.steps) for name, side in sides.items()}
     print(f"{'':20}{'parameters':>12}{'tokens/s':>10}{'lowest':>9}{'highest':>9}{'/CPU s':>9}{'loss':>14}")
     for name, one in figures.items():
@@ -221,9 +237,10 @@ def main() -> None:
             f"{one['highest']:9,.0f}{one['tokens_per_cpu_second']:9,.0f}"
             f"{one['first_loss']:7.2f} {one['last_loss']:6.2f}"
         )
+    print(f"{'a product alone':20}{product / 1e9:12.0f} GFLOP/s")
     if given.write:
         command = f"{COMMAND} --steps {given.steps} --rounds {given.rounds} --threads {given.threads} --write"
-        write(TARGET, {"sides": figures, **occasion(command, before), "threads": given.threads})
+        write(TARGET, {"sides": figures, "product": product, **occasion(command, before), "threads": given.threads})
     kept = []
     for name, bar in PRETRAINING.items():
         ratio = figures["ours"]["tokens_per_second"] / figures[name]["tokens_per_second"]

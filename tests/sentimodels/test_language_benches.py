@@ -20,7 +20,7 @@ SPEED: dict[str, Any] = {
         "plain torch": {"parameters": 12, "tokens_per_second": 100.0},
         "transformers GPT-2": {"parameters": 12, "tokens_per_second": 131.0},
     },
-    "threads": 1,
+    "product": 90e9, "threads": 1,
 }  # fmt: skip
 GPU: dict[str, Any] = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
