@@ -240,7 +240,8 @@ def main() -> None:
     print(f"{'a product alone':20}{product / 1e9:12.0f} GFLOP/s")
     if given.write:
         command = f"{COMMAND} --steps {given.steps} --rounds {given.rounds} --threads {given.threads} --write"
-        write(TARGET, {"sides": figures, "product": product, **occasion(command, before), "threads": given.threads})
+        about = {"product": product, "threads": given.threads}
+        write(TARGET, {"sides": figures, **about, **occasion(command, before)})
     kept = []
     for name, bar in PRETRAINING.items():
         ratio = figures["ours"]["tokens_per_second"] / figures[name]["tokens_per_second"]
