@@ -5,9 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export SENTITOK_DATA ?= ../shared/data
-# What is compiled from nothing is compiled sooner without what the next build could use.
+# Incremental files help the next build, not a build from nothing; set this to 1 while you edit Rust.
 export CARGO_INCREMENTAL ?= 0
-# Hundreds of tests start a process, which loads what the first of them compiled.
+# Tests start hundreds of processes: let them share the bytecode of the package, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE :=
 
 RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock

@@ -48,7 +48,7 @@ LONGEST = (
     "test_tour.py",
 )
 
-# Where each processor has a process of tests, threads of PyTorch in each would wait for those of the others.
+# pytest-xdist runs a process on each processor: more PyTorch threads than one in each slow all of them down.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -52,9 +52,9 @@ def training_speed(result: Result) -> str:
         for name, one in result["sides"].items()
     )
     said = (
-        f"A product of matrices alone, states by the table of tokens, runs at {result['product'] / 1e9:.0f} "
-        "GFLOP/s there. Of products, six operations for each parameter and token, attention aside, the steps "
-        f"make (GFLOP/s): {made}."
+        f"A matrix product alone, hidden states times the token table, runs at {result['product'] / 1e9:.0f} "
+        "GFLOP/s on as many threads. The matrix products of a training step, counted as six operations for "
+        f"each parameter and token, attention left out, run at (GFLOP/s): {made}."
     )
     return f"{table(head, rows)}\n\n{said}\n\n{result['threads']} thread(s). {from_what(result)}"
 

@@ -100,8 +100,8 @@ impl Compression {
     }
 }
 
-#[cfg(test)]
 #[cfg(feature = "compression")]
+#[cfg(test)]
 mod tests {
     use std::io::Write;
 

@@ -110,7 +110,7 @@ def test_long_texts(normalizer: str, pre_tokenizer: str) -> None:
     """Texts that threads share begin as short ones do."""
     file = tokenizer_json(NORMALIZERS[normalizer], PRE_TOKENIZERS[pre_tokenizer])
     theirs, ours = tokenizers.Tokenizer.from_str(file), Tokenizer.from_bytes(file.encode())
-    body = "the cat at bat " * 18_000  # as many bytes as a text is cut from on, and some
+    body = "the cat at bat " * 18_000  # 270 kB: texts are cut from 256 KiB on
     for start in ("", " ", "  ", "\u0301", "``"):
         expected = theirs.encode(start + body).ids
         for threads in (1, 2):
