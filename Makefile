@@ -99,32 +99,32 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
-# Rust's tests need a Python, not its packages: they are compiled and run beside the extension's build and
-# the installations, which wait for one thread or for the network now and then.
+# Rust's tests need a Python, not its packages. All goes on side by side: each part waits now and then for one
+# thread, the network or a child, and leaves a processor to the others.
 test:
-	@$(MAKE) --no-print-directory -j3 $(STAMP)/dev test-rust
-	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory -j3 test-rust test-python
 
 test-rust: test-rust-alone test-rust-python
 
 # Without Python and without what compiles C: the crate from outside, and its examples.
 test-rust-alone:
-	cargo test --locked --test rust
-	cargo test --locked --doc
+	cargo test --quiet --locked --test rust
+	cargo test --quiet --locked --doc
 
 # With all: the unit tests. Those of the glue link libpython, which some Pythons come without: there
 # the glue is only checked. After the others, as cargo does one at a time.
 test-rust-python: $(STAMP)/venv | test-rust-alone
-	if $(PY_ENV) cargo test --locked --features python --lib --no-run; then \
-		$(PY_ENV) cargo test --locked --features python --lib; \
+	if $(PY_ENV) cargo test --quiet --locked --features python --lib --no-run; then \
+		$(PY_ENV) cargo test --quiet --locked --features python --lib; \
 	else \
 		echo "no libpython to link: the glue is checked, not tested"; \
-		cargo test --locked --features compression --lib && \
+		cargo test --quiet --locked --features compression --lib && \
 		$(PY_ENV) cargo check --locked --all-targets --features python; \
 	fi
 
+# Tests that ask `make` what it would do are not this one's jobs.
 test-python: $(STAMP)/dev $(STAMP)/transformers-4
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
+	MAKEFLAGS= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
 # Every code point in every context, and all short strings: hours.
 test-slow: $(STAMP)/dev $(STAMP)/release

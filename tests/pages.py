@@ -2,7 +2,8 @@
 
 A block of commands (`console`) has lines `$ command`, each followed by its output, or by part of it. What
 differs from run to run is not compared, and of what `senti` prints only the words are: its numbers are
-those of a trained model, and differ a little from machine to machine.
+those of a trained model, and differ a little from machine to machine. A line that is but a call of `senti`
+runs in this process, which imports PyTorch once (`typed`), unless a test asks for the shell.
 """
 
 import json
@@ -30,7 +31,7 @@ PAGES = {
 }
 
 # What differs between two runs or two machines.
-VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
+VOLATILE = re.compile(r"seconds|^(peak )?memory |MB/s|^steps ")
 NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
 
 
@@ -70,7 +71,7 @@ def prepare(folder: Path) -> None:
         command.chmod(0o755)
 
 
-def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
+def run_all(found: list[tuple[str, list[str]]], folder: Path, *, in_this_process: bool = True) -> None:
     """Runs commands in order; a server runs until the first command that asks it nothing."""
     with ExitStack() as open_server:
         client: Client | None = None
@@ -92,11 +93,23 @@ def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
                 if find_spec("starlette") is not None:
                     client = open_server.enter_context(server(command, output, folder))
             else:
-                run_one(command, output, folder)
+                run_one(command, output, folder, in_this_process=in_this_process)
 
 
-def run_one(command: str, output: list[str], folder: Path) -> None:
-    """Runs a command of the shell, and compares what it prints with what is shown."""
+def run_one(command: str, output: list[str], folder: Path, *, in_this_process: bool = True) -> None:
+    """Runs a command, and compares what it prints with what is shown."""
+    run = typed if in_this_process and command.startswith("senti ") else in_shell
+    code, out, err = run(command, folder)
+    assert code == 0, f"{command}\n{err}"
+    printed = [line.rstrip() for line in out.splitlines()]
+    if "senti " in command:
+        printed, output = [words(line) for line in printed], [words(line) for line in output]
+    missing = [line for line in output if not VOLATILE.search(line) and line not in printed]
+    assert not missing, f"{command}\n{out}"
+
+
+def in_shell(command: str, folder: Path) -> tuple[int, str, str]:
+    """Returns the code of a line of the shell, and what it wrote to stdout and stderr."""
     done = subprocess.run(
         command,
         shell=True,
@@ -106,12 +119,21 @@ def run_one(command: str, output: list[str], folder: Path) -> None:
         env={**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"},
         check=False,
     )
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
-    printed = [line.rstrip() for line in done.stdout.splitlines()]
-    if "senti " in command:
-        printed, output = [words(line) for line in printed], [words(line) for line in output]
-    missing = [line for line in output if not VOLATILE.search(line) and line not in printed]
-    assert not missing, f"{command}\n{done.stdout}"
+    return done.returncode, done.stdout, done.stderr
+
+
+def typed(command: str, folder: Path) -> tuple[int, str, str]:
+    """Runs `senti WORD... [> FILE]` in this process, as `in_shell` runs it."""
+    from senti_in_process import senti
+
+    line, _, target = command.partition(" > ")
+    assert not set("|&;<>$`*").intersection(line), f"a line for a shell: {command}"
+    _, *args = shlex.split(line)
+    done = senti(*args, cwd=folder)
+    if not target:
+        return done.code, done.out, done.err
+    (folder / target).write_text(done.out, "utf-8")
+    return done.code, "", done.err
 
 
 def check_extras(command: str) -> None:

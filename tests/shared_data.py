@@ -10,7 +10,7 @@ import lzma
 import os
 import sysconfig
 import zipfile
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,14 +59,16 @@ def python_code() -> list[str]:
     return [path.read_text("utf-8", errors="replace") for path in sorted(paths)]
 
 
-def collections() -> Iterator[tuple[str, list[str]]]:
-    """Every text of the data sets, as (name, documents)."""
+@cache
+def collections() -> list[tuple[str, list[str]]]:
+    """Every text of the data sets, as (name, documents): read once, and kept (75 MB of text)."""
     root = folder()
-    for path in sorted((root / "corpora").glob("*.xz")):
-        yield path.name, text("corpora", path.name).splitlines(keepends=True)
-    for name in ("mixed_input.txt", "small_input.txt"):
-        yield name, text("tokenizer-conformance", name).splitlines(keepends=True)
-    yield "zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz").splitlines(keepends=True)
-    yield "udhr", declarations()
-    yield "python", python_code()
-    yield "imdb", imdb()
+    corpora = [(path.name, text("corpora", path.name)) for path in sorted((root / "corpora").glob("*.xz"))]
+    mixed = [(name, text("tokenizer-conformance", name)) for name in ("mixed_input.txt", "small_input.txt")]
+    news = [("zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz"))]
+    return [
+        *((name, lines.splitlines(keepends=True)) for name, lines in [*corpora, *mixed, *news]),
+        ("udhr", declarations()),
+        ("python", python_code()),
+        ("imdb", imdb()),
+    ]

@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +25,23 @@ def name_of(path: Path) -> str:
 
 def in_folder(path: Path, name: str) -> bool:
     return name in path.relative_to(ROOT).parts
+
+
+def each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """Makes a rule for a file one test of all files: thousands of tests take longer than the rules."""
+
+    def of_all(rule: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            for path in paths:
+                try:
+                    rule(path)
+                except AssertionError as broken:
+                    raise AssertionError(f"{name_of(path)}: {broken}") from broken
+
+        test.__doc__ = rule.__doc__
+        return test
+
+    return of_all
 
 
 @cache
@@ -117,7 +134,7 @@ ROOMS: dict[str, set[str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_python_imports(path: Path) -> None:
     for part, modules, why in FORBIDDEN:
         if name_of(path).startswith(part):
@@ -125,20 +142,20 @@ def test_python_imports(path: Path) -> None:
             assert not found, why
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_only_the_server_of_the_page_opens_a_socket(path: Path) -> None:
     if name_of(path) not in SOCKETS:
         assert not {name.split(".")[0] for name in imports(path)} & {"socket", "socketserver", "ssl"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_web_libraries_stay_in_web(path: Path) -> None:
     if in_folder(path, "web"):
         return
     assert not {name.split(".")[0] for name in imports(path)} & {"starlette", "uvicorn", "anyio"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_the_library_knows_neither_page_nor_command(path: Path) -> None:
     """Commands name the page, and nothing of `sentitok` names the commands."""
     if in_folder(path, "cli") or not path.is_relative_to(PYTHON / "sentitok"):
@@ -218,7 +235,7 @@ def test_architectures_do_not_import_each_other() -> None:
             assert not near, name_of(path)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_nothing_is_read_or_written_by_pickle(path: Path) -> None:
     """`torch.load`, `torch.save` and object arrays run code when they are read."""
     for node in nodes(path):
@@ -230,7 +247,7 @@ def test_nothing_is_read_or_written_by_pickle(path: Path) -> None:
             assert getattr(node.value, "value", None) is False, f"line {node.value.lineno}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_nothing_is_built_on_others_calls(path: Path) -> None:
     """`compat` is above all of `sentitok`, and its modules know nothing of each other."""
     if not path.is_relative_to(PYTHON / "sentitok"):
@@ -244,21 +261,21 @@ def test_nothing_is_built_on_others_calls(path: Path) -> None:
             assert not others or not in_folder(path, "compat"), f"line {node.lineno}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_command_line_libraries_stay_in_cli(path: Path) -> None:
     if in_folder(path, "cli"):
         return
     assert not {name.split(".")[0] for name in imports(path)} & {"typer", "rich"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_cluster_libraries_stay_in_adapters(path: Path) -> None:
     if in_folder(path, "adapters"):
         return
     assert not {name.split(".")[0] for name in imports(path)} & {"ray", "dask"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_only_cli_prints(path: Path) -> None:
     if in_folder(path, "cli"):
         return
@@ -266,7 +283,7 @@ def test_only_cli_prints(path: Path) -> None:
     assert not [call.lineno for call in calls if getattr(call.func, "id", "") == "print"]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each(MODULES)
 def test_commands_start_without_heavy_imports(path: Path) -> None:
     """What a command needs beyond typer it imports when it runs."""
     if not in_folder(path, "cli") or path.name == "rivals.py":  # a process of its own
@@ -310,7 +327,7 @@ def without_tests(text: str) -> str:
     return text.split("#[cfg(test)]")[0]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@each(SOURCES)
 def test_rust_layers(path: Path) -> None:
     relative = path.relative_to(RUST)
     text = without_tests(path.read_text("utf-8"))
@@ -338,7 +355,7 @@ def is_unsafe(path: Path) -> bool:
     return any("unsafe" in line and re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", line) for line in lines)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@each(SOURCES)
 def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
     if path.relative_to(RUST).parts[0].removesuffix(".rs") in ("simd", "large_blocks"):
         return
@@ -389,7 +406,7 @@ def test_fuzz_targets_are_built_and_run() -> None:
     assert "$(cargo +nightly fuzz list)" in workflow
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@each(SOURCES)
 def test_only_some_files_touch_files(path: Path) -> None:
     top = path.relative_to(RUST).parts[0].removesuffix(".rs")
     if top in ("atomic", "corpus", "format", "dataset", "word_counts", "py"):
@@ -398,7 +415,7 @@ def test_only_some_files_touch_files(path: Path) -> None:
     assert not re.search(r"\bstd::fs\b|\bFile::(open|create)", code)
 
 
-@pytest.mark.parametrize("path", [*MODULES, *SOURCES], ids=name_of)
+@each([*MODULES, *SOURCES])
 def test_files_are_short_and_well_named(path: Path) -> None:
     assert path.stem not in ("utils", "common", "helpers", "misc")
     if path.stem in ("tables", "__init__") and path.suffix == ".rs":

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK, RELEASE = "maturin develop --profile quick", "maturin develop --release"
-GLUE = "cargo test --locked --features python --lib --no-run"
+GLUE = "cargo test --quiet --locked --features python --lib --no-run"
 
 
 def lines(target: str, folder: Path) -> list[str]:
@@ -44,7 +44,7 @@ def test_figures_are_of_the_release(target: str, tmp_path: Path) -> None:
 
 def test_rust_tests_wait_for_no_build(tmp_path: Path) -> None:
     found = lines("test-rust", tmp_path)
-    assert place(found, "cargo test --locked --test rust") < place(found, GLUE)
+    assert place(found, "cargo test --quiet --locked --test rust") < place(found, GLUE)
     assert place(found, QUICK) < 0
     assert place(lines("test", tmp_path), GLUE) >= 0
 

@@ -65,11 +65,11 @@ def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Pa
         assert not (tmp_path / "run").exists()
 
 
-# Networks read the first `max_tokens` of it: by default a shorter text asks the same of them.
+# Networks read it as a whole first: by default a shorter text asks the same of them.
 SIZES = [
-    *[(arch, 1_000_000) for arch in ("tfidf", "nb", "bow")],
-    *[(arch, 200_000) for arch in ("lstm", "mamba")],
-    *[pytest.param(arch, 1_000_000, marks=pytest.mark.slow) for arch in ("lstm", "mamba")],
+    *[(arch, 1_000_000) for arch in ("tfidf", "nb")],
+    *[(arch, 200_000) for arch in ("bow", "lstm", "mamba")],
+    *[pytest.param(arch, 1_000_000, marks=pytest.mark.slow) for arch in ("bow", "lstm", "mamba")],
 ]
 
 

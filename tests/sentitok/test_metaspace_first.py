@@ -111,7 +111,7 @@ def test_long_texts(normalizer: str, pre_tokenizer: str) -> None:
     file = tokenizer_json(NORMALIZERS[normalizer], PRE_TOKENIZERS[pre_tokenizer])
     theirs, ours = tokenizers.Tokenizer.from_str(file), Tokenizer.from_bytes(file.encode())
     body = "the cat at bat " * 18_000  # 270 kB: texts are cut from 256 KiB on
-    for start in ("", " ", "  ", "\u0301", "``"):
+    for start in ("", "  ", "\u0301"):
         expected = theirs.encode(start + body).ids
         for threads in (1, 2):
             found = ours.encode_batch([start + body], specials="all", threads=threads)

@@ -59,7 +59,7 @@ def loaded(name: str) -> Tokenizer:
 
 
 # References take their time: by default they read documents evenly apart.
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_equal_tiktoken(name: str, step: int) -> None:
     ours = loaded(name)
@@ -78,7 +78,7 @@ def test_ids_equal_tiktoken(name: str, step: int) -> None:
 
 
 # The slowest of them.
-@pytest.mark.parametrize("step", [16, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [32, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_equal_tokenizers(name: str, step: int, tmp_path: Path) -> None:
     ours = loaded(name)

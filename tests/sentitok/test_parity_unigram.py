@@ -62,7 +62,7 @@ def assert_equal(ours: Tokenizer, texts: list[str], expected: list[list[int]], w
 
 
 # References take their time: by default they read documents evenly apart.
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_sentencepiece(name: str, step: int) -> None:
     theirs, ours = reference(name), Tokenizer.from_sentencepiece(path_of(name))
@@ -155,7 +155,7 @@ def hugging_face(name: str, split: bool) -> tokenizers.Tokenizer:
 
 
 # The slowest of them.
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("split", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_ids_equal_tokenizers(name: str, split: bool, step: int, tmp_path: Path) -> None:

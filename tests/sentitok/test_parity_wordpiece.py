@@ -66,7 +66,7 @@ def test_odd_texts(name: str) -> None:
 
 # Offsets of the reference are an object each: by default it reads documents evenly apart, and of the
 # reviews a tenth in any case.
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_all_data(name: str, step: int) -> None:
     ours = Tokenizer.from_bert_vocab(vocab(name), lowercase=NAMES[name])

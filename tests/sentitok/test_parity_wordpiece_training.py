@@ -65,7 +65,7 @@ def theirs(path: Path, **options: Any) -> list[str]:
 
 
 # By default a part of a text, which the reference splits slowly.
-@pytest.mark.parametrize("most", [400_000, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [200_000, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CORPORA)
 def test_ids_are_those_of_tokenizers(name: str, most: int | None, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
