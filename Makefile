@@ -99,10 +99,12 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
-# Rust's tests need a Python, not its packages. All goes on side by side: each part waits now and then for one
-# thread, the network or a child, and leaves a processor to the others.
+# Rust's tests need a Python, not its packages: they are compiled and run beside the extension's build and
+# the installations, which wait for one thread or for the network now and then. Python's tests come after: beside
+# a compiler all of it takes longer than one after the other (18:33 by 2 processors, 18:24 with more tests).
 test:
-	@$(MAKE) --no-print-directory -j3 test-rust test-python
+	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 test-rust
+	@$(MAKE) --no-print-directory test-python
 
 test-rust: test-rust-alone test-rust-python
 
@@ -122,9 +124,8 @@ test-rust-python: $(STAMP)/venv | test-rust-alone
 		$(PY_ENV) cargo check --locked --all-targets --features python; \
 	fi
 
-# Tests that ask `make` what it would do are not this one's jobs.
 test-python: $(STAMP)/dev $(STAMP)/transformers-4
-	MAKEFLAGS= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
 # Every code point in every context, and all short strings: hours.
 test-slow: $(STAMP)/dev $(STAMP)/release

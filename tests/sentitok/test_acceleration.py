@@ -98,12 +98,13 @@ def others() -> Iterator[tuple[Any, ...]]:
     yield (list(zip(TEXTS, TEXTS[::-1], strict=True)),)
 
 
+# By default a family takes every third option, the next family those beside them.
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_texts(family: str) -> None:
-    """A family takes every third option, the next one those beside them; the slow test takes all."""
+def test_texts(family: str, step: int) -> None:
     first, second = pair_of(family, pad_token="</s>", model_max_length=50)
     assert runs(second)
-    for place, options in [*enumerate(OPTIONS)][[*FAMILIES].index(family) % 3 :: 3]:
+    for place, options in [*enumerate(OPTIONS)][[*FAMILIES].index(family) % step :: step]:
         for given in batches():
             if len(given) > 1 and "stride" in options and options["truncation"] is True:
                 continue  # each window of one text with each of the other: thousands
