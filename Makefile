@@ -101,7 +101,7 @@ demo:
 
 # Rust's tests need a Python, not its packages: they are compiled and run beside the extension's build and
 # the installations, which wait for one thread or for the network now and then. Python's tests come after: beside
-# a compiler all of it takes longer than one after the other (18:33 by 2 processors, 18:24 with more tests).
+# a compiler both take longer than one after the other (CONTRIBUTING.md).
 test:
 	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 test-rust
 	@$(MAKE) --no-print-directory test-python
