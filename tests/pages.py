@@ -32,6 +32,8 @@ PAGES = {
 
 # What differs between two runs or two machines.
 VOLATILE = re.compile(r"seconds|^(peak )?memory |MB/s|^steps ")
+# A call of `senti` that asks no more of a shell than to write a file.
+PLAIN = re.compile(r"senti [^|&;<>$`*]*( > \S+)?")
 NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
 
 
@@ -98,7 +100,7 @@ def run_all(found: list[tuple[str, list[str]]], folder: Path, *, in_this_process
 
 def run_one(command: str, output: list[str], folder: Path, *, in_this_process: bool = True) -> None:
     """Runs a command, and compares what it prints with what is shown."""
-    run = typed if in_this_process and command.startswith("senti ") else in_shell
+    run = typed if in_this_process and PLAIN.fullmatch(command) else in_shell
     code, out, err = run(command, folder)
     assert code == 0, f"{command}\n{err}"
     printed = [line.rstrip() for line in out.splitlines()]
@@ -127,7 +129,6 @@ def typed(command: str, folder: Path) -> tuple[int, str, str]:
     from senti_in_process import senti
 
     line, _, target = command.partition(" > ")
-    assert not set("|&;<>$`*").intersection(line), f"a line for a shell: {command}"
     _, *args = shlex.split(line)
     done = senti(*args, cwd=folder)
     if not target:

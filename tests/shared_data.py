@@ -61,7 +61,7 @@ def python_code() -> list[str]:
 
 @cache
 def collections() -> list[tuple[str, list[str]]]:
-    """Every text of the data sets, as (name, documents): read once, and kept (75 MB of text)."""
+    """Every text of the data sets, as (name, documents): read once, and kept (89 MB of text)."""
     root = folder()
     corpora = [(path.name, text("corpora", path.name)) for path in sorted((root / "corpora").glob("*.xz"))]
     mixed = [(name, text("tokenizer-conformance", name)) for name in ("mixed_input.txt", "small_input.txt")]

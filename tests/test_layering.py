@@ -32,11 +32,13 @@ def each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], N
 
     def of_all(rule: Callable[[Path], None]) -> Callable[[], None]:
         def test() -> None:
+            broken = []
             for path in paths:
                 try:
                     rule(path)
-                except AssertionError as broken:
-                    raise AssertionError(f"{name_of(path)}: {broken}") from broken
+                except AssertionError as error:
+                    broken.append(f"{name_of(path)}: {error}")
+            assert not broken, "\n".join(broken)
 
         test.__doc__ = rule.__doc__
         return test

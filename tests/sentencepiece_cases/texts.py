@@ -101,7 +101,7 @@ def _(lib: Library) -> None:
 @case(FILE + "batch")
 def _(lib: Library) -> None:
     sp = english(lib)
-    texts = botchan().splitlines(keepends=True)[::8]  # all of them tell no more, and take seconds
+    texts = botchan().splitlines(keepends=True)[::8]  # all of them take twelve seconds
     pool = lib.ThreadPool(8)
     assert pool.num_threads() == 8
     for kind in KINDS:

@@ -65,7 +65,7 @@ def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Pa
         assert not (tmp_path / "run").exists()
 
 
-# Networks read it as a whole first: by default a shorter text asks the same of them.
+# Those that take long read a shorter text by default.
 SIZES = [
     *[(arch, 1_000_000) for arch in ("tfidf", "nb")],
     *[(arch, 200_000) for arch in ("bow", "lstm", "mamba")],

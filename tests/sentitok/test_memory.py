@@ -205,12 +205,12 @@ def test_windows_and_templates_without_memory() -> None:
         "unigram()",
     ],
 )
-@pytest.mark.parametrize("megabytes", [4, 20, 100])
+@pytest.mark.parametrize("megabytes", [8, 40, 200])
 def test_long_texts_without_memory(model: str, megabytes: int) -> None:
     run(
         """
         tokenizer = eval(MODEL)
-        text = "ab a" * 600_000
+        text = "ab a" * 1_250_000
         expected = tokenizer.encode("ab a").ids.tolist()
         limit(MEGABYTES << 20)
         for _ in range(2):

@@ -39,7 +39,7 @@ def sweep(what: str, *options: str, seconds: int = 600) -> None:
 
 @pytest.mark.parametrize("model", ["byte_bpe", "unsplit", "chained"])
 def test_texts_where_memory_is_refused(model: str) -> None:
-    sweep(model, "--megabytes", "0.5", "--size", "200000")
+    sweep(model, "--megabytes", "1", "--size", "400000")
 
 
 @pytest.mark.parametrize("kind", FILES)
