@@ -143,7 +143,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
     monkeypatch.setattr(sys, "argv", [*call, "--list"])
     bert.main()
-    assert "kaggle:gpt, next token: 4 of 4 runs are there" in capsys.readouterr().out
+    assert "kaggle:gpt, next token: 5 of 5 runs are there" in capsys.readouterr().out
 
 
 def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
