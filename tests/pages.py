@@ -31,10 +31,10 @@ PAGES = {
 }
 
 # What differs between two runs or two machines.
-VOLATILE = re.compile(r"seconds|^(peak )?memory |MB/s|^steps ")
+VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
 # A call of `senti` that asks no more of a shell than to write a file.
 PLAIN = re.compile(r"senti [^|&;<>$`*]*( > \S+)?")
-NUMBER = re.compile(r"[-+]?\d[\d,.]*|beats|does not beat| +|─+")
+NUMBER = re.compile(r"[-+]?\d[\d,.]*( [MG]B\b)?|beats|does not beat| +|─+")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -54,7 +54,7 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
 
 
 def words(line: str) -> str:
-    """A line without its numbers and the spaces between columns."""
+    """A line without its numbers, their unit where it depends on them, and the spaces between columns."""
     return NUMBER.sub(" ", line).strip()
 
 

@@ -144,8 +144,9 @@ def test_asked_later_is_made_at_once_many(kind: str) -> None:
     run(kind, range(FEW, MANY))
 
 
+@pytest.mark.parametrize("rounds", [4, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_threads_ask_one_encoding(kind: str) -> None:
+def test_many_threads_ask_one_encoding(kind: str, rounds: int) -> None:
     rng = random.Random(kind)
     tokenizer = None
     while tokenizer is None:
@@ -154,7 +155,7 @@ def test_many_threads_ask_one_encoding(kind: str) -> None:
     ask: list[Callable[[Encoding], Any]] = [offsets, parts, pickle.dumps, repr, hash]
     whole = tokenizer.encode(long)
     expected = [question(whole) for question in ask]
-    for _ in range(4):
+    for _ in range(rounds):
         fresh = tokenizer.encode(long)
         start = threading.Barrier(N_THREADS)
 
