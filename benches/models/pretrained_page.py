@@ -63,6 +63,7 @@ def of_set(path: Path, name: str) -> str:
         f"say the commonest label always has {result['commonest_label']:.4f}.",
         scores(result, name),
         gains(result),
+        tried(result),
         bases(result),
         lengths(result),
         *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
@@ -110,6 +111,17 @@ def gains(result: Result) -> str:
 
 def points(gain: Result) -> str:
     return f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+
+
+def tried(result: Result) -> str:
+    """Returns what each rate of fine-tuning reached on dev."""
+    rates = next(iter(result["tried"].values()))
+    rows = []
+    for kind, reached in result["tried"].items():
+        chosen = f"{result['rates'][kind]:g}"
+        shown = [f"**{value:.4f}**" if rate == chosen else f"{value:.4f}" for rate, value in reached.items()]
+        rows.append([kind, *shown])
+    return table(["dev, first seed, by peak rate; chosen in bold", *rates], rows)
 
 
 def bases(result: Result) -> str:

@@ -141,9 +141,12 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
         other[name] for name in ("model", "data", "task")
     ]
     assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
+    for kind, reached in result["tried"].items():
+        assert len(reached) == 2
+        assert reached[f"{result['rates'][kind]:g}"] == max(reached.values())
     monkeypatch.setattr(sys, "argv", [*call, "--list"])
     bert.main()
-    assert "kaggle:gpt, next token: 5 of 5 runs are there" in capsys.readouterr().out
+    assert "kaggle:gpt, next token: 3 of 3 runs are there" in capsys.readouterr().out
 
 
 def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
