@@ -13,8 +13,8 @@ export PYTHONDONTWRITEBYTECODE :=
 RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 STAMP := $(VENV)/.stamp
 
-# pip that never asks and never checks for a newer self.
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# By uv; by pip where there is no uv.
+INSTALL := $(BIN)/python scripts/install.py
 # Cargo's builds for Python need to know which one, and where its library is.
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
@@ -23,18 +23,22 @@ PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 
 all: demo
 
+# uv installs in seconds what takes pip minutes. It does not read pip's settings: whoever has an index keeps pip.
 $(STAMP)/venv:
 	$(PYTHON) -m venv $(VENV)
 	mkdir -p $(STAMP)
+	if ! $(BIN)/python -m pip config list | grep index; then \
+		$(BIN)/python -m pip --disable-pip-version-check --quiet install uv || echo "no uv: pip installs"; \
+	fi
 	touch $@
 
 $(STAMP)/maturin: $(STAMP)/venv
-	$(PIP) install "maturin>=1.14,<2"
+	$(INSTALL) "maturin>=1.14,<2"
 	touch $@
 
-# The extension by the profile `quick` of Cargo.toml, and what the package needs to run.
+# The extension by the profile `dev` of Cargo.toml, and what the package needs to run.
 $(STAMP)/built: $(STAMP)/maturin pyproject.toml $(RUST)
-	. $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --profile quick --locked
+	. $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --locked
 	touch $@
 
 # In its place the extension as it is released: figures are of this one, and tests that take hours.
@@ -45,39 +49,40 @@ $(STAMP)/release: $(STAMP)/built
 release: $(STAMP)/release
 
 $(STAMP)/demo: $(STAMP)/venv
-	$(PIP) install tokenizers
+	$(INSTALL) tokenizers
 	touch $@
 
-# PyTorch alone shares no package with the build, so the two can run side by side.
-$(STAMP)/torch: $(STAMP)/venv pyproject.toml
-	@echo "installing PyTorch for the classifier: about a minute"
-	$(BIN)/python scripts/extras.py models | grep '^torch' | xargs -d '\n' $(PIP) install
+# PyTorch alone shares no package with the build, so the two can run side by side. After maturin: uv lets one
+# installation at a time into an environment.
+$(STAMP)/torch: $(STAMP)/maturin pyproject.toml
+	@echo "installing PyTorch for the classifier: up to a minute"
+	$(INSTALL) --extras models --only torch
 	touch $@
 
 # What `senti` needs.
 $(STAMP)/models: $(STAMP)/built $(STAMP)/torch
-	$(BIN)/python scripts/extras.py models | xargs -d '\n' $(PIP) install
+	$(INSTALL) --extras models
 	touch $@
 
 # What tests, linters and benches need beyond that.
 $(STAMP)/dev: $(STAMP)/built $(STAMP)/torch pyproject.toml
-	$(BIN)/python scripts/extras.py dev models | xargs -d '\n' $(PIP) install
+	$(INSTALL) --extras dev models
 	touch $@
 
 # What the site is built with; the package itself is not needed.
 $(STAMP)/docs: $(STAMP)/venv pyproject.toml
-	$(BIN)/python scripts/extras.py docs | xargs -d '\n' $(PIP) install
+	$(INSTALL) --extras docs
 	touch $@
 
 # Rivals of the benches; one that has no wheel here is left out, and said. What another
 # version of a tested library is gets an environment of its own.
 $(STAMP)/rivals: $(STAMP)/dev
 	for name in ffbpe gigatoken rustbpe bpeasy fastokens tokie quicktok-v1 kitoken; do \
-		$(PIP) install $$name || echo "left out: $$name"; \
+		$(INSTALL) $$name || echo "left out: $$name"; \
 	done
 	for name in tokenizers==1.0.0rc3; do \
 		$(PYTHON) -m venv $(VENV)/apart/$$name && \
-		$(VENV)/apart/$$name/bin/python -m pip --disable-pip-version-check --quiet install numpy $$name || \
+		$(INSTALL) --into $(VENV)/apart/$$name/bin/python numpy $$name || \
 		echo "left out: $$name"; \
 	done
 	touch $@
@@ -87,7 +92,7 @@ $(STAMP)/transformers-4: $(STAMP)/dev
 	$(PYTHON) -m venv "$(VENV)/apart/transformers<5"
 	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > \
 		"$$("$(VENV)/apart/transformers<5/bin/python" -c 'import site; print(site.getsitepackages()[0])')/beside.pth"
-	"$(VENV)/apart/transformers<5/bin/python" -m pip --disable-pip-version-check --quiet install "transformers<5" || \
+	$(INSTALL) --into "$(VENV)/apart/transformers<5/bin/python" "transformers<5" || \
 		{ echo "left out: transformers 4"; rm -r "$(VENV)/apart/transformers<5"; }
 	touch $@
 

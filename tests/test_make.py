@@ -2,12 +2,14 @@
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-QUICK, RELEASE = "maturin develop --profile quick", "maturin develop --release"
+QUICK, RELEASE = "maturin develop --locked", "maturin develop --release"
 GLUE = "cargo test --quiet --locked --features python --lib --no-run"
 
 
@@ -49,9 +51,22 @@ def test_rust_tests_wait_for_no_build(tmp_path: Path) -> None:
     assert place(lines("test", tmp_path), GLUE) >= 0
 
 
-def test_the_quick_build_is_a_release_but_for_how_it_is_compiled() -> None:
-    import tomllib
+def profiles() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]
+    return found
 
-    profiles = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]
-    assert profiles["quick"].pop("inherits") == "release"
-    assert set(profiles["quick"]) == {"lto", "codegen-units"}
+
+def test_the_quick_build_is_a_release_but_for_how_it_is_compiled() -> None:
+    quick = profiles()["dev"]
+    assert {key for key in ("lto", "codegen-units") if quick.pop(key) != profiles()["release"][key]}
+    # What a release has by itself.
+    release = {"opt-level": 3, "debug": False, "debug-assertions": False, "overflow-checks": False}
+    assert quick == {**release, "incremental": False}
+
+
+def test_tests_and_extension_share_what_they_depend_on() -> None:
+    """A setting of the tests' profile that is for all crates would have each compiled once more."""
+    tests = profiles()["test"]
+    assert list(tests) == ["package"]
+    assert list(tests["package"]) == ["sentitok"]
+    assert tests["package"]["sentitok"]["debug-assertions"]

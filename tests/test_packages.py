@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dist
 import pytest
+
+import dist
 
 ROOT = Path(__file__).resolve().parent.parent
 

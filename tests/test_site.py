@@ -8,10 +8,10 @@ from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
-import docs_site
 import pytest
 from markdown_it import MarkdownIt
 
+import docs_site
 from pages import ROOT
 
 pytest.importorskip("material", reason="mkdocs-material, of the extra `docs`, is not installed")
