@@ -19,7 +19,7 @@ INSTALL := $(BIN)/python scripts/install.py
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo release test test-rust test-rust-alone test-rust-python test-python test-slow instructions bench lint fmt docs dist clean
+.PHONY: all demo release test test-rust test-features test-python test-slow instructions bench lint fmt docs dist clean
 
 all: demo
 
@@ -104,23 +104,20 @@ demo:
 	@$(MAKE) --no-print-directory $(STAMP)/models
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py classifier language
 
-# Rust's tests need a Python, not its packages: they are compiled and run beside the extension's build and
-# the installations, which wait for one thread or for the network now and then. Python's tests come after: beside
-# a compiler both take longer than one after the other (CONTRIBUTING.md).
+# Rust's tests are compiled and run beside the extension's build and the installations, which wait for one thread or
+# for the network now and then. Python's tests come after: beside a compiler both take longer than one after the
+# other (CONTRIBUTING.md).
 test:
 	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 test-rust
 	@$(MAKE) --no-print-directory test-python
 
-test-rust: test-rust-alone test-rust-python
+# Without features, so without Python and without what compiles C.
+test-rust:
+	cargo test --quiet --locked
 
-# Without Python and without what compiles C: the crate from outside, and its examples.
-test-rust-alone:
-	cargo test --quiet --locked --test rust
-	cargo test --quiet --locked --doc
-
-# With all: the unit tests. Those of the glue link libpython, which some Pythons come without: there
-# the glue is only checked. After the others, as cargo does one at a time.
-test-rust-python: $(STAMP)/venv | test-rust-alone
+# The unit tests with all features, which are compiled once more: the glue's and those of reading .zst and .xz, which
+# Python's tests run too. They link libpython, which some Pythons come without: there the glue is only checked.
+test-features: $(STAMP)/venv
 	if $(PY_ENV) cargo test --quiet --locked --features python --lib --no-run; then \
 		$(PY_ENV) cargo test --quiet --locked --features python --lib; \
 	else \
@@ -133,7 +130,7 @@ test-python: $(STAMP)/dev $(STAMP)/transformers-4
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
 # Every code point in every context, and all short strings: hours.
-test-slow: $(STAMP)/dev $(STAMP)/release
+test-slow: $(STAMP)/dev $(STAMP)/release test-features
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK, RELEASE = "maturin develop --locked", "maturin develop --release"
-GLUE = "cargo test --quiet --locked --features python --lib --no-run"
+FEATURES = "cargo test --quiet --locked --features python --lib --no-run"
 
 
 def lines(target: str, folder: Path) -> list[str]:
@@ -45,10 +45,14 @@ def test_figures_are_of_the_release(target: str, tmp_path: Path) -> None:
 
 
 def test_rust_tests_wait_for_no_build(tmp_path: Path) -> None:
-    found = lines("test-rust", tmp_path)
-    assert place(found, "cargo test --quiet --locked --test rust") < place(found, GLUE)
-    assert place(found, QUICK) < 0
-    assert place(lines("test", tmp_path), GLUE) >= 0
+    assert lines("test-rust", tmp_path) == ["cargo test --quiet --locked"]
+    assert place(lines("test", tmp_path), "cargo test --quiet --locked") >= 0
+
+
+def test_the_unit_tests_with_all_features_are_in_continuous_integration(tmp_path: Path) -> None:
+    assert place(lines("test-features", tmp_path), FEATURES) >= 0
+    assert place(lines("test-slow", tmp_path), FEATURES) >= 0
+    assert "make test-features" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def profiles() -> dict[str, dict[str, Any]]:

@@ -69,16 +69,19 @@ def page(chrome: Any, client: Client) -> Iterator[Watched]:
 
 
 def bars(page: Watched, name: str = "lstm") -> list[float]:
-    meters = page.panel(name).get_by_role("meter")
-    return [float(meter.get_attribute("aria-valuenow")) for meter in meters.all()]
+    """Returns what the bars show, read at once."""
+    read = "meters => meters.map((meter) => Number(meter.getAttribute('aria-valuenow')))"
+    shown: list[float] = page.panel(name).get_by_role("meter").evaluate_all(read)
+    return shown
 
 
-def settle(page: Watched, expected: list[float], name: str = "lstm") -> None:
-    """Waits until the bars show these probabilities."""
+def settle(page: Watched, expected: list[float], name: str = "lstm") -> list[float]:
+    """Waits until the bars show these probabilities; returns what they show."""
     until = time.monotonic() + 10
-    while bars(page, name) != pytest.approx(expected, abs=6e-4):
-        assert time.monotonic() < until, (bars(page, name), expected)
+    while (shown := bars(page, name)) != pytest.approx(expected, abs=6e-4):
+        assert time.monotonic() < until, (shown, expected)
         page.page.wait_for_timeout(20)
+    return shown
 
 
 def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
@@ -90,8 +93,7 @@ def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
         page.text.press_sequentially(key)
         typed += key
         [probs] = classifier.predict_proba([typed])
-        settle(page, probs.tolist())
-        seen.append(bars(page))
+        seen.append(settle(page, probs.tolist()))
     assert len({tuple(one) for one in seen}) > 2
     assert seen[0][1] > 0.5 > seen[-1][1]
     fills = page.panel("lstm").locator(".fill")

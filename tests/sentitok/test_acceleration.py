@@ -147,10 +147,11 @@ def test_ids(family: str) -> None:
     first, second = pair_of(family, bos_token="<s>", eos_token="</s>")
     rows = [first(text)["input_ids"] for text in TEXTS]
     ids = [id for row in rows for id in row]
+    few = ids[:25]  # `batch_decode` takes each by itself
     windows = [ids[start : start + 10] for start in range(0, len(ids), 7)]
     last = len(first)
     given: list[Any] = [
-        *rows, rows, windows, tuple(ids), np.array(ids), torch.tensor(ids),
+        *rows, rows, windows, tuple(few), np.array(few), torch.tensor(few),
         [torch.tensor(3), torch.tensor(4)],
         ids[0], [], [[]], [last + 9, 3], [[last + 9], [3]], [-1], [2**40], ["a"], [1.5], "text", None,
         {"input_ids": rows[0]}, np.array(windows[:5]), [rows[0], 3], [True, 2],
