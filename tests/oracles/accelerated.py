@@ -40,6 +40,10 @@ def runs(tokenizer: Any) -> bool:
     return tokenizer.__dict__["_sentitok_running"]._known.tokenizer is not None
 
 
+def decodes(tokenizer: Any) -> bool:
+    return bool(tokenizer.__dict__["_sentitok_running"]._known.decodes)
+
+
 def plain(value: Any) -> Any:
     """What is compared of a result."""
     if isinstance(value, transformers.BatchEncoding):
@@ -75,8 +79,16 @@ def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:
     return lambda tokenizer: tokenizer(*given, **options)
 
 
+def is_failure(result: Any) -> bool:
+    return type(result) is tuple and [type(part) for part in result] == [str, str]
+
+
 def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
     expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
+    tries = 0
+    # Of several rows that fail, tokenizers tells of whichever fails first among its threads.
+    while found != expected and is_failure(expected) and is_failure(found) and tries < 1000:
+        expected, tries = outcome(lambda: call(first)), tries + 1
     assert found == expected
     assert second.backend_tokenizer.truncation == first.backend_tokenizer.truncation
     assert second.backend_tokenizer.padding == first.backend_tokenizer.padding

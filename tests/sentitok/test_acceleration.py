@@ -5,6 +5,7 @@ order, arrays and their types, encodings, and what is left set in the backend.
 """
 
 import copy
+import dataclasses
 import logging
 import pickle
 import subprocess
@@ -22,7 +23,7 @@ import sentitok
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.accelerated import TEXTS, asked, decodes, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
 from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
@@ -145,6 +146,7 @@ def test_words(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ids(family: str) -> None:
     first, second = pair_of(family, bos_token="<s>", eos_token="</s>")
+    assert decodes(second)
     rows = [first(text)["input_ids"] for text in TEXTS]
     ids = [id for row in rows for id in row]
     few = ids[:25]  # `batch_decode` takes each by itself
@@ -168,6 +170,16 @@ def test_ids(family: str) -> None:
                     same(first, second, method(name, value, **options))
         for value in given:
             same(first, second, method("convert_ids_to_tokens", value, skip))
+
+
+def test_where_the_original_decodes_no_call_looks_at_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, second = pair_of("BERT")
+    running = second.__dict__["_sentitok_running"]
+    running._know(dataclasses.replace(running._known, decodes=False))
+    monkeypatch.setattr(running, "look", pytest.fail)
+    assert [second.decode([5, 6]) for _ in range(3)] == [second.backend_tokenizer.decode([5, 6])] * 3
+    monkeypatch.undo()
+    assert second("a fox")["input_ids"]
 
 
 def test_other_calls() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import transformers
 
 from .._sentitok import SentitokError, Tokenizer
-from .backend import Known, Running, kept_settings
+from .backend import BROKEN, Known, Running, kept_settings
 from .calls import encoded
 from .versions import IS_4, IS_KNOWN, rows_of_4
 
@@ -31,7 +31,6 @@ _Fast: Any = transformers.PreTrainedTokenizerFast
 _NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
 # Methods of a class, not of its objects.
 _MAKERS = ("from_pretrained", "register_for_auto_class")
-_BROKEN = "\N{REPLACEMENT CHARACTER}"
 # With this set, texts of BPE are cleaned up too.
 _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
 
@@ -208,7 +207,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
             text = known.tokenizer.decode(given, skip_special_tokens=bool(skip_special_tokens))
         except _NOT_OURS:
             return None
-        if known.joins_bytes and _BROKEN in text:
+        if known.joins_bytes and BROKEN in text:
             return None
         # 2026-11-23: transformers has no types
         return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
@@ -254,7 +253,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
             texts: list[str] = known.tokenizer.decode_batch(rows, skip_special_tokens=skips)
         except _NOT_OURS:
             return None
-        if known.joins_bytes and any(_BROKEN in text for text in texts):
+        if known.joins_bytes and any(BROKEN in text for text in texts):
             return None
         return [self.clean_up_tokenization(text) for text in texts] if cleans else texts
 
