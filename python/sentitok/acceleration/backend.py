@@ -261,10 +261,12 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
     for text, row in zip(texts, rows, strict=True):
         if tokenizer.encode(text, specials="all").ids.tolist() != row:
             return text, None
-    for row in (*rows, list(added)):
+    joins_bytes = _joins_bytes(backend)
+    whole = [id for id in added if not joins_bytes or BROKEN not in tokenizer.decode([id])]
+    for row in (*rows, whole):
         for skip in (False, True):
             found = tokenizer.decode(row, skip_special_tokens=skip)
-            if _joins_bytes(backend) and BROKEN in found:
+            if joins_bytes and BROKEN in found:
                 continue  # such a text is not given out
             if found != backend.decode(row, skip_special_tokens=skip):
                 return None, row
