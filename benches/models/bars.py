@@ -127,6 +127,7 @@ GPU_TOKENS, GPU = 350_000, "H200"
 BLEU, TRANSLATION_SECONDS = 30.0, 3600.0
 # Accuracy that a teacher, and pre-training, must be worth.
 GAIN_TAUGHT, GAIN_PRETRAINED = 0.005, 0.01
+PRETRAINING_SECONDS = 1800.0
 # Accuracy that Chinese reviews may be below the best recipe of scikit-learn.
 CHINESE = 0.005
 # What `senti` does there, as the result names it; all else is of scikit-learn.
@@ -160,6 +161,11 @@ def _of_gpu(result: Result) -> float | None:
 def _of_pretrained(result: Result, kind: str) -> float | None:
     gain = result["sealed"]["gain"].get(kind)
     return None if gain is None else float(gain["value"])
+
+
+def longest_pretraining(result: Result) -> float:
+    """Returns the CPU seconds of the model that was pre-trained longest."""
+    return max(float(base["cpu_seconds"]) for base in result["bases"].values())
 
 
 def _behind_in_mean(result: Result) -> float:
@@ -204,6 +210,8 @@ OTHER_BARS: list[OtherBar] = [
                  partial(_of_pretrained, kind=kind), GAIN_PRETRAINED)
         for kind in ("bert, masked", "bert, masked and next sentence", "gpt, next token")
     ),
+    OtherBar("pretrained-kaggle", "pre-trained, then fine-tuned", "cost", "CPU seconds of pre-training",
+             longest_pretraining, most=PRETRAINING_SECONDS),
 ]  # fmt: skip
 
 
