@@ -66,10 +66,12 @@ SLOW_TO_IMPORT = (
     "sentimodels.evaluation.metrics",
 )  # fmt: skip
 NAME_MODULES = """
-import atexit, sys
-atexit.register(lambda: print(*sys.modules, sep="\\n", file=sys.stderr))
+import sys
 from sentimodels.cli import main
-main()
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 
 
@@ -117,3 +119,38 @@ def test_a_quiet_training_command_writes_nothing_to_stderr(tmp_path: Path) -> No
     write(tmp_path / "reviews.csv", 120)
     line = "train reviews.csv --arch bow --out runs/bow --epochs 1 --threads 1 --quiet"
     assert run(line, program="senti", cwd=tmp_path) == (0, f"{Path('runs/bow')}\n", "")
+
+
+# A module that is left when Python is taken down says so; what tidies up at the end of a process does too.
+ENDS = """
+import atexit, sys
+class Left:
+    def __del__(self):
+        print("taken down")
+sys.modules["left"] = Left()
+from sentitok.cli import process
+def run(app, program, run=process.run):
+    atexit.register(print, "tidied")
+    run(app, program)
+process.run = run
+from sentimodels.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("args", "code"), [("--version", 0), ("predict nothing", 2)])
+def test_the_process_ends_without_taking_python_down(args: str, code: int) -> None:
+    """What is registered to tidy up runs, what was written arrives, and the code is the command's."""
+    call = [sys.executable, "-c", ENDS, *args.split()]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert done.stdout.endswith("tidied\n"), done.stdout
+    assert "senti" in done.stdout + done.stderr
+
+
+def test_a_bug_ends_with_a_traceback_and_code_1() -> None:
+    bug = ENDS.replace("main()", "process.run = lambda app, program: 1 / 0\nmain()")
+    done = subprocess.run([sys.executable, "-c", bug], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith("ZeroDivisionError: division by zero")
+    assert done.stdout == ""

@@ -52,19 +52,6 @@ def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     assert done.code == 0, done.out
 
 
-@pytest.mark.parametrize(("args", "code"), [("--version", 0), ("predict nothing", 2)])
-@pytest.mark.parametrize("world", ["1", "2"])
-def test_one_of_several_ends_at_once(args: str, code: int, world: str) -> None:
-    started = "import atexit; atexit.register(print, 'taken down'); from sentimodels.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", started, *args.split()],
-        env={**os.environ, "WORLD_SIZE": world}, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert ("taken down" in done.stdout) == (world == "1")
-    assert "senti" in done.stdout + done.stderr
-
-
 # (arguments, what is said)
 REFUSED = [
     ("--arch bow", "WORLD_SIZE=2: bow, which is not trained by steps, needs one process"),
